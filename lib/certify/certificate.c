@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certificate.c - certificates of devices: remembered, on disk, or found now.
+/* certificate.c - the certificates of devices: in memory, on disk, or found by
+ * a test.
  *
- * On disk they are what lib/core/disk_cache.h makes of them: a file that
- * is damaged, or of another driver or library, is as if it were not there, and
- * so is one whose words nobody can have written. */
+ * Files are written and read by lib/core/disk_cache.h. A file counts as missing
+ * if it is damaged or belongs to another driver or library. It also counts as
+ * missing if it contains values that store() never writes. */
 #include "lib/certify/certificate.h"
 
 #include "lib/core/disk_cache.h"
@@ -15,12 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Of so many kinds of device this process remembers what was found. What is
- *  beyond is tested, or read from disk, each time it is opened. */
+/** Most kinds of device whose certificates this process remembers. The
+ *  certificate of any other kind is read from disk, or found again, at each
+ *  open. */
 #define REMEMBERED 8
 
-/** What a file has; flags are 0 or 1. The disk cache guards the bytes with a
- *  checksum, so that only a change of this layout needs another version. */
+/** The contents of a file; flags are 0 or 1. The disk cache adds a checksum, so
+ *  KEPT_VERSION changes only if this layout changes. */
 struct kept {
     uint32_t version, subnormals, half_load, half_store, verdict_bad;
     char failed[sizeof(((struct certificate *)0)->failed)];
@@ -28,7 +30,7 @@ struct kept {
 };
 #define KEPT_VERSION 1u
 
-/* Guards all below, and is held while a device is tested. */
+/* Guards `memory` and `remembered`. Held while a device is tested. */
 static struct fork_lock lock = FORK_LOCK_INIT;
 static struct {
     char key[sizeof(((struct certificate_key *)0)->text)];
@@ -36,7 +38,8 @@ static struct {
 } memory[REMEMBERED];
 static unsigned remembered;
 
-/* In a child of fork, an entry that the parent was writing is forgotten. */
+/* Lock. In a child of fork, forget everything if the parent held the lock: an
+ * entry may be half written. */
 static void lock_memory(void)
 {
     if (fork_lock(&lock))
@@ -48,8 +51,8 @@ void certificate_key_for(const char *kind, unsigned version,
                          const struct backend_device *d,
                          struct certificate_key *key)
 {
-    /* 128: room for what is appended below, so that identify cannot crowd out
-     * the version */
+    /* 128: reserved for the text that is appended below, so that identify()
+     * leaves room for the version. */
     int n = snprintf(key->text, sizeof(key->text), "sesqui %s %u %s\n", kind,
                      version, b->name);
     if (b->identify != NULL)
@@ -70,7 +73,8 @@ void certificate_key(const struct backend *b, const struct backend_device *d,
 
 /* ---- this process ---- */
 
-/* What was found about the same driver earlier, with the lock. */
+/* Copy the remembered certificate of key to *c. False: there is none. Call it
+ * with the lock. */
 static bool recall(const struct certificate_key *key, struct certificate *c)
 {
     for (unsigned i = 0; i < remembered; i++)
@@ -81,7 +85,8 @@ static bool recall(const struct certificate_key *key, struct certificate *c)
     return false;
 }
 
-/* Replace what is remembered, or add it where there is room; with the lock. */
+/* Remember c: replace the entry of key, or add one if there is room. Call it
+ * with the lock. */
 static void remember(const struct certificate_key *key,
                      const struct certificate *c)
 {
@@ -89,7 +94,7 @@ static void remember(const struct certificate_key *key,
     while (i < remembered && strcmp(memory[i].key, key->text) != 0)
         i++;
     if (i == REMEMBERED)
-        return; /* it is found again the next time */
+        return; /* read or found again the next time */
     memcpy(memory[i].key, key->text, sizeof(key->text));
     memory[i].certificate = *c;
     if (i == remembered)
@@ -116,7 +121,8 @@ bool certificate_text(const char *text, size_t bytes)
     return false;
 }
 
-/* Could store have written this? A checksum only says that somebody did. */
+/* Return true if store() could have written k. The checksum only detects
+ * damage. */
 static bool plausible(const struct kept *k)
 {
     return k->version == KEPT_VERSION && k->subnormals <= 1 &&
@@ -125,8 +131,7 @@ static bool plausible(const struct kept *k)
            certificate_text(k->verdict, sizeof(k->verdict));
 }
 
-/* What a file says; false, with *c as it was, if there is none that may be
- * believed. */
+/* Load a certificate. False, with *c unchanged: no valid file exists. */
 static bool load(const struct certificate_key *key, struct certificate *c)
 {
     struct kept k;
@@ -150,7 +155,8 @@ static bool load(const struct certificate_key *key, struct certificate *c)
     return true;
 }
 
-/* Zeros first: unused bytes of the texts are part of the file's checksum. */
+/* Store c. The struct is zeroed first: the unused bytes of the texts are part
+ * of the file's checksum. */
 static void store(const struct certificate_key *key,
                   const struct certificate *c)
 {
@@ -169,7 +175,7 @@ static void store(const struct certificate_key *key,
 
 /* ---- both ---- */
 
-/* Run the self-test, and store what it says if it will say so again. */
+/* Run the self-test. Store the result if another run would repeat it. */
 static ssq_status find(const struct backend *b, struct backend_device *d,
                        const struct certificate_key *key, struct certificate *c)
 {
@@ -219,7 +225,7 @@ bool certificate_keep(const struct backend *b, const struct backend_device *d,
     lock_memory();
     remember(&key, c);
     store(&key, c);
-    /* read back: the disk cache does not say whether it could write */
+    /* read back: the disk cache does not report if it could write */
     bool kept = load(&key, &again) && strcmp(again.verdict, c->verdict) == 0;
     fork_unlock(&lock);
     return kept;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certificate.h - what a device's arithmetic was found to be.
+/* certificate.h - a test of a device's arithmetic, and its result.
  *
- * Before a device that runs kernels is opened, the primitives that the texts
- * rely on are run on it in kernels of the texts' own shapes
- * (kernels/certify/certify_*.k), and compared bit for bit with the same texts
- * compiled as C. What was found is kept for this process, and on disk, for the
- * driver, its version and the library's. */
+ * Before a device with kernels is opened, it is tested. Test kernels
+ * (kernels/certify/certify_*.k) run the primitives that all kernels rely on.
+ * They have the same shapes as the library's kernels. Their results are
+ * compared bit by bit with the same sources compiled as C. The result is kept
+ * in this process and on disk. It is valid for one driver, one version of it,
+ * and one version of the library. */
 #ifndef LIB_CERTIFY_CERTIFICATE_H
 #define LIB_CERTIFY_CERTIFICATE_H
 
@@ -13,54 +14,54 @@
 
 struct certificate {
     struct findings found;
-    /* names of the primitives that are wrong: "floor, ceil"; "" for none */
+    /* Names of the primitives that are wrong: "floor, ceil". "": none. */
     char failed[256];
-    /* what `sesqui certify` found in all tables of ops: bad if any case failed;
-     * a line for each table, "" before it ran */
+    /* The result of `sesqui certify` for all tables of ops. verdict_bad: a case
+     * failed. verdict: a line for each table; "" before the first run. */
     bool verdict_bad;
     char verdict[4096];
 };
 
-/** Everything that a certificate depends on. The name is made of the device and
- *  its driver, the text also of this library's version and kernels: a file that
- *  another version left is found by its name, refused by its text, and
- *  replaced. */
+/** Everything that a certificate depends on. The name depends on the device and
+ *  its driver, the text also on the version and the kernels of this library. A
+ *  file of another version has the same name but another text: it is refused
+ *  and replaced. */
 struct certificate_key {
-    char name[64]; /* of a file */
+    char name[64]; /* of the file */
     char text[1536];
 };
-/** b->identify is there. */
+/** Fill *key for a device's certificate. */
 void certificate_key(const struct backend *b, const struct backend_device *d,
                      struct certificate_key *key);
-/** The same for another kind of file about a device, whose layout has this
- *  version; kind is a short word. Of a backend without identify, which is
- *  host code, the library's version is all there is. */
+/** Fill *key for another kind of file about a device. kind is a short word,
+ *  version the version of the file's layout. If b->identify is NULL, as for
+ *  host code, the key contains no description of the device. */
 void certificate_key_for(const char *kind, unsigned version,
                          const struct backend *b,
                          const struct backend_device *d,
                          struct certificate_key *key);
 
-/** A device's certificate: as this process remembers it, as the disk has it,
- *  or found now. Thread-safe: of two threads that open the same device one runs
- *  the test, and the other waits for what it finds.
- *  @return what the device answered if the test could not be run */
+/** Get a device's certificate: from memory, from disk, or by a test.
+ *  Thread-safe: if two threads open the same device, one runs the test and the
+ *  other waits for its result.
+ *  @return SSQ_OK, or the error of the device if the test could not run */
 ssq_status certificate_get(const struct backend *b, struct backend_device *d,
                            struct certificate *c);
-/** Keep c, whole, in place of what was kept. False if only this process will
- *  remember it, since no file could be written. Thread-safe. */
+/** Replace the kept certificate with c, in memory and on disk. False: no file
+ *  could be written, so that only this process may remember it. Thread-safe. */
 bool certificate_keep(const struct backend *b, const struct backend_device *d,
                       const struct certificate *c);
-/** May a file keep such a text? True if a NUL stands within so many bytes, and
- *  before it only printable ASCII and ends of lines: the text is shown on
- *  terminals, and a damaged file must not have more. */
+/** Return true if a file may contain this text. It must end with a NUL within
+ *  `bytes` bytes and consist of printable ASCII and newlines. The text is shown
+ *  on terminals, so a damaged file must not add other characters. */
 bool certificate_text(const char *text, size_t bytes);
-/** Forget what this process remembers; for tests. */
+/** Forget the certificates that this process remembers; for tests. */
 void certificate_forget(void);
 
-/** certify.c: run the self-test. *sure is false if the answer may be another
- *  the next time, as a kernel did not compile: it is then not to be stored.
- *  @return NOMEM, or what the device answered; a primitive that is wrong is no
- *          error, but is named in c->failed */
+/** Run the self-test (certify.c) and fill *c. *sure becomes false if a kernel
+ *  did not compile: another run may differ, so the result must not be stored. A
+ *  wrong primitive is not an error; its name is in c->failed.
+ *  @return SSQ_ERR_NOMEM, or the error of the device */
 ssq_status certify_run(const struct backend *b, struct backend_device *d,
                        struct certificate *c, bool *sure);
 

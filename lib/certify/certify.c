@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify.c - the self-test of a device: run, and compared with C.
+/* certify.c - run the self-test of a device and compare the results with C.
  *
- * Three kernels, on one block of operands; the answers come into another, which
- * is full of a pattern before: what a device leaves out is wrong, too.
+ * Three kernels read one block of operands and write another block, of results.
+ * The block of results is first filled with a pattern, so that a word that the
+ * device does not write is wrong.
  *
- * The device is not open yet, so nothing of queues, pool or plans is used:
- * memory, queue and launches are asked of the backend itself. */
+ * The device is not open yet. Therefore this file uses no queue, pool or plan
+ * of the core. It gets memory and a queue from the backend, and launches
+ * through it. */
 #include "lib/certify/certify.h"
 
 #include "kernel_table.h"
@@ -17,12 +19,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/** Groups of each launch: the primitives meet more than one. */
+/** Groups of each launch. More than one, so that primitives run in several
+ *  groups. */
 #define GROUPS 4u
-/** Nobody answers so. */
+/** Not the expected result of any word. */
 #define PATTERN 0xa5
 
-/* What a wrong word means: see kernels/certify/certify_args.h. */
+/* The meaning of a wrong word: see kernels/certify/certify_args.h. */
 enum trait { MEASURES, FLOATS, BITS };
 
 struct primitive {
@@ -40,17 +43,17 @@ struct run {
     const struct backend *backend;
     struct backend_device *device;
     struct backend_queue *queue;
-    struct backend_mem *x, *y; /* words and answers, on the device */
+    struct backend_mem *x, *y; /* words and results, on the device */
     struct certify_words words;
     struct certify_answers expected, got;
-    struct certificate *certificate; /* the caller's, filled in here */
-    /* float, bits, group: kernels that the device does not compile */
+    struct certificate *certificate; /* owned by the caller; filled here */
+    /* float, bits, group: true if the device cannot compile the kernel */
     bool missing[3];
 };
 
-/* ---- what is wrong ---- */
+/* ---- find wrong primitives ---- */
 
-/* Append a primitive's name; what has no room is "...". */
+/* Append a primitive's name, or "..." if it does not fit. */
 static void fail(struct certificate *c, const char *name)
 {
     size_t at = strlen(c->failed), n = strlen(name);
@@ -72,8 +75,10 @@ static bool subnormal(uint32_t u)
     return (u & 0x7f800000u) == 0 && (u & 0x7fffffffu) != 0;
 }
 
-/* Is any word wrong of a primitive with n of them, of the tiny ones or of the
- * others? x: the float32 operands; NULL: all words are what all is. */
+/* Return true if a word of a primitive is wrong. tiny selects the words that
+ * are compared: the tiny ones, or all others. A word is tiny if an operand or
+ * the expected result is a float32 subnormal; x are the operands. If x is NULL,
+ * `all` says if all words are tiny or none is. */
 static bool wrong(const uint32_t *got, const uint32_t *expected,
                   const uint32_t *x, bool all, bool tiny)
 {
@@ -89,10 +94,14 @@ static bool wrong(const uint32_t *got, const uint32_t *expected,
     return false;
 }
 
-/* One list of n primitives. With c NULL it is measured whether the device
- * flushes subnormals, and that is answered. With c what fails is named there:
- * any word that is not tiny; a tiny one of a primitive that measures nothing,
- * unless the device flushes, as was found before, and it is one of floats. */
+/* Check one list of n primitives. If c is NULL, return true if the device
+ * flushes subnormals. Otherwise append the names of the primitives that are
+ * wrong to c.
+ *
+ * A primitive is wrong if a word that is not tiny is wrong. It is also wrong if
+ * it does not measure and a tiny word is wrong. Exception: if the device
+ * flushes subnormals (c->found), tiny words only count for primitives of the
+ * trait BITS. */
 static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
                   const uint32_t *expected, const uint32_t *x,
                   struct certificate *c)
@@ -110,9 +119,9 @@ static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
     return flushes;
 }
 
-/* What plans and kernels ask of a device. A kernel that is missing finds
- * nothing against subnormals, but native f16 is trusted only where all 65536
- * values were right. */
+/* Find out the properties that plans and kernels need. A missing kernel does
+ * not count against subnormals. Native f16 needs its kernel, and all 65536
+ * values must be right. */
 static void find(struct run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
@@ -132,7 +141,7 @@ static void find(struct run *r)
     }
 }
 
-/* find goes first: what is excused depends on it. */
+/* Compare all results. find() runs first: judge() depends on its result. */
 static void compare(struct run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
@@ -154,8 +163,8 @@ static void compare(struct run *r)
 
 /* ---- on the device ---- */
 
-/* All of a memory as bytes, for the backend's own uploads: *b stands for the
- * buffer that there is not. */
+/* Return a view of all bytes of mem, for the backend's uploads and downloads.
+ * *b serves as its buffer. */
 static struct view view_of(ssq_buffer *b, struct backend_mem *mem, size_t bytes)
 {
     *b = (ssq_buffer){.mem = mem, .bytes = bytes};
@@ -197,14 +206,14 @@ static ssq_status download(struct run *r)
             sizeof((R)->got.FIELD), sizeof((R)->got.FIELD[0]), ACCESS_WRITE    \
     }
 
-/* Kernel k of the three, with its operands in l. */
+/* Launch kernel k of the three, with the operands in l. */
 static ssq_status launch(struct run *r, unsigned k, uint32_t id,
                          struct launch *l)
 {
     static const uint8_t key[LAUNCH_KEYS] = {0};
     ssq_status st =
         r->backend->kernel_get(r->device, &kernels[id], key, &l->code);
-    if (st == SSQ_ERR_DEVICE) { /* as if it were wrong: it is named */
+    if (st == SSQ_ERR_DEVICE) { /* report it as a wrong primitive */
         log_line(SSQ_LOG_WARNING, "device", "%s", ssq_last_error());
         r->missing[k] = true;
         fail(r->certificate, kernels[id].name);
@@ -213,14 +222,14 @@ static ssq_status launch(struct run *r, unsigned k, uint32_t id,
     if (st != SSQ_OK)
         return st;
     l->groups = GROUPS;
-    /* the places of the operands, all 0, and then n */
+    /* the offsets of the operands, all 0, and then n */
     l->param[l->nbindings] = CERTIFY_N;
     l->nwords = l->nbindings + 1;
     return r->backend->launch(r->queue, l);
 }
 
-/* The three kernels with their operands, in the order of their parameters. One
- * that does not compile leaves the others to be tried. */
+/* Launch the three kernels, with the operands in the order of their parameters.
+ * If one does not compile, try the others. */
 static ssq_status launch_all(struct run *r)
 {
     struct launch floats = {
@@ -240,14 +249,14 @@ static ssq_status launch_all(struct run *r)
     return st;
 }
 
-/* With memory and a queue: operands in, kernels, answers out. */
+/* Run the test: upload, launch, download. Memory and a queue must exist. */
 static ssq_status run(struct run *r)
 {
     memset(&r->got, PATTERN, sizeof(r->got));
     ssq_status st = upload(r, r->x, &r->words, sizeof(r->words));
     if (st == SSQ_OK)
         st = upload(r, r->y, &r->got, sizeof(r->got));
-    if (st == SSQ_OK) /* the host's copy is written again below */
+    if (st == SSQ_OK) /* r->got is written again below */
         st = r->backend->queue_sync(r->queue);
     if (st == SSQ_OK)
         st = launch_all(r);
@@ -256,7 +265,7 @@ static ssq_status run(struct run *r)
     return st == SSQ_OK ? r->backend->queue_sync(r->queue) : st;
 }
 
-/* Memory and a queue, for as long as the test takes. */
+/* Run the test with memory and a queue, which are freed at the end. */
 static ssq_status run_on_device(struct run *r)
 {
     const struct backend *b = r->backend;
@@ -288,7 +297,7 @@ ssq_status certify_run(const struct backend *b, struct backend_device *d,
     r->backend = b;
     r->device = d;
     r->certificate = c;
-    /* operands and what is expected are float arithmetic of the host */
+    /* the operands and the expected results use float arithmetic of the host */
     struct fpenv env = fpenv_enter();
     certify_words_fill(&r->words);
     certify_reference(&r->words, &r->expected);

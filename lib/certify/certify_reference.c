@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify_reference.c - the texts of a certificate, compiled as C.
+/* certify_reference.c - the kernels of the self-test, compiled as C.
  *
- * The dialect makes a text a C function; here it becomes a static one, to be
- * called below. The texts share names of macros, which are taken back in
- * between. */
+ * The dialect turns a kernel's source into a C function. Here KERNEL makes it
+ * static, to be called below. The sources share names of macros, so these are
+ * undefined in between. */
 #include "lib/certify/certify.h"
 
 #include "kernels/dialect/dialect.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify_words.c - what a certificate's primitives are tried on: numbers at
- * which something turns, and numbers that are spread over their ranges. */
+/* certify_words.c - the operands of the self-test: special values, and values
+ * that are spread over their ranges. */
 #include "lib/certify/certify.h"
 
-/* Of float32: zeros, non-finite values, ties, limits of f16, bf16, i32. */
+/* Float32 values: zeros, non-finite values, ties, limits of f16, bf16 and
+ * i32. */
 static const uint32_t special[] = {
     0x00000000u, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
     0x7f800001u, 0xffc12345u, 0x3f800000u, 0xbf800000u, 0x3f000000u, /* 1/2 */
@@ -18,7 +19,7 @@ static const uint32_t special[] = {
     0x43800000u, 0x42b17218u, 0xc2aeac50u, 0x00800000u, 0x80800000u};
 #define SPECIALS ((uint32_t)(sizeof(special) / sizeof(special[0])))
 
-/* Word i of stream s, as if at random (Steele, Lea, Flood, OOPSLA 2014). */
+/* Return pseudo-random word i of stream s (Steele, Lea, Flood, OOPSLA 2014). */
 static uint32_t word(uint32_t s, uint32_t i)
 {
     uint64_t z = (uint64_t)(s * 65536u + i + 1u) * UINT64_C(0x9e3779b97f4a7c15);
@@ -27,7 +28,8 @@ static uint32_t word(uint32_t s, uint32_t i)
     return (uint32_t)(z >> 32);
 }
 
-/* A float32 of any sign and significand, magnitude from 2^least to 2^most. */
+/* Return a float32 of any sign and significand, with a magnitude from 2^least
+ * to 2^most. */
 static uint32_t spread(uint32_t s, uint32_t i, int least, int most)
 {
     uint32_t r = word(s, i);
@@ -36,8 +38,9 @@ static uint32_t spread(uint32_t s, uint32_t i, int least, int most)
     return (r & 0x807fffffu) | e << 23;
 }
 
-/* a and b. Most exponents are such that sums, products and conversions round;
- * the first words pair special values with each other and with plain ones. */
+/* Fill a and b. Most exponents are chosen such that sums, products and
+ * conversions round. The first words combine special values with each other and
+ * with normal numbers. The last ones are subnormals or produce them. */
 static void fill_floats(uint32_t *a, uint32_t *b)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
@@ -47,11 +50,11 @@ static void fill_floats(uint32_t *a, uint32_t *b)
             a[i] = special[i];
             b[i] = i % 2 == 0 ? special[(7 * i + 3) % SPECIALS] : b[i];
         } else if (i >= CERTIFY_N - CERTIFY_TINY) {
-            /* a subnormal, and what brings it back or leaves it there */
+            /* a subnormal; b may scale it to a normal number */
             a[i] = word(1, i) & 0x807fffffu;
             if (i % 4 == 0)
                 b[i] = spread(2, i, 90, 110);
-            if (i % 4 == 1) { /* a normal product or difference that is not */
+            if (i % 4 == 1) { /* normal factors, a subnormal product */
                 a[i] = spread(1, i, -120, -118);
                 b[i] = spread(2, i, -12, -8);
             }
@@ -59,7 +62,8 @@ static void fill_floats(uint32_t *a, uint32_t *b)
     }
 }
 
-/* Half of all c undo a * b: a sum that is fused with it has a rest. */
+/* Fill c. Every other c is -(a * b), rounded: a fused multiply-add then returns
+ * the rounding error, not 0. u and c are two views of the same words. */
 static void fill_c(const float *a, const float *b, uint32_t *u, float *c)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
@@ -71,8 +75,9 @@ static void fill_c(const float *a, const float *b, uint32_t *u, float *c)
     }
 }
 
-/* u: floats to be converted, at last any bits. v and w: any bits, of which some
- * are small: indices that a guarded load admits, or small divisors. */
+/* Fill u, v and w. u: floats to convert; the last 32 are any bits. v and w: any
+ * bits, some of them small: valid indices of guarded loads, or small
+ * divisors. */
 static void fill_bits(uint32_t *u, uint32_t *v, uint32_t *w)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {

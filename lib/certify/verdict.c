@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.c - what `sesqui certify` found, kept with the certificate.
+/* verdict.c - the result of `sesqui certify`, kept with the certificate.
  *
- * A device has a copy of its certificate: what is kept through one handle is
- * seen by devices that are opened later, and not by others that are open. */
+ * Each open device has a copy of its certificate. A verdict that is kept
+ * through one handle is visible to devices that are opened later, but not to
+ * others that are already open. */
 #include "lib/core/core.h"
 
 #include <stdio.h>

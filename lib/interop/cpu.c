@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.c - <sesqui/cpu.h>: the backend alone knows what the options mean. */
+/* cpu.c - <sesqui/cpu.h>. Only the backend interprets the options. */
 #include <sesqui/cpu.h>
 
 #include "lib/core/native.h"
 
-/* What a caller may have meant differently is refused, not ignored. */
+/* Refuse options that contradict each other or are out of range. Otherwise they
+ * would be ignored silently. */
 static ssq_status check(const ssq_cpu_options *o)
 {
     if (o == NULL)

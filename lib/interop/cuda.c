@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - <sesqui/cuda.h>: the names of CUDA's handles, and no more. The core
- * takes them as pointers, and only the backend knows what they are: this file
- * includes no header of CUDA's. */
+/* cuda.c - <sesqui/cuda.h>: the functions with CUDA's handles. The core takes
+ * handles as pointers and only the backend interprets them. Therefore this file
+ * includes no CUDA header. */
 #include <sesqui/cuda.h>
 
 #include "lib/core/native.h"
 
-/** CU_STREAM_LEGACY, a handle of the stream that NULL stands for. */
+/** CU_STREAM_LEGACY: a non-NULL handle of the default stream. */
 #define DEFAULT_STREAM ((const void *)(uintptr_t)1)
 
 ssq_status ssq_cuda_device_open(struct CUctx_st *context,
@@ -21,8 +21,8 @@ ssq_status ssq_cuda_device_open(struct CUctx_st *context,
                               device);
 }
 
-/* NULL is a stream to CUDA and no stream to the core, which refuses it: so the
- * default stream goes there by its other name. */
+/* For CUDA, NULL is the default stream. The core refuses NULL, so pass the
+ * other handle of that stream. */
 ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
                                  ssq_queue **queue)
 {
@@ -31,8 +31,8 @@ ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
                                queue);
 }
 
-/* Device memory is an address and does not tell its size here, so the caller
- * does. The span is read within the call. */
+/* An address does not include a size, so the caller gives it. The span is only
+ * read during the call. */
 ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,
                                   uint64_t bytes, ssq_buffer **buffer)
 {
@@ -45,8 +45,8 @@ ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,
                                 buffer);
 }
 
-/* The handle of CUDA's memory is its address: unlike those of other APIs it can
- * be added to, and the caller needs no offset. */
+/* The handle of CUDA memory is its address. Other APIs return an offset as
+ * well; here it is added to the address. */
 ssq_status ssq_cuda_buffer_address(const ssq_buffer *buffer, uint64_t *address)
 {
     void *handle = NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.c - <sesqui/opencl.h>: the names of OpenCL's handles, and no more. The
- * core takes them as pointers, and this file includes no header of OpenCL's. */
+/* opencl.c - <sesqui/opencl.h>: the functions with OpenCL's handles. The core
+ * takes handles as pointers. This file includes no OpenCL header. */
 #include <sesqui/opencl.h>
 
 #include "lib/core/native.h"
 
-/* The backend reads handles by their position: context, then device. */
+/* The backend reads handles by position: context, then device. */
 ssq_status ssq_opencl_device_open(struct _cl_context *context,
                                   struct _cl_device_id *id,
                                   const ssq_device_options *options,
@@ -21,7 +21,7 @@ ssq_status ssq_opencl_device_open(struct _cl_context *context,
                               device);
 }
 
-/* A NULL is refused by the core, which checks the device first. */
+/* The core refuses NULL, after it has checked the device. */
 ssq_status ssq_opencl_queue_create(ssq_device *device,
                                    struct _cl_command_queue *native,
                                    ssq_queue **queue)
@@ -30,8 +30,7 @@ ssq_status ssq_opencl_queue_create(ssq_device *device,
                                queue);
 }
 
-/* A cl_mem tells its own size, and its context: both are asked of it by the
- * backend. */
+/* The backend gets the size and the context of a cl_mem from OpenCL. */
 ssq_status ssq_opencl_buffer_import(ssq_device *device, struct _cl_mem *native,
                                     ssq_buffer **buffer)
 {
@@ -39,8 +38,8 @@ ssq_status ssq_opencl_buffer_import(ssq_device *device, struct _cl_mem *native,
                                 "opencl_buffer_import", buffer);
 }
 
-/* The handle goes through a void pointer of our own: writing to *native as if
- * it were one would break the rules of aliasing. */
+/* The handle is written to a local void pointer. Writing to *native through a
+ * void ** would break the aliasing rules. */
 ssq_status ssq_opencl_buffer_mem(const ssq_buffer *buffer,
                                  struct _cl_mem **native, uint64_t *offset)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vulkan.c - <sesqui/vulkan.h>: the names of Vulkan's handles, and no more.
- * There is no queue over a caller's own: the device's VkQueue, with its lock,
- * is lent when the device is opened. */
+/* vulkan.c - <sesqui/vulkan.h>: the functions with Vulkan's handles. A queue
+ * cannot be created over a native one. Instead the caller lends a VkQueue, with
+ * its lock, when it opens the device. */
 #include <sesqui/vulkan.h>
 
 #include "lib/core/native.h"
 
 #include <string.h>
 
-/* The name of the first member of native that is missing; NULL: none is. */
+/* Return the name of the first member of n that is NULL. NULL: all are set. */
 static const char *missing(const ssq_vulkan_native *n)
 {
     return n->instance == NULL   ? "instance"
@@ -18,8 +18,9 @@ static const char *missing(const ssq_vulkan_native *n)
                                  : NULL;
 }
 
-/* Checked here and not in the backend, because a struct of another size must
- * not be read at all. The backend gets the one pointer. */
+/* Open a device. struct_size is checked here, not in the backend, because a
+ * struct of another size must not be read. The backend gets one pointer,
+ * native. */
 ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
                                   const ssq_device_options *options,
                                   ssq_device **device)
@@ -43,8 +44,8 @@ ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
                               device);
 }
 
-/* A VkBuffer does not tell its size, so the caller does. Both words are read
- * within the call. */
+/* The size of a VkBuffer cannot be queried, so the caller gives it. Both words
+ * are only read during the call. */
 ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,
                                     uint64_t bytes, ssq_buffer **buffer)
 {
@@ -59,8 +60,8 @@ ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,
 ssq_status ssq_vulkan_buffer_mem(const ssq_buffer *buffer, uint64_t *native,
                                  uint64_t *offset)
 {
-    /* The address of the VkBuffer, not the handle itself: that has 64 bits even
-     * where pointers have 32. */
+    /* The backend returns the address of the VkBuffer, not the handle. A
+     * VkBuffer has 64 bits even if pointers have 32. */
     void *handle = NULL;
     ssq_status st =
         native_buffer_handle("vulkan", buffer, "vulkan_buffer_mem",

@@ -4,7 +4,7 @@
 
 #include "lib/tape/tape.h"
 
-/* One under construction. */
+/* A layer that is being created. */
 struct attention {
     struct layer l;
     const ssq_nn_attention_args *o;
@@ -42,7 +42,7 @@ static ssq_var linear(const struct attention *a, const char *part, ssq_var x,
     return ssq_nn_linear_at(a->l.where, a->l.tape, part, x, out, &o);
 }
 
-/* [batch, t, heads d] as [batch, heads, t, d]. */
+/* Reshape and transpose [batch, t, heads d] to [batch, heads, t, d]. */
 static ssq_var split(const struct attention *a, ssq_var x, int64_t heads)
 {
     const int64_t shape[] = {a->batch, a->t, heads, a->d};
@@ -57,7 +57,8 @@ static ssq_var turned(const struct attention *a, ssq_var x)
     return ssq_rotary_var_at(a->l.where, x, SSQ_ROTARY(.base = a->o->base));
 }
 
-/* What attention is told of dropout; none outside of training. */
+/* Set the dropout arguments of attention. Dropout is off outside of
+ * training. */
 static ssq_status set_dropout(const struct attention *a, ssq_attention_args *o)
 {
     struct drawing d;

@@ -6,12 +6,13 @@
 
 #include <string.h>
 
-/* A convolution under construction: its parameters. */
+/* The parameters of a convolution. */
 struct filters {
     ssq_var weight, bias;
 };
 
-/* Filters [first, second, h, w], or with the second dimension last. */
+/* Create filters [first, second, h, w]. In NHWC the second dimension is last.
+ * out is the size of the bias. */
 static struct filters make(const struct layer *l, const ssq_nn_conv2d_args *o,
                            int64_t first, int64_t second, const int64_t *size,
                            int64_t out)
@@ -29,7 +30,7 @@ static struct filters make(const struct layer *l, const ssq_nn_conv2d_args *o,
     return f;
 }
 
-/* Channels of x, or -1 after latching. */
+/* Return the channels of x. -1: invalid arguments; the error is latched. */
 static int64_t channels(const struct layer *l, ssq_var x, int64_t out,
                         const ssq_nn_conv2d_args *o, int64_t height,
                         int64_t width)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv1d.c - convolution along one dimension: of images that are one row high,
- * with filters whose parameters have no such dimension. */
+/* conv1d.c - convolution along one dimension. It runs as a 2D convolution of
+ * images of height 1. The parameters do not have that dimension. */
 #include "lib/nn/layer.h"
 
 #include "lib/nn/rows.h"
@@ -8,7 +8,7 @@
 
 static const ssq_nn_conv1d_args defaults = SSQ_NN_CONV1D_INIT;
 
-/* A convolution under construction. */
+/* A convolution that is being created. */
 struct conv1d {
     struct layer layer;
     const ssq_nn_conv1d_args *o;
@@ -16,7 +16,7 @@ struct conv1d {
     ssq_var x, weight, bias;
 };
 
-/* False after latching. */
+/* Check the arguments. False: the error is latched. */
 static bool begin(struct conv1d *c, ssq_var x, int64_t out, int64_t length)
 {
     const struct layer *l = &c->layer;
@@ -39,8 +39,8 @@ static bool begin(struct conv1d *c, ssq_var x, int64_t out, int64_t length)
     return true;
 }
 
-/* Filters [first, second, length], or with the second dimension last; the
- * convolution sees them one row high. */
+/* Create filters [first, second, length]; in NHWC the second dimension is last.
+ * The convolution gets them with height 1. */
 static void make(struct conv1d *c, int64_t first, int64_t second,
                  int64_t length, int64_t out)
 {

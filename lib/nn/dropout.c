@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dropout.c - the layer that draws numbers. */
+/* dropout.c - the dropout layer, which draws random numbers. */
 #include "lib/nn/layer.h"
 
 #include "lib/tape/params.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer.c - what layers share. */
+/* layer.c - functions that all layers share. */
 #include "lib/nn/layer.h"
 
 #include "lib/tape/tape.h"
@@ -65,9 +65,9 @@ ssq_var layer_full(const struct layer *l, const char *part, int rank,
     return param(l, part, &args);
 }
 
-/* He's gain of a leaky relu of slope sqrt(5) is sqrt(1/3), and so the bound
- * gain sqrt(3 / fan_in) = 1 / sqrt(fan_in): what torch writes for its linear
- * and convolution layers. */
+/* PyTorch initializes linear and convolution layers like this. The Kaiming gain
+ * of a leaky ReLU with slope sqrt(5) is sqrt(1/3). The bound is therefore gain
+ * * sqrt(3 / fan_in) = 1 / sqrt(fan_in). */
 ssq_begin init_weight(void)
 {
     return (ssq_begin){.kind = SSQ_INIT_KAIMING_UNIFORM, .slope = sqrt(5.0)};

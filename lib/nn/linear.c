@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear.c - linear layers and tables of rows. */
+/* linear.c - linear layers and embeddings. */
 #include "lib/nn/layer.h"
 
 #include "lib/tape/tape.h"
 
 #include <string.h>
 
-/* Rows of x by the weight; x of another rank than 2 is seen as rows. */
+/* Multiply the rows of x by the weight. If x does not have rank 2, all
+ * dimensions except the last are combined to rows. */
 ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape, const char *name,
                          ssq_var x, int64_t out,
                          const ssq_nn_linear_args *options)

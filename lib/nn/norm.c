@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* norm.c - layers that normalise. */
+/* norm.c - normalization layers. */
 #include "lib/nn/layer.h"
 
 #include "lib/tape/tape.h"
@@ -11,7 +11,8 @@ static const struct view *view_of(const ssq_tape *t, ssq_var x)
     return &value_of(t, x.id)->is.tensor.view;
 }
 
-/* The size along an axis, or -1 after latching that there is none. */
+/* Return the size of x along an axis. -1: no such axis; the error is
+ * latched. */
 static int64_t along(const struct layer *l, ssq_var x, int axis)
 {
     const struct view *v = view_of(l->tape, x);
@@ -23,7 +24,7 @@ static int64_t along(const struct layer *l, ssq_var x, int axis)
     return -1;
 }
 
-/* The last ndim sizes of x, or NULL after latching. */
+/* Return the last ndim sizes of x. NULL: invalid ndim; the error is latched. */
 static const int64_t *last_sizes(const struct layer *l, ssq_var x, int ndim)
 {
     const struct view *v = view_of(l->tape, x);
@@ -36,7 +37,7 @@ static const int64_t *last_sizes(const struct layer *l, ssq_var x, int ndim)
     return NULL;
 }
 
-/* A state that an op updates, or reads: its tensor. It lasts longer than the
+/* Return the tensor of a state that an op updates or reads. It outlives the
  * pass. */
 static const ssq_tensor *state(const struct layer *l, const char *part,
                                int64_t c, double value)

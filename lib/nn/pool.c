@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - pooling along one dimension, and to a size that is given. */
+/* pool.c - pooling along one dimension, and pooling to a given size. */
 #include "lib/nn/layer.h"
 
 #include "lib/core/size.h"
@@ -42,12 +42,12 @@ ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape, ssq_var x,
     return row_end(where, y, o->layout);
 }
 
-/* ---- to a size ---- */
+/* ---- pooling to a given size ---- */
 
-/* How many vars are joined at a time. */
+/* Most vars in one concatenation. */
 #define JOIN 32
 
-/* Means of a dimension's parts, behind one another. */
+/* Divide an axis into `to` parts and concatenate the means of the parts. */
 static ssq_var means(const char *where, ssq_var x, int axis, int64_t to)
 {
     const int64_t size = ssq_var_size(x, axis);

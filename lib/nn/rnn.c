@@ -6,14 +6,14 @@
 
 #include <math.h>
 
-/* Their parameters. */
+/* The parameters of a layer. */
 struct weights {
     ssq_var ih, hh, b_ih, b_hh;
 };
 
 static const ssq_nn_rnn_args defaults = SSQ_NN_RNN_INIT;
 
-/* False after latching. */
+/* Check the arguments. False: the error is latched. */
 static bool begin(const struct layer *l, ssq_var x, int64_t hidden,
                   const ssq_nn_rnn_args *o)
 {
@@ -31,7 +31,7 @@ static bool begin(const struct layer *l, ssq_var x, int64_t hidden,
     return false;
 }
 
-/* Of so many gates. */
+/* Create the parameters of a layer with this number of gates. */
 static struct weights make(const struct layer *l, ssq_var x, int64_t hidden,
                            int64_t gates, bool bias)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - a sequence of vectors as an image that is one row high. */
+/* rows.c - treat a sequence of vectors as an image of height 1. */
 #include "lib/nn/rows.h"
 
 #include "lib/op/conv/slide.h"

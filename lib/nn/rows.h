@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.h - a sequence of vectors as an image that is one row high. */
+/* rows.h - treat a sequence of vectors as an image of height 1. */
 #ifndef LIB_NN_ROWS_H
 #define LIB_NN_ROWS_H
 
 #include "lib/nn/layer.h"
 
-/** False after latching that x is not of rank 3, or that there is no such
- *  layout. */
+/** Check x. Latch an error and return false if x does not have rank 3, or if
+ *  the layout is not valid. */
 bool row_begin(const struct layer *l, ssq_var x, ssq_layout layout);
-/** [n, c, l] as [n, c, 1, l], or [n, l, c] as [n, 1, l, c]. */
+/** Reshape [n, c, l] to [n, c, 1, l], or [n, l, c] to [n, 1, l, c]. */
 ssq_var row_of(const char *where, ssq_var x, ssq_layout layout);
-/** Back. */
+/** Undo row_of() for a result y. */
 ssq_var row_end(const char *where, ssq_var y, ssq_layout layout);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floats.h - how plans bind the operands of kernels/dialect/floats.h. */
+/* floats.h - bind the operands of kernels/dialect/floats.h. */
 #ifndef LIB_PLAN_FLOATS_H
 #define LIB_PLAN_FLOATS_H
 
 #include "lib/plan/plan.h"
 
-/** The key D of present operands: their dtype, or 0 when they differ. */
+/** Return the key D of the present operands: their dtype, or 0 if they
+ *  differ. */
 static inline uint8_t floats_key(const struct view *const *v, int n)
 {
     uint32_t dtype = 0;
@@ -23,8 +24,8 @@ static inline uint8_t floats_key(const struct view *const *v, int n)
                (int)(sizeof((const struct view *const[]){__VA_ARGS__}) /       \
                      sizeof(const struct view *)))
 
-/* Bind v as a kernel with the key sees it: in 2-byte words where dtypes differ,
- * each float32 as two of them; else in elements. */
+/* Bind v as a kernel with this key expects it: as elements, or, if dtypes
+ * differ, as 2-byte words. A float32 is then two words. */
 static inline void floats_bind(struct plan *p, const struct view *v,
                                uint8_t key, enum access access)
 {

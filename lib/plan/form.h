@@ -25,7 +25,7 @@ static inline bool form_short(const struct plan *p, int64_t cols)
 #define FORM_PIECE_GPU       1024
 
 /** Set *f for views of y's shape. dense: all of them are contiguous. *rank and
- *  size become those of the walked dimensions. */
+ *  size describe the walked dimensions. */
 static inline void form_set(const struct plan *p, const struct view *y,
                             bool dense, struct form_shape *f, uint32_t *rank,
                             uint32_t *size)

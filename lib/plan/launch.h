@@ -22,8 +22,7 @@ struct backend_kernel;
 #define LAUNCH_BINDINGS 16
 #define LAUNCH_WORDS    64
 #define LAUNCH_PUSH     32
-/** Most groups in the first dimension, the only one that is used, on every
- *  device. */
+/** Most groups of a launch on every device. Only one dimension is used. */
 #define LAUNCH_GROUPS 65535u
 
 /** Description of a kernel, generated from the first comment of its source. */

@@ -41,8 +41,8 @@ struct plan {
     struct object object;
     ssq_device *device;
     const char *what;  /* the op's name */
-    ssq_status status; /* first failure; ends recording */
-    struct note *first, **end; /* a list; *end is its end */
+    ssq_status status; /* of the first failure; nothing is recorded after it */
+    struct note *first, **end; /* a list; *end is where the next one goes */
     struct note *open;         /* the launch under construction */
     struct scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
@@ -253,7 +253,7 @@ static uint64_t most_groups(const struct backend_limits *l)
     return size_least(wanted, LAUNCH_GROUPS);
 }
 
-/* End a launch of `wanted` tasks, each with fewer than `loops` iterations. If
+/* End a launch of `wanted` tasks, each with at most `loops` iterations. If
  * there are more tasks than groups, each group has several. */
 static void finish(struct plan *p, const void *args, size_t bytes,
                    uint64_t wanted, uint64_t loops)

@@ -76,15 +76,15 @@ void plan_bind_range(struct plan *plan, struct backend_mem *mem,
  *  first words are reserved for the operands' offsets. loops is the largest
  *  number of iterations that one item needs for one of the n
  *  (lib/plan/loops.h). */
-/** for EACH(i, n): independent elements, which are adjacent; n > 0 */
+/** For EACH(i, n): n > 0 adjacent elements, independent of each other. */
 void plan_items(struct plan *plan, const void *args, size_t bytes, uint64_t n,
                 uint64_t loops);
-/** for EACH_GROUP(g, n): n > 0 tasks; each task is done by one group */
+/** For EACH_GROUP(g, n): n > 0 tasks. Each task is done by one group. */
 void plan_groups(struct plan *plan, const void *args, size_t bytes, uint64_t n,
                  uint64_t loops);
 
 /** Set *view to contiguous scratch of n > 0 elements. It exists as long as the
- *  plan. */
+ *  plan does. */
 void plan_scratch(struct plan *plan, ssq_dtype dtype, uint64_t n,
                   struct view *view);
 /** Set *view to contiguous scratch of n words that the host fills. Return the
@@ -96,8 +96,8 @@ uint32_t *plan_words(struct plan *plan, uint64_t n, struct view *view);
 /* ---- for the core ---- */
 
 /** Build the plan without scratch memory and kernels, and release it. Returns
- *  the error that plan_create() would return, except errors of memory or the
- *  compiler. */
+ *  the error that plan_create() would return, except errors of device memory or
+ *  the compiler. */
 ssq_status plan_try(ssq_device *device, const struct op *op, unsigned i);
 /** Build plan number i of an op. The caller owns one reference; release it with
  *  object_put(plan_object(plan)). */

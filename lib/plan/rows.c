@@ -5,7 +5,7 @@
 /* Rows up to this length are too short for a group. */
 #define SHORT           64u
 #define PROCESSOR_SHORT 8u
-/* If there are too few tasks for all items, an item gets no longer rows. */
+/* Longest row of an item if there are too few tasks to occupy all items. */
 #define ITEM_ROW 4096u
 /* Least elements of a part. */
 #define PART 16384u

@@ -15,8 +15,8 @@ static inline void walk_shape(const struct view *v, int from, int to,
         size[i - from] = (uint32_t)v->shape[i];
 }
 
-/** Fill the steps of one view for the same dimensions. Kernels do not read
- *  those of an absent view. */
+/** Fill the steps of one view for the same dimensions. Kernels do not read the
+ *  steps of an absent view. */
 static inline void walk_steps(const struct view *v, int from, int to,
                               uint32_t *steps)
 {

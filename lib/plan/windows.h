@@ -18,8 +18,8 @@ typedef void (*plan_window_fn)(struct plan *plan, const struct op *op,
                                void *user);
 
 /** Call each for the windows of op, as few as possible; once if the op fits. op
- *  is the builder's copy. The plan fails with SSQ_ERR_UNSUPPORTED if the op
- *  cannot be cut as *cut says. */
+ *  must be a copy, made by the builder. The plan fails with SSQ_ERR_UNSUPPORTED
+ *  if the op cannot be cut as *cut says. */
 void plan_windows(struct plan *plan, struct op *op,
                   const struct window_cut *cut, plan_window_fn each,
                   void *user);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amp_list.c - lists of tensors divided into launches, and their tables.
+/* amp_list.c - divide lists of tensors into launches, and write their tables.
  *
- * Two passes over the list: the first settles which launch each entry is in and
- * how large the tables become, the second writes them. Parts, which are tasks
- * counted over all launches, are numbered in the order of the list: what is
- * folded over them does not depend on how the list was divided. */
+ * The list is processed twice. The first pass chooses the launch of each entry
+ * and computes the sizes of the tables. The second pass writes them. Parts are
+ * tasks counted over all launches. They are numbered in list order, so a fold
+ * over parts does not depend on how the list was divided. */
 #include "lib/plan/amp/amp_list.h"
 
 #include <string.h>
 
-/* Every device binds at such offsets. */
+/* All devices can bind at multiples of this. */
 #define ALIGNMENT 256u
 /* The launch of an entry without elements. */
 #define NOWHERE UINT32_MAX
@@ -19,14 +19,14 @@ static bool nowhere(const struct view *v)
     return v == NULL || v->buffer == NULL || v->buffer->mem == NULL;
 }
 
-/* Bytes from the begin of the view's memory. */
+/* Return the offset of a view in its memory, in bytes. */
 static uint64_t begin_of(const struct view *v)
 {
     return v->buffer->offset + v->offset;
 }
 
-/* Entry i, with absent views as NULL and every unit known. The first view
- * stays: it may be empty and without memory, but its shape counts. */
+/* Get entry i, with absent views as NULL and all units set. The first view
+ * stays: it may be empty and without memory, but its shape is needed. */
 static void row_of(const struct entries *r, size_t i, struct entry *row)
 {
     *row = (struct entry){.key = 0};
@@ -38,7 +38,7 @@ static void row_of(const struct entries *r, size_t i, struct entry *row)
             row->unit[k] = (uint32_t)dtype_bytes(row->view[k]->dtype);
 }
 
-/* Does the entry do without words of strides in the table? */
+/* Return true if the entry needs no strides in the table. */
 static bool is_dense(const struct entries *r, const struct entry *row)
 {
     for (uint32_t k = 0; k < r->views; k++)
@@ -52,13 +52,13 @@ static uint32_t words_of(const struct entries *r, const struct entry *row)
     return ROW_WORDS + (is_dense(r, row) ? 0 : ROW_WALKED(r->views));
 }
 
-/* Chunks of an entry, of which the last one may be short. */
+/* Return the number of chunks of an entry. The last one may be short. */
 static uint32_t tasks_of(const struct entries *r, const struct entry *row)
 {
     return (uint32_t)size_div_up(view_elements(row->view[0]), r->chunk);
 }
 
-/* ---- who shares a launch ---- */
+/* ---- assign entries to launches ---- */
 
 static uint32_t present(const struct entries *r, const struct entry *row)
 {
@@ -68,9 +68,10 @@ static uint32_t present(const struct entries *r, const struct entry *row)
     return bits;
 }
 
-/* Widen an operand's range by a view; false: a launch does not see as much, or
- * a kernel cannot count as far, in elements of 31 bits. The begin is rounded
- * down to what every device binds at, as a sub-buffer must begin there. */
+/* Extend an operand's range to include a view. False: the range is too large
+ * for a binding, or for a kernel, which counts elements in 31 bits. The
+ * beginning is rounded down to a multiple of ALIGNMENT, because a sub-buffer
+ * must begin there. */
 static bool widen(const struct entries *r, struct range *range,
                   const struct view *v)
 {
@@ -83,7 +84,7 @@ static bool widen(const struct entries *r, struct range *range,
            bytes / range->unit <= INT32_MAX;
 }
 
-/* A launch without entries, of the form that this one wants. */
+/* Return a launch without entries, in the form that this entry needs. */
 static struct entry_launch launch_for(const struct entries *r,
                                       const struct entry *row)
 {
@@ -95,8 +96,9 @@ static struct entry_launch launch_for(const struct entries *r,
     return b;
 }
 
-/* May the entry be in this launch, but for room? A kernel variant has one key,
- * one set of operands that are there, and one memory and unit for each. */
+/* Return true if the entry may share this launch, if it has room. All entries
+ * of a launch have the same key and the same set of operands. Each operand has
+ * the same memory and unit in all entries. */
 static bool same_form(const struct entries *r, const struct entry_launch *b,
                       const struct entry *row)
 {
@@ -110,8 +112,8 @@ static bool same_form(const struct entries *r, const struct entry_launch *b,
     return true;
 }
 
-/* Take an entry into a launch; false: no room, and nothing changed. The first
- * one always has it: the core cuts what is too long. */
+/* Add an entry to a launch. False: no room; the launch is unchanged. The first
+ * entry always fits, because the core cuts longer ones. */
 static bool join(const struct entries *r, struct entry_launch *launch,
                  const struct entry *row)
 {
@@ -131,8 +133,8 @@ static bool join(const struct entries *r, struct entry_launch *launch,
     return fits || b.rows == 1;
 }
 
-/* Room for one more launch: memory is got for 1, 2, 4.. of them, so that it is
- * full whenever their number is a power of two. */
+/* Make room for one more launch. The capacity is 1, 2, 4, ..., so the array is
+ * full if the number of launches is 0 or a power of two. */
 static bool grow(struct entries *r)
 {
     if ((r->n & (r->n - 1)) != 0)
@@ -148,8 +150,9 @@ static bool grow(struct entries *r)
     return true;
 }
 
-/* Which launch takes the entry: the latest are the likeliest, as neighbours in
- * a list were made one after the other. false: no memory. */
+/* Choose the launch of an entry. The newest launches are tried first:
+ * neighbours in a list are often allocated one after the other. False: no
+ * memory. */
 static bool settle(struct entries *r, size_t i, const struct entry *row)
 {
     r->home[i] = NOWHERE;
@@ -174,21 +177,21 @@ static bool settle(struct entries *r, size_t i, const struct entry *row)
 
 /* ---- tables ---- */
 
-/* Where a launch's table is being written. */
+/* The write position in a launch's table. */
 struct pen {
     uint32_t *table;
     uint32_t row, task, walk; /* the next ones */
 };
 
-/* How far the list has come. */
+/* The current position in the list. */
 struct place {
-    uint32_t part, tensor; /* the next part; tensors begun */
-    uint64_t first, next;  /* elements of the tensor before this, after it */
+    uint32_t part, tensor; /* next part; tensors begun */
+    uint64_t first, next;  /* elements before this entry, after it */
 };
 
-/* The words of strides of an entry: rank, sizes, then each operand's steps, all
- * of the views collapsed together to as few dimensions as they have in common.
- * An absent operand's steps stay as they are, and nobody reads them. */
+/* Write the strides of an entry: rank, sizes, then the steps of each operand.
+ * All views are first collapsed to as few common dimensions as possible. The
+ * steps of an absent operand are not set; kernels do not read them. */
 static void put_walk(const struct entries *r, const struct entry *row,
                      uint32_t *w)
 {
@@ -211,7 +214,7 @@ static void put_walk(const struct entries *r, const struct entry *row,
             w[ROW_STEPS(at[k]) + (uint32_t)d] = (uint32_t)v[k]->stride[d];
 }
 
-/* The entry's row, and its words of strides behind all rows of the table. */
+/* Write the entry's row. Its strides follow all rows of the table. */
 static void put_row(const struct entries *r, const struct entry_launch *b,
                     const struct entry *row, struct pen *pen,
                     const struct place *place)
@@ -236,7 +239,7 @@ static void put_row(const struct entries *r, const struct entry_launch *b,
     pen->walk += ROW_WALKED(r->views);
 }
 
-/* Move to entry i: to its tensor, and to where in that it begins. */
+/* Move to entry i: update its tensor and its offset in that tensor. */
 static void step(struct place *place, size_t i, const struct entry *row)
 {
     bool more = i > 0 && row->view[0]->continues;
@@ -245,7 +248,7 @@ static void step(struct place *place, size_t i, const struct entry *row)
     place->next = place->first + (uint64_t)view_elements(row->view[0]);
 }
 
-/* The list once more, each entry into its launch's table. */
+/* Process the list again and write each entry to the table of its launch. */
 static void put_tables(const struct entries *r, struct pen *pens)
 {
     struct place place = {.part = r->first};
@@ -260,8 +263,8 @@ static void put_tables(const struct entries *r, struct pen *pens)
     }
 }
 
-/* Words for the tables, and what is in them. false: no memory for the pens; a
- * plan that fails says so itself. */
+/* Allocate the tables and fill them. False: no memory for the pens. Other
+ * failures are in the plan's status. */
 static bool make_tables(struct entries *r)
 {
     struct pen *pens = mem_alloc_array(r->n, sizeof(*pens));
@@ -280,8 +283,8 @@ static bool make_tables(struct entries *r)
 
 /* ---- for plans ---- */
 
-/* Both passes; false: no memory. Where there are no launches, since all entries
- * are empty, there are no tables. */
+/* Run both passes. False: no memory. If all entries are empty, neither launches
+ * nor tables are needed. */
 static bool divide(struct entries *r)
 {
     r->home = mem_alloc_array(r->entries, sizeof(*r->home));
@@ -331,7 +334,7 @@ void entries_bind(const struct entries *r, const struct entry_launch *b,
 
 void entries_tensors(const struct entries *r, struct view *table)
 {
-    size_t n = r->tensors == 0 ? 1 : r->tensors; /* a view may not be empty */
+    size_t n = r->tensors == 0 ? 1 : r->tensors; /* a view must not be empty */
     uint32_t *w = plan_words(r->plan, 2 * n, table);
     struct place place = {.part = 0};
     for (size_t i = 0; i < r->entries && w != NULL; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amp_list.h - plans of ops over lists: many tensors in few launches.
+/* amp_list.h - plans of ops on lists: many tensors in few launches.
  *
  *     struct entries r;
  *     if (!entries_divide(&r, p, op, op->n, views, chunk, entry))
@@ -14,11 +14,11 @@
  *     }
  *     entries_free(&r);
  *
- * Entries whose operands lie in the same memories share a launch: a launch has
- * one binding for each operand of all its entries, and a table, made by the
- * host when the plan is built, of where in it each entry's begins
- * (kernels/amp/amp_list.h). A model's tensors mostly come from a few slabs of
- * the pool, so that a hundred of them are a launch or two. */
+ * Entries whose operands are in the same memory objects share a launch. Such a
+ * launch has one binding for each operand of all its entries. The host creates
+ * a table when the plan is built (kernels/amp/amp_list.h). It contains the
+ * offset of each entry in each binding. The tensors of a model are mostly in a
+ * few slabs of the pool, so a hundred of them need one or two launches. */
 #ifndef LIB_PLAN_AMP_AMP_LIST_H
 #define LIB_PLAN_AMP_AMP_LIST_H
 
@@ -26,42 +26,42 @@
 #include "kernels/reduce/norm.h"
 #include "lib/plan/plan.h"
 
-/** One entry of a list. The first view is there, and its shape is that of all
- *  that the kernel walks by strides; continues is asked of it. */
+/** One entry of a list. The first view must be set. Its shape is the shape of
+ *  all operands, and its `continues` says if the entry continues a tensor. */
 struct entry {
-    const struct view *view[ROW_VIEWS]; /* without memory: absent */
+    const struct view *view[ROW_VIEWS]; /* absent: NULL or no memory */
     uint32_t unit[ROW_VIEWS]; /* bytes of an element; 0: the dtype's */
-    uint32_t key;             /* one for all entries of a launch */
+    uint32_t key;             /* the same for all entries of a launch */
 };
 
-/** Where all of a launch's entries have an operand. */
+/** The memory that one operand of all entries of a launch is in. */
 struct range {
     struct backend_mem *mem;
     uint64_t from, to; /* bytes */
     uint32_t unit;
 };
 
-/** A launch. */
+/** One launch. */
 struct entry_launch {
-    /* its entries' key; entries; tasks of all of them */
+    /* the key of its entries, their number, and the number of their tasks */
     uint32_t key, rows, tasks;
     uint32_t words;    /* of the table */
-    uint32_t present;  /* bit k: its entries have operand k */
-    struct view table; /* i32 [words], of the plan's own scratch */
+    uint32_t present;  /* bit k: the entries have operand k */
+    struct view table; /* i32 [words], scratch */
     struct range at[ROW_VIEWS];
 };
 
-/* Loops, as lib/plan/loops.h counts them. */
+/* ---- loops, as lib/plan/loops.h counts them ---- */
 
-/** Loops of a task: to find its row by halving (twice LOOPS_FEW covers that and
- *  whatever is short), and over its elements. */
+/** Return the loops of a task. They find its row by bisection, and then process
+ *  its elements. Twice LOOPS_FEW covers the bisection and all short loops. */
 static inline uint64_t entries_loops(const struct plan *p, uint32_t chunk,
                                      uint64_t body)
 {
     return 2 * LOOPS_FEW + loops_shared(plan_limits(p), chunk, body);
 }
 
-/** The same where a task is a chunk of kernels/amp/amp_norm.h. */
+/** The same if a task is a chunk of kernels/amp/amp_norm.h. */
 static inline uint64_t entries_norm_loops(const struct plan *p, uint64_t body)
 {
     uint64_t lanes = loops_shared(plan_limits(p), FOLD_LANES, body);
@@ -69,7 +69,7 @@ static inline uint64_t entries_norm_loops(const struct plan *p, uint64_t body)
            loops_of(FOLD_CHUNK / FOLD_LANES, lanes);
 }
 
-/** Loops of NORM_PARTIALS over so many partials. */
+/** Return the loops of NORM_PARTIALS over this number of partials. */
 static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -79,28 +79,28 @@ static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
     return lanes + loops_of(chunks, chunk + 2 * lanes);
 }
 
-/** Says what entry i of an op's list is; *row begins as zeros. Called several
- *  times for an entry, and answers the same each time. */
+/** Describe entry i of an op's list in *row, which begins as zeros. It is
+ *  called several times per entry and must give the same result each time. */
 typedef void (*entry_fn)(const void *op, size_t i, struct entry *row);
 
-/** A list that is divided. Lives while the plan is built, on the builder's
- *  stack. */
+/** A list that is divided into launches. It is used while the plan is built, on
+ *  the builder's stack. */
 struct entries {
     struct plan *plan;
-    const void *op; /* handed to entry */
+    const void *op; /* passed to entry */
     entry_fn entry;
     size_t entries;
-    /* operands of an entry; elements of a task, but for an entry's last */
+    /* operands of an entry; elements of a task (an entry's last has fewer) */
     uint32_t views, chunk;
     uint32_t first; /* the number of the first part */
     size_t n;       /* launches */
     struct entry_launch *launch;
-    uint32_t *home;   /* the launch of each entry; NOWHERE of an empty one */
-    uint32_t parts;   /* tasks of all launches, in the order of the list */
-    uint32_t tensors; /* pieces of one counted once, empty ones too */
+    uint32_t *home;   /* the launch of each entry; empty: NOWHERE */
+    uint32_t parts;   /* tasks of all launches, in list order */
+    uint32_t tensors; /* pieces of one count once; includes empty ones */
 };
 
-/** What a launch's kernel is told of it. */
+/** Return the parameters that describe a launch's table. */
 static inline struct row_table entries_table(const struct entries *r,
                                              const struct entry_launch *b)
 {
@@ -108,21 +108,22 @@ static inline struct row_table entries_table(const struct entries *r,
         .rows = b->rows, .tasks = b->tasks, .chunk = r->chunk};
 }
 
-/** Divide a list and write the tables. false: the plan has failed, and there is
- *  nothing to free. Empty entries have no task, and no row. */
+/** Divide a list into launches and write their tables. False: the plan has
+ *  failed, and *r owns no memory. Empty entries get no task and no row. */
 bool entries_divide(struct entries *r, struct plan *plan, const void *op,
                     size_t entries, uint32_t views, uint32_t chunk,
                     entry_fn entry);
-/** The same, of a list whose parts are numbered from first on, among those that
- *  others have of the same whole. */
+/** The same for one of several lists that form a whole. The parts of this list
+ *  are numbered from `first`. */
 bool entries_divide_from(struct entries *r, struct plan *plan, const void *op,
                          size_t entries, uint32_t views, uint32_t chunk,
                          entry_fn entry, uint32_t first);
-/** The next operand of a launch: view k of its entries. */
+/** Bind view k of the launch's entries as the next operand. */
 void entries_bind(const struct entries *r, const struct entry_launch *launch,
                   uint32_t k, enum access access);
-/** A table for what is folded by tensors: i32 [tensors, 2], the first partial
- *  of each and how many it has. With no tensors an empty row. */
+/** Set *table to a table for folds per tensor: i32 [tensors, 2], the first
+ *  partial of each tensor and their number. Without tensors it has one row of
+ *  zeros. */
 void entries_tensors(const struct entries *r, struct view *table);
 void entries_free(struct entries *r);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grad.c - the plan of check: a pass over the gradients, then a fold. */
+/* grad.c - the plan of the gradient check: one pass, then a fold. */
 #include "lib/plan/amp/amp_list.h"
 
 #include "kernels/amp/grad_args.h"
@@ -13,13 +13,13 @@ static void gradient(const void *op, size_t i, struct entry *row)
     row->key = g->dtype;
 }
 
-/* The partials of a check: so many, scratch or those of all ranks. */
+/* The partials of a check, n of them: scratch, or the partials of all ranks. */
 struct partials {
     struct view view;
     uint32_t n;
 };
 
-/* The pass: each task leaves the PART_WORDS words of its partial. */
+/* Record the pass. Each task writes a partial of PART_WORDS words. */
 static void look(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct partials *parts)
 {
@@ -42,9 +42,9 @@ static void look(struct plan *p, const struct check_op *op,
     }
 }
 
-/* The fold: one group for the record, and one for each tensor's statistics,
- * where they are wanted. It runs for an empty list, too: a check of nothing
- * counts, and finds nothing. */
+/* Record the fold. One group computes the record. If statistics are wanted, one
+ * more group per tensor computes them. An empty list is folded too: such a
+ * check counts, and finds nothing. */
 static void fold(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct partials *parts)
 {
@@ -80,7 +80,7 @@ static void build(struct plan *p, const struct check_op *op)
         parts.n = (uint32_t)(view_elements(&op->parts) / PART_WORDS);
     } else {
         parts.n = r.parts;
-        plan_scratch(p, SSQ_I32, /* which may not be empty */
+        plan_scratch(p, SSQ_I32, /* scratch must not be empty */
                      PART_WORDS * (r.parts == 0 ? 1 : (uint64_t)r.parts),
                      &parts.view);
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - the plans of y = f(x) over lists: unscale, accumulate, master. */
+/* list.c - the plans of y = f(x) on lists: unscale, accumulate, master. */
 #include "lib/plan/amp/amp_list.h"
 
 #include "kernels/amp/list_args.h"
 #include "lib/amp/optimizer.h"
 
-/* An entry's key is its dtypes: a launch's kernel is told of one for x and one
- * for y. The variant depends on their sizes alone. */
+/* An entry's key consists of its dtypes: the kernel of a launch has one for x
+ * and one for y. The variant depends only on their sizes. */
 #define KEY(X, Y)  ((uint32_t)(X) << 8 | (uint32_t)(Y))
 #define KEY_X(KEY) ((KEY) >> 8)
 #define KEY_Y(KEY) ((KEY)&0xffu)
@@ -24,8 +24,8 @@ static void unscale_entry(const void *op, size_t i, struct entry *row)
     set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
 }
 
-/* ACCUMULATE_ZERO has no sums in its list: y is the gradient, and x too, which
- * the kernel then does not read. */
+/* The list of ACCUMULATE_ZERO contains no sums: y is the gradient. x is the
+ * gradient too, but the kernel does not read it. */
 static void accumulate_entry(const void *op, size_t i, struct entry *row)
 {
     const struct accumulate_op *a = op;
@@ -33,7 +33,7 @@ static void accumulate_entry(const void *op, size_t i, struct entry *row)
     set(row, g, a->mode == ACCUMULATE_ZERO ? g : &a->op.list->v[a->n + i]);
 }
 
-/* A remainder is seen as words of 16 bits. */
+/* A remainder (u8) is bound as 16-bit words. */
 static void master_entry(const void *op, size_t i, struct entry *row)
 {
     const struct view *v = ((const struct master_op *)op)->op.list->v;
@@ -41,15 +41,16 @@ static void master_entry(const void *op, size_t i, struct entry *row)
     row->unit[1] = v[2 * i + 1].dtype == SSQ_U8 ? 2 : 0;
 }
 
-/* Remainders begin as 0, whatever the rest of the list becomes. */
+/* Return the mode of a launch with this key. Remainders begin as 0 in every
+ * mode. */
 static uint32_t mode_of(uint32_t mode, uint32_t key)
 {
     return KEY_Y(key) == SSQ_U8 ? LIST_ZERO : mode;
 }
 
-/* The launches of y = f(x) over n entries; a says which f, and the rest of it
- * is filled in for each launch. block: optional, as in unscale_op. y is bound
- * for update, since LIST_ADD reads it. */
+/* Record the launches of y = f(x) over n entries. a specifies f; the other
+ * fields are set for each launch. block is optional, as in unscale_op. y is
+ * bound with ACCESS_UPDATE because LIST_ADD reads it. */
 static void map(struct plan *p, const void *op, size_t n, entry_fn entry,
                 struct list_args a, const struct view *block)
 {

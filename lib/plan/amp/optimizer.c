@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - the plans of a step: LAMB's norms, the pass, its end. */
+/* optimizer.c - the plans of an optimizer step: the norms of LAMB, the update,
+ * and the end of the step. */
 #include "lib/plan/amp/amp_list.h"
 
 #include "kernels/amp/step_args.h"
@@ -13,8 +14,8 @@
 #define KEY_P(KEY)    ((KEY) >> 8 & 0xffu)
 #define KEY_G(KEY)    ((KEY)&0xffu)
 
-/* Where the truth of a parameter is. FORM_SHORT also has those of 16 bits
- * without anything beside them, whose view of a master is absent. */
+/* Return the form of an entry: where the exact parameter is stored. FORM_SHORT
+ * includes 16-bit parameters without a master or a remainder. */
 static int form_of(const struct view *param, const struct view *master)
 {
     bool full = master->buffer != NULL && master->dtype == SSQ_F32;
@@ -23,8 +24,9 @@ static int form_of(const struct view *param, const struct view *master)
     return full ? FORM_MASTER : FORM_SHORT;
 }
 
-/* The views of an entry, v[PARAM_VIEWS], in the kernels' order: the truth goes
- * last, since one form has none. A remainder (u8) is seen as 16-bit words. */
+/* Set an entry from its views, v[PARAM_VIEWS], in the kernels' order. The exact
+ * value is last, since one form has none. A remainder (u8) is bound as 16-bit
+ * words. */
 static void entry(const struct view *v, struct entry *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
@@ -45,7 +47,7 @@ static void step_entry(const void *op, size_t i, struct entry *row)
     entry(&o->op.list->v[i * PARAM_VIEWS], row);
 }
 
-/* Norms ask for the truth alone: a master is as good as a parameter. */
+/* Norms only need the exact value: a master replaces the parameter. */
 static void lamb_entry(const void *op, size_t i, struct entry *row)
 {
     const struct lamb_op *o = op;
@@ -58,17 +60,18 @@ static void lamb_entry(const void *op, size_t i, struct entry *row)
     row->key = KEY(FORM_SELF, SSQ_F32, KEY_G(row->key));
 }
 
-/* Where norms are only put together, an entry is a parameter or a piece, for
- * its size. */
+/* If norms are only combined, an entry is a parameter or a piece of one, and
+ * only its size is used. */
 static void lamb_size(const void *op, size_t i, struct entry *row)
 {
     row->view[STEP_P] = &((const struct lamb_op *)op)->op.list->v[i];
     row->key = KEY(FORM_SELF, row->view[STEP_P]->dtype, 0);
 }
 
-/* A launch whose form has no truth goes without its place, too. Places come
- * first in the parameters and are filled in when it is launched, so that one
- * word less at the begin leaves the last of them out. */
+/* End a launch. A form without an exact value has one operand less, and
+ * therefore one offset less. Offsets are the first words of the parameters and
+ * are set at the launch. So the last one is omitted by skipping one word at the
+ * beginning. */
 static void end_launch(struct plan *p, const struct entry_launch *b,
                        const void *args, size_t bytes, uint64_t loops)
 {
@@ -76,18 +79,21 @@ static void end_launch(struct plan *p, const struct entry_launch *b,
     plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks, loops);
 }
 
-/* Of an element: its quotients and roots. */
+/* Loops of an element: its quotients and roots. */
 #define ELEMENT_LOOPS (4 * LOOPS_DIVIDE)
 
-/* n words; scratch may not be empty. */
+/* Get scratch of n words, or of one word if n is 0: scratch must not be
+ * empty. */
 static void scratch(struct plan *p, uint64_t n, struct view *parts)
 {
     plan_scratch(p, SSQ_I32, n == 0 ? 1 : n, parts);
 }
 
-/* ---- the pass ---- */
+/* ---- the update ---- */
 
-/* The variant's form: Adam has faster ones for a single dtype. */
+/* Return the form of the kernel variant. Adam has faster forms for 16-bit
+ * parameters with a master, if the gradient is float32 or has the same
+ * dtype. */
 static uint8_t variant(uint8_t kind, uint32_t key)
 {
     bool same = KEY_G(key) == KEY_P(key) || KEY_G(key) == SSQ_F32;
@@ -96,9 +102,9 @@ static uint8_t variant(uint8_t kind, uint32_t key)
     return KEY_P(key) == SSQ_F16 ? FORM_F16 : FORM_BF16;
 }
 
-/* One launch of the update: whatever is skipped, clipped or scheduled is in the
- * control block, so that the launch is the same in every step. AdamW is Adam
- * with another decay: one kernel, and coupled says which. */
+/* Record one launch of the update. The control block says what is skipped,
+ * clipped or scheduled, so the launch is the same in every step. AdamW differs
+ * from Adam only in the decay: both use one kernel, with the flag `coupled`. */
 static void pass(struct plan *p, const struct optimizer_op *op,
                  const struct entries *r, const struct entry_launch *b,
                  const struct view *parts)
@@ -131,9 +137,9 @@ static void pass(struct plan *p, const struct optimizer_op *op,
                entries_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
 }
 
-/* What comes behind the pass: t and the random counter move, once all launches
- * have read them; and what the tasks counted, a partial each, becomes the
- * tensors' counts. */
+/* Record the end of the step. It runs after all launches of the update have
+ * read t and the random counter, and advances both. It also adds the counts of
+ * the tasks, one partial each, to the counts of the tensors. */
 static void end(struct plan *p, const struct optimizer_op *op,
                 const struct entries *r, const struct view *parts)
 {
@@ -151,8 +157,8 @@ static void end(struct plan *p, const struct optimizer_op *op,
                     loops_of(plan_limits(p)->group, 0));
 }
 
-/* Parts are needed for statistics alone: each launch's tasks count into them
- * what is rounded away. */
+/* Build an update. Only statistics need parts: each task counts the updates
+ * that rounding lost. */
 static void build_optimizer(struct plan *p, const struct optimizer_op *op)
 {
     struct entries r;
@@ -166,10 +172,11 @@ static void build_optimizer(struct plan *p, const struct optimizer_op *op)
     entries_free(&r);
 }
 
-/* ---- lamb ---- */
+/* ---- LAMB ---- */
 
-/* LAMB's two norms, of the parameter and of its update, chunk by chunk: the
- * three sums of each of kernels/reduce/norm.h, hence six words a partial. */
+/* Record the two norms of LAMB, of the parameter and of its update, by chunks.
+ * Each norm has the three sums of kernels/reduce/norm.h, so a partial has six
+ * words. */
 static void norms(struct plan *p, const struct lamb_op *op,
                   const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)
@@ -193,7 +200,8 @@ static void norms(struct plan *p, const struct lamb_op *op,
     end_launch(p, b, &a, sizeof(a), entries_norm_loops(p, ELEMENT_LOOPS));
 }
 
-/* The chunks of each parameter folded, and its step length from both norms. */
+/* Fold the chunks of each parameter, and compute its step length from both
+ * norms. */
 static void lengths(struct plan *p, const struct lamb_op *op,
                     const struct entries *r, const struct view *parts)
 {
@@ -210,7 +218,8 @@ static void lengths(struct plan *p, const struct lamb_op *op,
                 LOOPS_FEW + 2 * rows_fold_loops(p, r->parts));
 }
 
-/* By chunks of a norm, not of a step: the norms are in the fixed order. */
+/* Build LAMB's norms. The list is divided by the chunks of a norm, not of a
+ * step: norms are added in their fixed order. */
 static void build_lamb(struct plan *p, const struct lamb_op *op)
 {
     struct entries r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler.c - the plans of what one item does: join, update, tick. */
+/* scaler.c - the plans of the small ops of a step: join, update, tick. */
 #include "lib/plan/plan.h"
 
 #include "kernels/amp/scaler_args.h"
@@ -22,15 +22,14 @@ static void build_update(struct plan *p, const struct scaler_update_op *op)
     plan_items(p, &a, sizeof(a), 1, LOOPS_FEW);
 }
 
-/* Of a group of parameters: its powers, which take a round for each of the 32
- * bits of t, and its quotients. */
+/* Loops for a parameter group: its powers, one round for each of the 32 bits of
+ * t, and its quotients. */
 #define TICK_LOOPS (4u * (32u + LOOPS_FEW))
 
-/* ---- tick: groups whose schedules lie in the same memories share a launch --
- */
+/* ---- tick: groups with schedules in the same memory share a launch ---- */
 
-/* What a launch sees of its groups' schedules of one kind: all lr schedules in
- * one span, all momentum schedules in another. */
+/* The memory of all schedules of one kind in a launch. There is one span for
+ * the lr schedules and one for the momentum schedules. */
 struct span {
     struct backend_mem *mem; /* NULL: no schedule yet */
     uint64_t from, to;       /* bytes */
@@ -41,7 +40,7 @@ static uint64_t begin_of(const struct view *v)
     return v->buffer->offset + v->offset;
 }
 
-/* NULL: the group has none. */
+/* Return a schedule of a group. NULL: it has none. */
 static const struct view *schedule_of(const struct tick_op *op, size_t group,
                                       size_t which)
 {
@@ -49,8 +48,8 @@ static const struct view *schedule_of(const struct tick_op *op, size_t group,
     return v->buffer == NULL || v->buffer->mem == NULL ? NULL : v;
 }
 
-/* Widen a span by a schedule; false: it is in other memory, or so far away that
- * a binding does not see both. */
+/* Extend a span to include a schedule. False: the schedule is in other memory,
+ * or the span would be too large for a binding. */
 static bool widen(struct plan *p, struct span *span, const struct view *v)
 {
     if (v == NULL)
@@ -69,8 +68,8 @@ static bool widen(struct plan *p, struct span *span, const struct view *v)
     return true;
 }
 
-/* For each group of a launch where its schedules begin, in words of the spans;
- * TICK_NONE for one that it has not. table is NULL after a failure. */
+/* Write the table of a launch: the offsets of each group's schedules in the
+ * spans, in words. TICK_NONE: no schedule. table is NULL after a failure. */
 static void put_table(const struct tick_op *op, const struct tick_args *a,
                       const struct span span[2], uint32_t *table)
 {
@@ -90,7 +89,7 @@ static void bind_span(struct plan *p, const struct span *span)
                     sizeof(uint32_t), ACCESS_READ);
 }
 
-/* How many groups from a->first on share a launch: at least one. */
+/* Return how many groups, from a->first on, share a launch: at least one. */
 static uint32_t sharing(struct plan *p, const struct tick_op *op,
                         const struct tick_args *a, struct span span[2])
 {
@@ -106,9 +105,9 @@ static uint32_t sharing(struct plan *p, const struct tick_op *op,
     return n;
 }
 
-/* Several launches are right in any order: each writes its own groups' words,
- * the first one besides those of the whole step, which the others do not
- * read. */
+/* Build a tick. Several launches may run in any order, since each writes the
+ * words of its groups. The first launch also writes the words of the whole
+ * step, which the others do not read. */
 static void build_tick(struct plan *p, const struct tick_op *op)
 {
     struct tick_args a = {.kind = op->kind,

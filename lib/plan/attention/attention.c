@@ -2,8 +2,8 @@
 /* attention.c - the plan of attention. */
 #include "lib/plan/attention/attention.h"
 
-/* Beyond this no offset of the diagonal changes anything: there are fewer
- * queries and keys. */
+/* Larger offsets of the diagonal have the same effect: there are fewer queries
+ * and keys. */
 #define MOST_OFFSET INT32_MAX
 
 void attention_steps(const struct view *v, uint32_t *step)
@@ -12,9 +12,9 @@ void attention_steps(const struct view *v, uint32_t *step)
         step[i] = (uint32_t)v->stride[i];
 }
 
-/* The part of an offset that is not negative, as a word. A diagonal may be
- * moved either way and kernels have unsigned words: they get `ahead` and
- * `back`, of which one is 0. */
+/* Return offset, or 0 if it is negative. The diagonal may be moved in both
+ * directions, but kernels have unsigned words. They get `ahead` and `back`; one
+ * of them is 0. */
 static uint32_t offset_word(int64_t offset)
 {
     if (offset < 0)
@@ -22,8 +22,8 @@ static uint32_t offset_word(int64_t offset)
     return (uint32_t)(offset < MOST_OFFSET ? offset : MOST_OFFSET);
 }
 
-/* Without a causal mask `ahead` is so large that every query sees every key. q
- * is absent where heads have no elements, and v then tells the dtype. */
+/* Without a causal mask, `ahead` is so large that every query sees every key. q
+ * is absent if heads have no elements; then v has the dtype. */
 void attention_set(struct attention_shared *a, const struct attention_params *p,
                    const struct view *q, const struct view *k,
                    const struct view *v, const struct view *mask,
@@ -61,8 +61,8 @@ void attention_set(struct attention_shared *a, const struct attention_params *p,
     attention_steps(lse, a->lse_step);
 }
 
-/* Each chunk of a wide result is a task of its own, which computes the scores
- * of its rows again; up to 64 columns need no more than the smaller chunk. */
+/* A wide result has several chunks. Each is a separate task, which computes the
+ * scores of its rows again. Up to 64 columns use the smaller chunk. */
 uint8_t attention_divide(struct attention_shared *a, uint32_t group,
                          uint64_t heads, int64_t rows, int64_t columns)
 {
@@ -73,9 +73,9 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
     return (uint8_t)chunk;
 }
 
-/* The loops of one product: pieces of both operands, ATTENTION_DEPTH deep, are
- * staged in memory that the group shares, and multiplied there, as
- * kernels/attention/attention.h says. */
+/* Return the loops of one product. Blocks of both operands, ATTENTION_DEPTH
+ * deep, are copied to shared memory and multiplied there: see
+ * kernels/attention/attention.h. */
 static uint64_t product_loops(const struct backend_limits *l, uint64_t length)
 {
     uint64_t rows = ATTENTION_ROWS_OF(l->group);
@@ -85,8 +85,8 @@ static uint64_t product_loops(const struct backend_limits *l, uint64_t length)
                         loops_of(ATTENTION_DEPTH, 0));
 }
 
-/* Of one block of the others: the products, the scores with their softcap, what
- * the scores weigh, and the results that are brought up to date. */
+/* The loops of one block: the products, the scores with softcap, the weighted
+ * sum, and the update of the results. */
 uint64_t attention_loops(const struct backend_limits *l,
                          const struct attention_shared *a, uint32_t n,
                          bool slopes, uint8_t chunk)
@@ -168,8 +168,8 @@ static void window(struct plan *p, const struct op *some, void *user)
         attention_loops(plan_limits(p), &shared, a.both.tk, false, chunk));
 }
 
-/* The logarithms of the sums, lse, are made in any case: the kernel always
- * stores them, in scratch where the caller has no use for them. */
+/* Build attention. The kernel always stores lse, the logarithms of the sums. If
+ * the caller does not want it, it goes to scratch. */
 static void build(struct plan *p, const struct attention_op *op)
 {
     const struct attention_params *n = &op->p;

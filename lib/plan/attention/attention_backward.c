@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_backward.c - the plan of the gradients of attention: the rest of
- * each saved lse, and delta; then one launch for each gradient that is wanted.
- */
+/* attention_backward.c - the plan of the gradients of attention.
+ *
+ * It computes a correction of each saved lse, then delta. Then each wanted
+ * gradient is one launch. */
 #include "lib/plan/attention/attention.h"
 
 _Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
@@ -10,8 +11,9 @@ _Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
 /* MODE of attention_gradient.k */
 enum mode { MODE_DQ, MODE_DK, MODE_DV };
 
-/* delta of each query, the sum of dy y over its elements: what all slopes of a
- * row have subtracted. A group adds up one query's. */
+/* Compute delta of each query, the sum of dy * y over its elements. It is
+ * subtracted from all slopes of a row. One group computes the sum of one
+ * query. */
 static void make_delta(struct plan *p, const struct attention_backward_op *op,
                        struct view *delta)
 {
@@ -34,8 +36,8 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
 }
 
-/* Each lse and its rest, in pairs. Only queries with a large lse need a pass
- * over the keys: see kernels/attention/saved.h. */
+/* Compute pairs of lse and its correction. Only queries with a large lse need a
+ * pass over the keys: see kernels/attention/saved.h. */
 static void make_saved(struct plan *p, const struct attention_backward_op *op,
                        struct view *saved)
 {
@@ -58,10 +60,9 @@ static void make_saved(struct plan *p, const struct attention_backward_op *op,
         attention_loops(plan_limits(p), &a.both, a.both.tk, false, chunk));
 }
 
-/* One gradient, of which the rows are its own: queries for dq, keys for dk and
- * dv. A head of keys may serve a group of query heads; its task goes through
- * all of them, so that nothing has to be added afterwards. dv needs neither
- * delta nor v. */
+/* Compute one gradient. Rows are queries for dq, and keys for dk and dv. A head
+ * of keys may serve a group of query heads. Its task then processes all of
+ * them, so that no sum over tasks is needed. dv needs neither delta nor v. */
 static void make_gradient(struct plan *p,
                           const struct attention_backward_op *op,
                           enum mode mode, const struct view *y,
@@ -100,8 +101,8 @@ static void make_gradient(struct plan *p,
                 mode == MODE_DQ ? head : loops_of(a.both.group, head));
 }
 
-/* The scores are computed again in each launch: the matrix of all of them would
- * have tq by tk elements for every head. */
+/* Compute the gradients of a window. Each launch computes the scores again: a
+ * matrix of all scores would have tq * tk elements per head. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     struct attention_backward_op part =

@@ -7,13 +7,14 @@
 #include "lib/plan/walk.h"
 #include "lib/plan/windows.h"
 
-/* In elements; 0 for an absent operand. */
+/* Return the stride of the last dimension, in elements; 0 for an absent
+ * operand. */
 static uint32_t last_stride(const struct view *v)
 {
     return v->buffer == NULL ? 0 : (uint32_t)v->stride[v->rank - 1];
 }
 
-/* v as elements of 2 and of 4 bytes: one of the two is there. */
+/* Bind v as elements of 2 and of 4 bytes; one of the two is absent. */
 static void bind_both(struct plan *p, const struct view *v, enum access access)
 {
     static const struct view absent;
@@ -22,8 +23,8 @@ static void bind_both(struct plan *p, const struct view *v, enum access access)
     plan_bind(p, wide ? v : &absent, access);
 }
 
-/* The last dimension is the head's elements, in strides of their own; those
- * before it are walked. */
+/* Set the walk over all dimensions except the last. The last dimension contains
+ * the elements of a head, and has its own strides. */
 static void set_walk(struct rotary_args *a, const struct rotary_op *op)
 {
     const struct view *x = &op->x;
@@ -41,9 +42,9 @@ static void set_walk(struct rotary_args *a, const struct rotary_op *op)
     a->sin_stride = last_stride(&op->sine);
 }
 
-/* An item turns one pair, or copies one of the elements behind the last pair:
- * these are the slots of a row. Angles come from positions and frequencies, or
- * from cosines and sines that are given. */
+/* Rotate a window. The slots of a row are its pairs and the elements after the
+ * last pair. An item rotates one pair, or copies one element. Angles come from
+ * positions and frequencies, or from given cosines and sines. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     const struct rotary_op *op = (const struct rotary_op *)some;
@@ -73,7 +74,8 @@ static void window(struct plan *p, const struct op *some, void *user)
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* Where a row's position is its index, that dimension stays whole. */
+/* Build rotary positions. If the position of a row is its index, that dimension
+ * is not cut. */
 static void build(struct plan *p, const struct rotary_op *op)
 {
     struct rotary_op part = *op;

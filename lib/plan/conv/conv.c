@@ -1,48 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - the plan of convolution and its gradients: products of matrices.
+/* conv.c - the plan of convolution and its gradients, as matrix products.
  *
- *     kind      rows  columns    depth      as it lies   gathered
+ *     kind      rows  columns    depth      stored       gathered
  *     forward   o     p, q       c, r, s    filter       image
  *     data      c     h, w       o, r, s    filter       map
  *     weight    o     c, r, s    n, p, q    map          image
  *
- * The gradient of a filter has few results, each a sum over the whole batch:
- * where its tiles are fewer than a device keeps busy, the depth is split, and a
- * second launch adds the sums. Where the batch is larger than a launch sees,
- * there is a sum for each window of its images: other bits, within the bound.
- */
+ * The gradient of a filter has few elements, each a sum over the whole batch.
+ * If its tiles are too few for the device, the depth is split, and a second
+ * launch adds the sums. If the batch does not fit into a launch, there is one
+ * sum per window of images. The bits then differ, but the error bound holds. */
 #include "lib/plan/conv/conv.h"
 
 #include "kernels/conv/conv_args.h"
 
 /* COLS of conv_tile.k. */
 #define TILE_COLUMNS 64
-/* Depth of a step, and what its loops come to: four that stage so much of both
- * operands and one that multiplies; and those of a tile, outside of it. */
+/* Depth of a step, and its loops: four that load both operands, and one that
+ * multiplies. TILE_LOOPS are the other loops of a tile. */
 #define STEP       16
 #define STEP_LOOPS 48
 #define TILE_LOOPS 512
-/* Depth below which a split is not worth its fold. */
+/* Least depth of a share; less is not worth the fold. */
 #define LEAST_SHARE 128
-/* Groups for each unit of the device that splitting aims at. */
+/* Groups per unit of the device that splitting aims at. */
 #define WANTED_GROUPS 4
-/* Most elements of the splits' sums. */
+/* Most elements of the partial sums. */
 #define MOST_PARTIAL (INT64_C(4) << 20)
 
-/* The three operands of a product: the result, the factor that lies in memory
- * as a matrix, and the images that the other factor is gathered from. */
+/* The three operands of a product: the result, the factor that is stored as a
+ * matrix, and the images that the other factor is gathered from. */
 struct roles {
     const struct view *made, *lies, *from;
 };
 
-/* Taps of an axis that can meet a point below 2^32 at all. */
+/* Return how many taps of an axis can meet a coordinate below 2^32. */
 static uint32_t taps_of(const struct slide *s)
 {
     return (uint32_t)size_least(s->window, UINT32_MAX / s->dilation + 1);
 }
 
-/* Rows are channels of the map, columns its positions, the depth is a window.
- */
+/* Forward: rows are channels of the map, columns its positions, and the depth
+ * is a window. */
 static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -70,8 +69,8 @@ static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
     return (struct roles){y, f, x};
 }
 
-/* The same from the map to the image: taps are subtracted, and what is left is
- * a multiple of the stride. */
+/* Gradient of the image: as forward, from the map to the image. Taps are
+ * subtracted, and the difference must be a multiple of the stride. */
 static struct roles set_data(struct conv_args *a, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -98,7 +97,8 @@ static struct roles set_data(struct conv_args *a, const struct conv_op *op)
     return (struct roles){x, f, y};
 }
 
-/* Columns are a window, the depth is the positions of all images. */
+/* Gradient of the filter: columns are a window, and the depth is the positions
+ * of all images. */
 static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -127,7 +127,7 @@ static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
     return (struct roles){f, y, x};
 }
 
-/* What follows from the operands' roles in every kind. */
+/* Set the fields that are derived from the roles of the operands. */
 static void set_rest(struct conv_args *a, const struct conv_op *op,
                      const struct roles *r)
 {
@@ -136,7 +136,7 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
     a->made.groups = (uint32_t)op->groups;
     a->made.b = view_step(r->made, 3);
     a->made.c = view_step(r->made, 4);
-    a->lies_image = 0; /* a filter has none, and for weights all are depth */
+    a->lies_image = 0; /* a filter has no images; for weights they are depth */
     a->lies_group = view_step(r->lies, image_lies ? 1 : 0);
     a->lies_b = view_step(r->lies, 3);
     a->lies_c = view_step(r->lies, 4);
@@ -155,8 +155,8 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
                                view_dtype(r->from), view_dtype(&op->bias));
 }
 
-/* How often the depth is split: until there is enough to do at a time, and an
- * item may go through a share. */
+/* Return the number of shares of the depth. There are as many as the device
+ * needs to be busy, and as its limit of iterations requires. */
 static int64_t splits_of(const struct conv_args *a,
                          const struct backend_limits *l, int64_t tiles)
 {
@@ -171,7 +171,8 @@ static int64_t splits_of(const struct conv_args *a,
     return size_least(splits, room / results);
 }
 
-/* Tiles of so many rows; @return how often the depth is split. */
+/* Divide a product into tiles of tile_rows rows. @return the number of shares
+ * of the depth */
 static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
                        uint32_t tile_rows, bool may_split)
 {
@@ -191,15 +192,15 @@ static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
     return (uint32_t)splits;
 }
 
-/* As elements of 2 and of 4 bytes, both over the same memory: the kernel reads
- * what the dtype says, and no variant is needed for each mix of them. */
+/* Bind v twice, as elements of 2 and of 4 bytes. The kernel reads one of them,
+ * depending on the dtype. So it needs no variant for each mix of dtypes. */
 static void bind_both(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 2, access);
     plan_bind_as(p, v, 4, access);
 }
 
-/* Adds the shares' sums up, and rounds them to the dtype of what is made. */
+/* Add the sums of the shares, and round to the dtype of the result. */
 static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
                  const struct view *made, const struct view *partial)
 {
@@ -213,9 +214,10 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
     plan_items(p, &f, sizeof(f), f.n, loops_of(f.splits, 0));
 }
 
-/* Tiles of 16 rows where there are no more: of 64, most would be empty. With
- * splits the sums go to partial, and what is made is not written until they are
- * folded; it is bound all the same, for its place in the text. */
+/* Convolve some images. Results with at most 16 rows use tiles of 16 rows,
+ * because tiles of 64 would be mostly empty. If the depth is split, sums go to
+ * `partial` and only the fold writes the result. The tile kernel still needs a
+ * binding for it. */
 static void images(struct plan *p, const struct conv_op *op)
 {
     static const struct view absent;
@@ -246,7 +248,7 @@ static void images(struct plan *p, const struct conv_op *op)
         fold(p, &a, splits, r.made, &partial);
 }
 
-/* The gradient of a filter from more images than a launch sees. */
+/* Context for the gradient of a filter over several windows of images. */
 struct parts {
     uint64_t results;
     uint32_t n;       /* windows so far */
@@ -261,7 +263,7 @@ static void count_window(struct plan *p, const struct op *some, void *user)
     parts->n++;
 }
 
-/* The gradient of a window's images, in float32. */
+/* Compute the gradient of a window's images, in float32. */
 static void sum_window(struct plan *p, const struct op *some, void *user)
 {
     struct conv_op part = *(const struct conv_op *)some;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.h - convolution by way of matrices in memory. */
+/* conv.h - windows of convolutions, and convolution by GEMM. */
 #ifndef LIB_PLAN_CONV_CONV_H
 #define LIB_PLAN_CONV_CONV_H
 
 #include "lib/op/conv/conv.h"
 #include "lib/plan/windows.h"
 
-/** How an op is cut between images. */
+/** How an op is cut: between images. */
 extern const struct window_cut conv_images;
 
-/** Call each for windows of images, if the result is images or maps. Call it
- *  once for the gradient of a filter, which is a sum over all images. */
+/** Call each for windows of images, if the result is images or maps. For the
+ *  gradient of a filter, a sum over all images, call it once. */
 void conv_windows(struct plan *p, const struct conv_op *op,
                   void (*each)(struct plan *p, const struct conv_op *op));
 

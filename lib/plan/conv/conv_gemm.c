@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_gemm.c - convolution by a gemm: what conv.c gathers while it multiplies
- * is gathered into scratch first, some images at a time.
+/* conv_gemm.c - convolution by GEMM. conv.c gathers elements while it
+ * multiplies. This plan first gathers some images at a time into scratch.
  *
  *                  channels before rows        channels last
  *     gathered     [n][c r s][positions]       [n][positions][r s c]
  *     forward      filter * gathered           gathered * filter
  *     data         the same with o for c, from the map
- *     weight       for each image map * gathered; then they are added
+ *     weight       map * gathered for each image; then these are added
  *
- * Gathered elements are copied as they are, so that 16-bit ones are converted
- * by the gemm, once for many rows. The filter is brought into that order. */
+ * Gathered elements keep their dtype. 16-bit elements are converted by the
+ * GEMM, once for many rows. The filter is copied into the same order. */
 #include "lib/plan/conv/conv.h"
 
 #include "kernels/conv/conv_args.h"
 #include "lib/plan/gemm/gemm.h"
 
-/* Most bytes of what is gathered at a time, and of partial sums. */
+/* Most bytes of the gathered elements, and of the partial sums. */
 #define MOST_BYTES (INT64_C(64) << 20)
-/* Below this many products, or with matrices that are narrower, the launches
- * and the copy cost more than the gemm gains. */
+/* Least number of products, and least sizes of a matrix. With less, the
+ * launches and the copy cost more than the GEMM gains. */
 #define LEAST_PRODUCTS (INT64_C(1) << 13)
 #define LEAST_ROWS     3
 #define LEAST_DEPTH    8
-/* Coordinates, which are sums of a few numbers of at most this, stay far from
- * where they would wrap. */
+/* Largest size in coordinates. They are sums of a few such numbers, and
+ * therefore cannot wrap. */
 #define MOST_EXTENT (INT64_C(1) << 24)
 
-/* A convolution as it is gathered. */
+/* How a convolution is gathered. */
 struct shape {
     const struct view *from;  /* gathered */
-    const struct view *plain; /* the other images: made, or read as they are */
+    const struct view *plain; /* the other images: written, or read in place */
     int64_t channels;         /* of from */
     int64_t rows;             /* of the filter's matrix, or of the result */
     int64_t high, wide;       /* positions */
     int64_t positions, taps, depth; /* channels * taps */
-    int64_t images;                 /* that fit at a time; 0: none does */
-    bool last;                      /* channels */
+    int64_t images;                 /* gathered together; 0: none fits */
+    bool last;                      /* channels are last */
 };
 
-/* How many images of so many bytes are taken at a time. */
+/* Return how many images of this size are gathered together. */
 static int64_t images_in(const struct backend_limits *l, int64_t bytes)
 {
     uint64_t most = MOST_BYTES;
@@ -47,8 +47,8 @@ static int64_t images_in(const struct backend_limits *l, int64_t bytes)
     return bytes == 0 ? 0 : (int64_t)most / bytes;
 }
 
-/* How op is gathered, on a device of these limits. A window so large that the
- * depth would overflow leaves images 0, and is refused. */
+/* Return how op is gathered on a device with these limits. If the window is so
+ * large that the depth could overflow, images is 0 and the op is refused. */
 static struct shape shape_of(const struct conv_op *op,
                              const struct backend_limits *l)
 {
@@ -74,8 +74,8 @@ static struct shape shape_of(const struct conv_op *op,
     return c;
 }
 
-/* The step from position to position, as if there were one dimension of them;
- * 0 where there is none. */
+/* Return the step between positions, as if they were one dimension. 0: the
+ * steps differ. */
 static int64_t position_step(const struct view *v)
 {
     if (v->shape[4] == 1)
@@ -84,7 +84,7 @@ static int64_t position_step(const struct view *v)
     return even ? v->stride[4] : 0;
 }
 
-/* True if all that coordinates are made of is within MOST_EXTENT. */
+/* Return true if all terms of the coordinates are at most MOST_EXTENT. */
 static bool extents_fit(const struct conv_op *op)
 {
     for (int i = 0; i < AXES; i++) {
@@ -97,10 +97,10 @@ static bool extents_fit(const struct conv_op *op)
     return true;
 }
 
-/* False, with why, where the product is not one plain matrix for each image.
- * Groups would be a gemm each. The gradient of an image is gathered from the
- * map only without strides, which leave gaps. The other images must be matrices
- * as they lie. */
+/* Return false, with the reason, if each image is not one plain matrix product.
+ * Each group would need another GEMM. With strides, the gradient of an image
+ * has gaps between the elements of the map. The other images must be stored as
+ * matrices. */
 static bool check_form(const struct conv_op *op, const struct shape *c,
                        struct why *why)
 {
@@ -122,8 +122,8 @@ static bool check_form(const struct conv_op *op, const struct shape *c,
     return true;
 }
 
-/* Whether the gemm is possible, and worth it; else "direct" takes the op. 4
- * bytes are the most that an element of the filter has, or of its sums. */
+/* Return true if the GEMM is possible and faster; otherwise "direct" does the
+ * op. An element of the filter, or of its sums, has at most 4 bytes. */
 bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
                      struct why *why)
 {
@@ -146,9 +146,10 @@ bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
     return true;
 }
 
-/* Images from .. of from, gathered into y: a line is a position where channels
- * are last, else a tap of a channel, and a group copies one line. For data taps
- * go backward: the sign is -1, modulo 2^32, as all coordinates are. */
+/* Gather images, beginning at number `from`, into y. A line is a position if
+ * channels are last, otherwise a tap of a channel. A group copies one line. The
+ * gradient of images uses taps backward: sign is -1 modulo 2^32, like all
+ * coordinates. */
 static void gather(struct plan *p, const struct conv_op *op,
                    const struct shape *c, int64_t from, int64_t images,
                    const struct view *y)
@@ -157,7 +158,7 @@ static void gather(struct plan *p, const struct conv_op *op,
     bool data = op->kind == CONV_DATA;
     uint32_t sign = data ? UINT32_MAX : 1,
              channel = (uint32_t)c->from->stride[2];
-    /* how a position and a tap move a point, and where both begin */
+    /* how positions and taps move a point, and where both begin */
     uint32_t move_h = data ? 1 : (uint32_t)h->stride;
     uint32_t move_w = data ? 1 : (uint32_t)w->stride;
     uint32_t tap_h = sign * (uint32_t)h->dilation;
@@ -207,14 +208,15 @@ static void gather(struct plan *p, const struct conv_op *op,
         loops_shared(plan_limits(p), (uint64_t)a.b_count * a.c_count, 0));
 }
 
-/* Steps of the digits of a depth in the filter, and the sizes of the last two.
- */
+/* Steps of the three digits of a depth in the filter, and the sizes of the last
+ * two digits. */
 struct order {
     uint32_t a, b, c, size_b, size_c;
 };
 
-/* A depth is three digits, channel, row and column of the window, in the order
- * in which they are gathered: the channel last where channels are. */
+/* Return the order of the digits of a depth: channel, row and column of the
+ * window. It is the gathered order, with the channel last if channels are
+ * last. */
 static struct order order_of(const struct conv_op *op, const struct shape *c)
 {
     const struct view *f = &op->filter;
@@ -227,7 +229,8 @@ static struct order order_of(const struct conv_op *op, const struct shape *c)
     return (struct order){channel, h, w, high, wide};
 }
 
-/* The filter as a contiguous matrix of rows by depth, in the gathered order. */
+/* Copy the filter to a contiguous matrix of rows by depth, in the gathered
+ * order. */
 static void pack_filter(struct plan *p, const struct conv_op *op,
                         const struct shape *c, struct view *y)
 {
@@ -249,9 +252,9 @@ static void pack_filter(struct plan *p, const struct conv_op *op,
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* `images` matrices of m by n in v, from number `from` on, `step` elements from
- * one to the next; row and column are the steps between their rows and columns.
- * A step of 0 is one matrix for all images. */
+/* Return `images` matrices of m by n in v, beginning at number `from`. step is
+ * the number of elements between matrices; 0: one matrix for all images. row
+ * and column are the steps between rows and columns. */
 static struct view matrices(const struct view *v, int64_t from, int64_t images,
                             int64_t step, int64_t m, int64_t row, int64_t n,
                             int64_t column)
@@ -267,7 +270,7 @@ static struct view matrices(const struct view *v, int64_t from, int64_t images,
     return r;
 }
 
-/* d = a b, for as many matrices as d has. */
+/* Return d = a b, for all matrices of d. */
 static struct gemm_op product(const struct view *a, const struct view *b,
                               const struct view *d)
 {
@@ -282,8 +285,9 @@ static struct gemm_op product(const struct view *a, const struct view *b,
     return g;
 }
 
-/* Images from .. of what forward and data make, in a product for each with the
- * packed filter. Bias and activation are the gemm's: no further launch. */
+/* Compute some images or maps, beginning at number `from`: one product per
+ * image, with the packed filter. The GEMM adds the bias and applies the
+ * activation, so no further launch is needed. */
 static void make_images(struct plan *p, const struct conv_op *op,
                         const struct shape *c, int64_t from, int64_t images,
                         const struct view *gathered, const struct view *filter)
@@ -303,8 +307,8 @@ static void make_images(struct plan *p, const struct conv_op *op,
     plan_gemm(p, &g);
 }
 
-/* Partial sums of a filter's gradient, one matrix for each image that is taken
- * at a time: from the second time on they are added to. */
+/* Compute partial sums of the gradient of a filter, one matrix for each image
+ * of a round. The first round sets them; later rounds add to them. */
 static void add_filters(struct plan *p, const struct shape *c, int64_t from,
                         int64_t images, const struct view *gathered,
                         const struct view *partial)
@@ -324,8 +328,8 @@ static void add_filters(struct plan *p, const struct shape *c, int64_t from,
     plan_gemm(p, &g);
 }
 
-/* The filter's gradient is the sum of the partial ones, put where the caller's
- * layout has it, and rounded once. */
+/* Compute the gradient of the filter: the sum of the partial sums, in the
+ * caller's layout, rounded once. */
 static void fold(struct plan *p, const struct conv_op *op,
                  const struct shape *c, const struct view *partial)
 {
@@ -351,7 +355,8 @@ static void fold(struct plan *p, const struct conv_op *op,
     plan_items(p, &a, sizeof(a), a.n, loops_of(a.splits, 0));
 }
 
-/* The scratch is reused by all rounds: launches of a plan run in order. */
+/* Compute in rounds, which share the scratch: the launches of a plan run in
+ * order. */
 static void rounds(struct plan *p, const struct conv_op *op)
 {
     struct shape c = shape_of(op, plan_limits(p));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* images.c - convolutions of more images than a launch sees. */
+/* images.c - convolutions of more images than fit into a launch. */
 #include "lib/plan/conv/conv.h"
 
 const struct window_cut conv_images = {.walked = 5, .dims = 1};
 
-/* The function for each window. */
+/* Context of window(). */
 struct images {
     void (*each)(struct plan *p, const struct conv_op *op);
 };

@@ -6,7 +6,8 @@
 #include "kernels/data/data_args.h"
 #include "lib/plan/form.h"
 
-/* By the size of an element alone: the kernel stores bits. */
+/* Fill y. The variant depends only on the size of an element: the kernel stores
+ * bits. */
 static void fill(struct plan *p, const struct fill_op *op)
 {
     const struct view *y = &op->y;
@@ -19,13 +20,13 @@ static void fill(struct plan *p, const struct fill_op *op)
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
-/* May a contiguous view be seen as whole words? */
+/* Return true if a contiguous view can be copied as words of 4 bytes. */
 static bool is_words(const struct view *v)
 {
     return (v->buffer->offset + v->offset) % 4 == 0 && view_span(v) % 4 == 0;
 }
 
-/* The parameters of y = x by elements; true where both are dense. */
+/* Set the parameters of y = x by elements. Returns true if both are dense. */
 static bool copy_args(const struct plan *p, const struct view *x,
                       const struct view *y, struct copy_args *a)
 {
@@ -36,8 +37,8 @@ static bool copy_args(const struct plan *p, const struct view *x,
     return dense;
 }
 
-/* Dense views of 1- or 2-byte elements that begin and end on a word are copied
- * as words, of which there are fewer. */
+/* Copy bits. Dense views of 1- or 2-byte elements are copied as words if they
+ * begin and end at a word; that is fewer elements. */
 static void copy_bits(struct plan *p, const struct view *x,
                       const struct view *y)
 {
@@ -55,20 +56,22 @@ static void copy_bits(struct plan *p, const struct view *x,
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
-/* The op has checked that x and y have one dtype. */
+/* Copy x to y. The op has checked that both have the same dtype. */
 static void copy(struct plan *p, const struct copy_op *op)
 {
     copy_bits(p, &op->x, &op->y);
 }
 
-/* Toward zero is a variant of its own where bits of a float are dropped. */
+/* Return true if a cast may drop bits of a float. Then rounding toward zero is
+ * a separate variant. */
 static bool may_truncate(const struct cast_op *op)
 {
     ssq_dtype x = op->x.dtype, y = op->y.dtype;
     return dtype_is_float(x) && (y == SSQ_F16 || y == SSQ_BF16);
 }
 
-/* A variant for each pair of dtypes, and for each rounding that differs. */
+/* Cast with one variant for each pair of dtypes and each rounding that
+ * differs. */
 static void cast_plain(struct plan *p, const struct cast_op *op)
 {
     struct copy_args a = {0};
@@ -82,8 +85,8 @@ static void cast_plain(struct plan *p, const struct cast_op *op)
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
-/* By items, not rows: each element needs the number that it has in the whole
- * call, for its random word. */
+/* Cast with stochastic rounding, by items and not by rows. The random word of
+ * an element depends on its index in the whole call. */
 static void cast_stochastic(struct plan *p, const struct cast_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;
@@ -107,8 +110,8 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
     plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
-/* Between equal dtypes a cast is a copy. Stochastic rounding is asked for only
- * where bits of a float may be dropped. */
+/* Cast. Between equal dtypes it is a copy. Stochastic rounding only matters if
+ * bits of a float may be dropped. */
 static void cast(struct plan *p, const struct cast_op *op)
 {
     if (op->x.dtype == op->y.dtype)

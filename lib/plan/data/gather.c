@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather.c - the plans of gather, scatter_add and one_hot.
  *
- * There are no atomics: scatter_add sorts the positions by the rows they name,
- * and the first position of each row adds up all of them. */
+ * scatter_add uses no atomics. It sorts the positions by the rows that they
+ * name. The first position of each row then adds all positions of that row. */
 #include "lib/op/data/data.h"
 
 #include "kernels/data/gather_args.h"
 #include "lib/plan/form.h"
 #include "lib/plan/windows.h"
 
-/* The common dimensions of two views, as few as there can be: how many, with
- * x's steps in a and y's in b. */
+/* Collapse two views to as few common dimensions as possible. Appends the
+ * sizes, x's steps to a and y's to b. Returns the number of dimensions. */
 static uint32_t append_dims(struct view *x, struct view *y, uint32_t *size,
                             uint32_t *a, uint32_t *b)
 {
@@ -26,9 +26,10 @@ static uint32_t append_dims(struct view *x, struct view *y, uint32_t *size,
     return (uint32_t)y->rank;
 }
 
-/* rows is [positions, a row], its first outer dimensions walked with list;
- * table's rows are walked with its others. Steps of rows in r; of list, and
- * behind them those of table's row, in t. */
+/* Return the shape of a table. rows is [positions, a row]. Its first `outer`
+ * dimensions are walked with list, the others with table's rows. r gets the
+ * steps of rows. t gets the steps of list, followed by the steps of table's
+ * row. */
 static struct table_shape table_set(const struct plan *p,
                                     const struct view *table,
                                     const struct view *list,
@@ -49,9 +50,9 @@ static struct table_shape table_set(const struct plan *p,
     return a;
 }
 
-/* A group copies a row where rows are long enough and have one dimension; else
- * an item has one element. op->x has some of the table's rows: indices of rows
- * in other windows are skipped. */
+/* Gather from some of the table's rows, op->x. Indices of rows in other windows
+ * are skipped. If rows are long and have one dimension, a group copies a row;
+ * otherwise an item copies an element. */
 static void gather_rows(struct plan *p, const struct op *some, void *user)
 {
     const struct gather_op *op = (const struct gather_op *)some;
@@ -76,7 +77,8 @@ static void gather_rows(struct plan *p, const struct op *some, void *user)
                    LOOPS_FEW);
 }
 
-/* Some positions, from all windows of the table, which the op was without. */
+/* Gather some positions from all windows of the table. The table was removed
+ * from the op to cut it by positions. */
 static void gather_positions(struct plan *p, const struct op *some, void *user)
 {
     struct gather_op part = *(const struct gather_op *)some;
@@ -86,7 +88,7 @@ static void gather_positions(struct plan *p, const struct op *some, void *user)
     plan_windows(p, &part.op, &cut, gather_rows, user);
 }
 
-/* An index, an i32, names no row beyond 2^31. */
+/* Gather. Rows beyond 2^31 are never used, because an index is an i32. */
 static void gather(struct plan *p, const struct gather_op *op)
 {
     struct gather_op part = *op;
@@ -98,7 +100,7 @@ static void gather(struct plan *p, const struct gather_op *op)
     plan_windows(p, &part.op, &cut, gather_positions, &table);
 }
 
-/* Keys, the rows that positions name, each with its position: both are moved
+/* Keys (the rows that positions name) and their positions. Both are moved
  * together while they are sorted. */
 struct pairs {
     struct view key, pos;
@@ -110,8 +112,8 @@ static void pairs_create(struct plan *p, uint64_t n, struct pairs *pairs)
     plan_scratch(p, SSQ_I32, n, &pairs->pos);
 }
 
-/* Writes the positions, in ascending order, with their keys; one that names no
- * row gets the key `rows`, behind all others. */
+/* Write the positions in ascending order, with their keys. A position that
+ * names no row gets the key `rows`, which is larger than all others. */
 static void list_keys(struct plan *p, const struct scatter_add_op *op,
                       const struct pairs *to)
 {
@@ -129,8 +131,8 @@ static void list_keys(struct plan *p, const struct scatter_add_op *op,
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* End a launch whose items take a piece each. A processor gets a piece as a
- * group's work, for its item is a thread; on a GPU the items of a group have a
+/* End a launch in which each item processes a piece. On a CPU an item is a
+ * thread, so each group gets a piece. On a GPU the items of a group get one
  * piece each. */
 static void launch_pieces(struct plan *p, const void *args, size_t bytes,
                           const struct sort_shape *sort)
@@ -142,11 +144,12 @@ static void launch_pieces(struct plan *p, const void *args, size_t bytes,
         plan_items(p, args, bytes, sort->pieces, loops);
 }
 
-/* Sort by one digit: count how often each piece has each value, add up the
- * counts to where each piece's keys of that value go, and move them there. Keys
- * of equal digits keep their order, without which the passes before would have
- * been for nothing. One group scans, so that no sums have to be handed from
- * group to group. */
+/* Sort by one digit, in three launches. The first counts each value of the
+ * digit in each piece. The second replaces the counts by the first index of
+ * each piece's keys of each value. The third moves the keys there.
+ *
+ * Keys with equal digits keep their order: the passes over lower digits rely on
+ * it. A single group does the scan, so no sums are passed between groups. */
 static void sort_pass(struct plan *p, const struct pairs *from,
                       const struct pairs *to, const struct view *table,
                       const struct sort_shape *sort)
@@ -175,9 +178,9 @@ static void sort_pass(struct plan *p, const struct pairs *from,
     launch_pieces(p, &move, sizeof(move), sort);
 }
 
-/* A processor has few pieces, so that its digits may be large; a GPU needs
- * many, and small digits keep the table no larger than the keys. 64 bins are
- * digits of 6 bits, 256 of 8. */
+/* Return the shape of a sort. A CPU has few pieces, so its digits can be large.
+ * A GPU needs many pieces; small digits keep its table no larger than the keys.
+ * 64 bins are digits of 6 bits, 256 of 8. */
 static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -191,9 +194,9 @@ static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
     return s;
 }
 
-/* Sort by keys 0..most, from the lowest digit up; the result is in *from, which
- * has changed places with the scratch as often as there were passes. Digits in
- * which no key can differ are left out. */
+/* Sort by keys 0..most, beginning with the lowest digit. Digits that are 0 in
+ * all keys are skipped. The result is in *from, which every pass exchanges with
+ * the scratch. */
 static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
                        uint32_t most)
 {
@@ -211,10 +214,11 @@ static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
     }
 }
 
-/* Positions of one launch: as many as an item may go through if all of them
- * have the same key, half of the rounds that the device allows. Where that is a
- * hard end a position's groups, one for each block of columns, must also fit
- * into a launch. */
+/* Return the number of positions of one launch. If all of them have the same
+ * key, one item processes them all. So the number is limited to half of the
+ * iterations that the device allows. If the driver enforces that limit, all
+ * groups must also fit into a launch: a position has one per block of
+ * columns. */
 static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -228,9 +232,9 @@ static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
     return most < 1 ? 1 : (uint32_t)most;
 }
 
-/* One launch: the rows of dy at the sorted positions a->from to a->to - 1. The
- * first of equal keys does the work of all, and the items of the others end at
- * once. */
+/* Add the rows of dy at the sorted positions a->from to a->to - 1, in one
+ * launch. The first of several equal keys adds all of them. The items of the
+ * others return immediately. */
 static void add_positions(struct plan *p, const struct scatter_add_op *op,
                           const struct scatter_add_args *a,
                           const struct pairs *pairs, const struct view *carry)
@@ -255,10 +259,10 @@ static void add_positions(struct plan *p, const struct scatter_add_op *op,
         plan_items(p, a, sizeof(*a), count * t->cols, LOOPS_FEW + loops);
 }
 
-/* Sort once, then add in as many launches as it takes. carry hands over the
- * sums of a row that goes on in the next launch; its two halves, which `turn`
- * tells apart, are read and written in turns. op->dx has some of the rows:
- * positions that name others are left out by the keys. */
+/* Add to some of the table's rows, op->dx: sort once, then add in as many
+ * launches as necessary. Positions that name rows in other windows get the key
+ * `rows` and are skipped. carry passes the sum of a row to the next launch. It
+ * has two halves, one to read and one to write, which `turn` exchanges. */
 static void scatter_rows(struct plan *p, const struct op *some, void *user)
 {
     const struct scatter_add_op *op = (const struct scatter_add_op *)some;
@@ -282,7 +286,7 @@ static void scatter_rows(struct plan *p, const struct op *some, void *user)
     }
 }
 
-/* Some positions, to all windows of the table. */
+/* Add some positions to all windows of the table. */
 static void scatter_positions(struct plan *p, const struct op *some, void *user)
 {
     struct scatter_add_op part = *(const struct scatter_add_op *)some;
@@ -292,8 +296,9 @@ static void scatter_positions(struct plan *p, const struct op *some, void *user)
     plan_windows(p, &part.op, &cut, scatter_rows, NULL);
 }
 
-/* Positions are cut where float32 sums can wait in dx for the next window: a
- * narrower dx would be rounded more than once. work is the reference's. */
+/* Add. Positions are only cut if dx is float32 and can hold partial sums: a
+ * narrower dx would be rounded more than once. op->work is only used by the
+ * reference backend. */
 static void scatter_add(struct plan *p, const struct scatter_add_op *op)
 {
     struct scatter_add_op part = *op;
@@ -307,9 +312,9 @@ static void scatter_add(struct plan *p, const struct scatter_add_op *op)
     plan_windows(p, &part.op, &cut, scatter_positions, &table);
 }
 
-/* Along a row each element is a class of its own, or, where the axis is another
- * one, all elements of a row are of the same class. index has the shape of y,
- * with a stride of 0 along the axis. */
+/* Record one window. Either the axis is the last one, and each element of a row
+ * belongs to another class. Or all elements of a row belong to the same class.
+ * index has the shape of y, with a stride of 0 along the axis. */
 static void one_hot_window(struct plan *p, const struct op *some, void *user)
 {
     const struct one_hot_op *op = (const struct one_hot_op *)some;
@@ -334,7 +339,7 @@ static void one_hot_window(struct plan *p, const struct op *some, void *user)
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
-/* Cut along any dimension except the classes. */
+/* Build one_hot. It is cut along any dimension except the classes. */
 static void one_hot(struct plan *p, const struct one_hot_op *op)
 {
     struct one_hot_op part = *op;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_check.c - the plan of index_check: chunks, and then all of them. */
+/* index_check.c - the plan of index_check: chunks, then a fold over all
+ * chunks. */
 #include "lib/plan/plan.h"
 
 #include "kernels/data/index_check_args.h"
@@ -15,7 +16,7 @@ static void bind(struct plan *p, const struct index_check_op *op,
     plan_bind(p, &op->record, ACCESS_UPDATE);
 }
 
-/* Up to two chunks are one task, and one launch. */
+/* Build index_check. Up to two chunks are one task and one launch. */
 static void build(struct plan *p, const struct index_check_op *op)
 {
     const struct view *v = &op->index;

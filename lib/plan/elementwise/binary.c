@@ -4,9 +4,9 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* Operands a and b may be of any float dtype and are bound as cells of 2 and of
- * 4 bytes; the size of y is a key of the kernel. The order of runs_init, a, b,
- * y, is that of the steps. */
+/* Build for floats. a and b may have any float dtype and are bound as cells of
+ * 2 and of 4 bytes. The size of y is a key of the kernel. The steps have the
+ * order of runs_init(): a, b, y. */
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
@@ -23,7 +23,7 @@ static void build_floats(struct plan *p, const struct binary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* u8 and i32: cells of 1 and of 4 bytes. */
+/* Build for u8 and i32: cells of 1 and of 4 bytes. */
 static void build_integers(struct plan *p, const struct binary_op *op,
                            const struct runs *r)
 {
@@ -38,8 +38,9 @@ static void build_integers(struct plan *p, const struct binary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* The op has checked that no float meets an integer. Integers have a kernel of
- * their own because float32 does not hold every i32. */
+/* Build y = f(a, b). The op has checked that floats and integers are not mixed.
+ * Integers have a separate kernel because float32 cannot represent every
+ * i32. */
 static void binary_build(struct plan *p, const struct binary_op *op)
 {
     struct runs r;
@@ -50,16 +51,16 @@ static void binary_build(struct plan *p, const struct binary_op *op)
         build_integers(p, op, &r);
 }
 
-/* As cells of 1, 2 and 4 bytes: the operands of comparisons and choices may
- * have any dtype. */
+/* Bind v as cells of 1, 2 and 4 bytes: operands of compare and where may have
+ * any dtype. */
 static void bind_any(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 1, access);
     runs_bind(p, v, access, 2, 4);
 }
 
-/* One variant for all: run tells the kernel the comparison and the dtypes. y is
- * u8. */
+/* Build a comparison. There is one variant: `run` contains the comparison and
+ * the dtypes. y is u8. */
 static void compare_build(struct plan *p, const struct compare_op *op)
 {
     struct runs r;
@@ -75,8 +76,8 @@ static void compare_build(struct plan *p, const struct compare_op *op)
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* The result may have any dtype, too: what is chosen is converted to it. cond
- * is u8, and has one binding. */
+/* Build where. The result may also have any dtype; the chosen value is
+ * converted. cond is u8 and has one binding. */
 static void where_build(struct plan *p, const struct where_op *op)
 {
     struct runs r;

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary_backward.c - the plan of dx of f(a, b), summed over what was
- * broadcast: chunks of the order of kernels/reduce/norm.h, then sums of those.
- */
+/* binary_backward.c - the plan of dx of f(a, b), summed over the broadcast
+ * dimensions: sums of chunks in the order of kernels/reduce/norm.h, then sums
+ * of those. */
 #include "kernels/elementwise/binary_args.h"
 #include "kernels/reduce/norm.h"
 #include "lib/op/data/data.h"
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* Sums of a row that a task of binary_sum.k has where it has many, and runs of
- * a processor in binary_columns.k. */
+/* Most sums of a row in one task of binary_sum.k, and the run length of
+ * binary_columns.k on a CPU. */
 #define COLS_OF_GPU       16u
 #define COLS_OF_PROCESSOR 32u
-/* Items of a GPU that have to do something else while one waits for memory. */
+/* Items that a unit of a GPU needs to hide the latency of memory. */
 #define ITEMS_OF_UNIT 1024u
-/* A row that is shorter is not worth it. */
+/* Shorter rows are not worth it. */
 #define LEAST_ROW 4
 
-/* One gradient: the first kept dimensions are those of the sums, the others are
- * summed. second: it is that of b. dx may have one more dimension, for the sums
- * of chunks. */
+/* One gradient. The first `kept` dimensions are the dimensions of the sums; the
+ * others are summed. second: true for the gradient of b. dx may have one more
+ * dimension, for the sums of chunks. */
 struct gradient {
     uint8_t kind, second;
     int kept;
     struct view a, b, dy, dx;
 };
 
-/* A product and an extremum have one gradient: that of b is that of a when the
- * two change places. A sum does not look at its operands. So there are fewer
- * variants of the kernels. */
+/* Return a gradient in a normal form, so that fewer kernel variants are needed.
+ * For products and extrema, the gradient of b is the gradient of a with a and b
+ * exchanged. The gradient of a sum does not use a and b. */
 static struct gradient gradient_of(const struct binary_backward_op *op)
 {
     struct gradient g = {.kind = (uint8_t)op->kind,
@@ -52,7 +52,7 @@ static struct gradient gradient_of(const struct binary_backward_op *op)
     return g;
 }
 
-/* In the order that all three kernels list: inputs, then dx. */
+/* Bind the inputs, then dx: the order that all three kernels use. */
 static void bind_all(struct plan *p, const struct gradient *g)
 {
     runs_bind(p, &g->a, ACCESS_READ, 2, 4);
@@ -61,7 +61,7 @@ static void bind_all(struct plan *p, const struct gradient *g)
     runs_bind(p, &g->dx, ACCESS_WRITE, 2, 4);
 }
 
-/* Nothing was broadcast: one term for each element of dx. */
+/* Build without broadcasting: one term for each element of dx. */
 static void build_plain(struct plan *p, const struct gradient *g)
 {
     struct runs r;
@@ -76,8 +76,8 @@ static void build_plain(struct plan *p, const struct gradient *g)
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* The last kept dimension, and what is left of the walk: the kept dimensions
- * before it, then the summed ones. */
+/* Get the step of the last kept dimension, and the steps of the walk: the other
+ * kept dimensions, then the summed ones. */
 static void sum_steps(const struct view *v, int kept, uint32_t *col,
                       uint32_t *steps)
 {
@@ -87,8 +87,8 @@ static void sum_steps(const struct view *v, int kept, uint32_t *col,
     walk_steps(v, kept, v->rank, steps + outer);
 }
 
-/* Where a row of sums lies along a row of memory, and is long enough: then
- * items that have neighbouring sums read neighbouring terms. */
+/* Return true if a row of sums is along a row of memory, and is long enough.
+ * Items with adjacent sums then read adjacent terms. */
 static bool sums_lie_along(const struct gradient *g)
 {
     int kept = g->kept;
@@ -96,22 +96,22 @@ static bool sums_lie_along(const struct gradient *g)
            g->dy.stride[kept - 1] <= g->dy.stride[g->dy.rank - 1];
 }
 
-/* The terms that an item adds up for one sum. */
+/* Return the number of terms that an item adds for one sum. */
 static uint32_t chunk_of(const struct binary_sum_args *a)
 {
     return a->terms < FOLD_CHUNK ? a->terms : FOLD_CHUNK;
 }
 
-/* Loops of an item that adds up a chunk: a walk for each term, and the tree of
- * its lanes. */
+/* Return the loops of an item that adds a chunk: a walk for each term, and the
+ * tree over its lanes. */
 static uint64_t column_loops(const struct binary_sum_args *a)
 {
     return LOOPS_FEW + loops_of(chunk_of(a), a->rank - a->outer + 1) +
            loops_of(FOLD_LANES, 4);
 }
 
-/* Of a group, whose items share the terms of each column; the halving tree has
- * eight levels, for FOLD_LANES is 2^8. */
+/* Return the loops of a group whose items share the terms of each column. The
+ * tree has eight levels because FOLD_LANES is 2^8. */
 static uint64_t group_loops(const struct backend_limits *l,
                             const struct binary_sum_args *a)
 {
@@ -122,10 +122,10 @@ static uint64_t group_loops(const struct backend_limits *l,
            8 * loops_shared(l, FOLD_LANES / 2 * (uint64_t)a->cols, 0);
 }
 
-/* End the launch by the kernel that suits the sums: binary_columns.k where
- * there are enough of them to give an item a sum of its own, and the item may
- * go through a whole chunk; else binary_sum.k, where items share a sum. Both
- * add in the same order. */
+/* End the launch with the better kernel. Both add in the same order.
+ * - binary_columns.k, one item per sum: if there are enough sums, and an item
+ *   may loop over a whole chunk.
+ * - binary_sum.k, in which items share a sum: otherwise. */
 static void launch_sums(struct plan *p, const struct gradient *g,
                         uint32_t chunks, struct binary_sum_args *a)
 {
@@ -155,9 +155,9 @@ static void launch_sums(struct plan *p, const struct gradient *g,
     plan_groups(p, a, sizeof(*a), a->tasks, group_loops(l, a));
 }
 
-/* One level: the sums of all chunks, dx_chunk apart, or the result itself where
- * there is one chunk. The dtypes of the operands are packed into run.form, 3
- * bits each. */
+/* Record one level: the sums of all chunks, dx_chunk apart, or the result if
+ * there is one chunk. run.form packs the dtypes of the operands, 3 bits
+ * each. */
 static void build_level(struct plan *p, const struct gradient *g,
                         uint32_t terms, uint32_t dx_chunk)
 {
@@ -183,7 +183,7 @@ static void build_level(struct plan *p, const struct gradient *g,
     launch_sums(p, g, chunks, &a);
 }
 
-/* Contiguous float32 in dx's shape, once per chunk. */
+/* Return contiguous float32 scratch in dx's shape, once per chunk. */
 static struct view chunk_sums(struct plan *p, const struct view *dx,
                               uint32_t chunks)
 {
@@ -201,9 +201,9 @@ static struct view chunk_sums(struct plan *p, const struct view *dx,
     return v;
 }
 
-/* Level by level, until a sum has one chunk. From the second level on the terms
- * are the sums of chunks, which are added as they are: the gradient of an
- * addition, whose a and b are not looked at. */
+/* Record levels until a sum has one chunk. From the second level on, terms are
+ * the sums of chunks. They are added as the gradient of an addition, whose a
+ * and b are not read. */
 static void build_sums(struct plan *p, struct gradient g)
 {
     struct view dx = g.dx, summed = view_part(&g.dy, dx.rank, g.dy.rank);
@@ -220,7 +220,7 @@ static void build_sums(struct plan *p, struct gradient g)
     build_level(p, &g, terms, 0);
 }
 
-/* dx of the rank of dy is one that nothing was broadcast to. */
+/* Build a gradient. If dx has the rank of dy, nothing was broadcast. */
 static void build(struct plan *p, const struct binary_backward_op *op)
 {
     struct gradient g = gradient_of(op);

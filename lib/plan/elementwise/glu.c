@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glu.c - the plans of y = a f(b) and db = dy a f'(b): one text. */
+/* glu.c - the plans of y = a f(b) and db = dy a f'(b), which share a kernel. */
 #include "kernels/elementwise/glu.h"
 #include "lib/plan/runs.h"
 
-/* Operands a, b, the result and, for the gradient, dy, which stands last so
- * that both have the first three in common. n: how many there are. */
+/* Build from n operands: a, b, the result and, for the gradient, dy. dy is last
+ * so that both directions have the first three in common. */
 static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
                   int n)
 {
@@ -22,15 +22,15 @@ static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* Forwards there is no dy, and no operand in its place. */
+/* Build the forward pass. It has no dy and no binding for it. */
 static void glu_build(struct plan *p, const struct glu_op *op)
 {
     build(p, op->gate, (const struct view *[]){&op->a, &op->b, &op->y, NULL},
           3);
 }
 
-/* The gradient of a has no launch here: it is glu itself, of dy and b, and the
- * public call enqueues that. */
+/* Build the gradient of b. The gradient of a is the forward op of dy and b; the
+ * public function enqueues it. */
 static void glu_backward_build(struct plan *p, const struct glu_backward_op *op)
 {
     build(p, op->gate,

@@ -4,9 +4,9 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* A function of floats; each operand is bound as 2-byte and as 4-byte cells,
- * and its dtype in run says which of the two the kernel reads. So one variant
- * serves all mixes of dtypes. */
+/* Build a function of floats. Each operand is bound as 2-byte and as 4-byte
+ * cells. Its dtype in `run` says which of the two the kernel reads. So one
+ * variant serves all mixes of dtypes. */
 static void build_function(struct plan *p, const struct unary_op *op,
                            const struct runs *r)
 {
@@ -20,7 +20,7 @@ static void build_function(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* Tests such as isnan, whose result is u8 and has one binding. */
+/* Build a test such as isnan. Its result is u8 and has one binding. */
 static void build_class(struct plan *p, const struct unary_op *op,
                         const struct runs *r)
 {
@@ -33,8 +33,9 @@ static void build_class(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* u8 and i32: cells of 1 and of 4 bytes. They are computed as words: few
- * functions are defined for integers, and all of those are in one variant. */
+/* Build for u8 and i32: cells of 1 and of 4 bytes. The kernel computes in
+ * words. Few functions are defined for integers, and one variant has all of
+ * them. */
 static void build_integer(struct plan *p, const struct unary_op *op,
                           const struct runs *r)
 {
@@ -47,7 +48,7 @@ static void build_integer(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* Which of the three kernels: the dtype of x and the kind decide. */
+/* Choose one of the three kernels by the dtype of x and the kind. */
 static void unary_build(struct plan *p, const struct unary_op *op)
 {
     struct runs r;
@@ -60,7 +61,8 @@ static void unary_build(struct plan *p, const struct unary_op *op)
         build_function(p, op, &r);
 }
 
-/* The size of an element of dx is a key, so that dx has one binding only. */
+/* Build a gradient. The size of an element of dx is a key, so dx has one
+ * binding. */
 static void unary_backward_build(struct plan *p,
                                  const struct unary_backward_op *op)
 {
@@ -79,8 +81,8 @@ static void unary_backward_build(struct plan *p,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* The device's factor is optional, and read by the kernel when it runs: the
- * host need not wait for it. */
+/* Build y = x scale. The factor on the device is optional. The kernel reads it
+ * when it runs, so the host need not wait for it. */
 static void scale_build(struct plan *p, const struct scale_op *op)
 {
     struct runs r;

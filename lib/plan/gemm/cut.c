@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cut.c - products with operands larger than a launch sees.
+/* cut.c - products with operands that are too large for one launch.
  *
- * A sum is one chain along k, from the first product to the last. So it does
- * not depend on how the batch, m and n are divided; nor on how k is divided, if
- * the sums stay in float32 between the parts. */
+ * A sum is one chain along k, from the first product to the last. So its bits
+ * do not depend on how the batch, m and n are divided. Nor do they depend on
+ * how k is divided, if the sums stay in float32 between the parts. */
 #include "lib/core/window.h"
 #include "lib/plan/gemm/product.h"
 
-/* Sizes that are halved stay multiples of it: of k it is what gemm_tiled.k
- * multiplies at a time, whose zeros past the end of k must come once. */
+/* Sizes that are halved stay multiples of this. It is the depth of k that
+ * gemm_tiled.k multiplies at a time. It pads k with zeros, so only the last
+ * part of k may be padded. */
 #define CUT_STEP 16
 
-/* Bytes before a view that a launch may have to bind, at most. */
+/* Most bytes before a view that a launch must bind as well. */
 #define MOST_BEFORE 255u
 
 struct product product_depths(const struct product *g, int64_t k, int64_t n)
@@ -32,7 +33,8 @@ bool product_fits(const struct plan *p, const struct product *g)
     return true;
 }
 
-/* The first operand of a part that does not fit wherever it begins. */
+/* Return the first operand of a part that may not fit into a launch, and set
+ * *found to it. -1: all fit, with any first element of the part. */
 static int unfit(const struct plan *p, const struct product *g,
                  const struct product *size, struct view *found)
 {
@@ -48,7 +50,7 @@ static int unfit(const struct plan *p, const struct product *g,
     return -1;
 }
 
-/* The dimension that most of v's bytes lie along. */
+/* Return the dimension along which v has the most bytes. */
 static int widest(const struct view *v)
 {
     int best = 0;
@@ -65,7 +67,7 @@ static int64_t half(int64_t n)
     return h < n ? h : size_div_up(n, 2);
 }
 
-/* Sums that wait for the next part of k have to fit, too. */
+/* Make *size smaller until the sums between parts of k fit into scratch. */
 static void shrink_sums(const struct plan *p, const struct product *g,
                         struct product *size)
 {

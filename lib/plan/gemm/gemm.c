@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - the plan of matrix products.
  *
- * A gemm is cut until its kernels can do it: they know one batch dimension, and
- * d's columns are neighbours (else it is transposed: d' = b' a'). On a GPU that
- * is one launch of gemm_tiled.k. A processor first packs both operands into
- * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
- * rows or columns to be worth it is left to gemm_tiled.k. The panels take
- * scratch. A product that needs too much of it, or has operands larger than a
- * launch can bind, is done in pieces of the batch, of m, n and k; sums stay in
- * float32 between pieces of k. The whole product decides on the kernel. */
+ * The kernels support one batch dimension, and d must have adjacent columns. A
+ * GEMM is divided into such products. If d's columns are not adjacent, it is
+ * transposed: d' = b' a'.
+ *
+ * On a GPU a product is a launch of gemm_tiled.k, or several if k is very
+ * large. On a CPU, gemm_pack.k first packs the operands into panels, and
+ * gemm_panel.k multiplies these. b is not packed ("plain") if a has few rows.
+ * Products that are too small for this use gemm_tiled.k.
+ *
+ * Panels need scratch. A product that needs too much, or whose operands do not
+ * fit into a launch, is cut into pieces of the batch, m, n and k. Sums stay in
+ * float32 between pieces of k. The kernel is chosen for the whole product. */
 #include "lib/plan/gemm/product.h"
 
-/* Most float32s of one piece's panels of a or b, and of its partial sums. */
+/* Most float32s in the panels of a or b of one piece, and in its partial
+ * sums. */
 #define MOST_PACKED (INT64_C(4) << 20)
-/* Most rows or columns of a piece: MOST_PACKED is their square. */
+/* Most rows or columns of a piece: MOST_PACKED is its square. */
 #define MOST_SIDE 2048
-/* Of k: a tile of 14 x 32 reads 92 KiB of panels meanwhile. */
+/* Depth of k per pass. A tile of 14 x 32 then reads 92 KiB of panels. */
 #define PANEL_DEPTH 512
-/* Of k: what one task packs. */
+/* Depth of k that one task packs. */
 #define PACK_CHUNK 512
-/* Rows and columns of a task: 0.5 MiB of panels of PANEL_DEPTH each. */
+/* Most rows and columns of a task: 0.5 MiB of panels of PANEL_DEPTH each. */
 #define TASK_SIDE 256
-/* Of m or n, and of k: less is not worth packing. */
+/* Packing is faster if the larger of m and n, and k, are at least this. */
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
 
 /* How a product is cut for panels. */
 struct pieces {
-    int64_t rows, columns;     /* of a panel's tile */
+    int64_t rows, columns;     /* of a tile */
     bool plain;                /* b is not packed */
-    int64_t depth;             /* of k, for which a tile is in registers */
+    int64_t depth;             /* of k; a tile's sums stay in registers */
     int64_t batch, m, n, k;    /* of a piece */
-    struct view a, b, partial; /* scratch, used by each piece again */
+    struct view a, b, partial; /* scratch, shared by all pieces */
 };
 
 static int64_t round_up(int64_t a, int64_t b)
@@ -39,7 +44,8 @@ static int64_t round_up(int64_t a, int64_t b)
     return size_div_up(a, b) * b;
 }
 
-/* The matrices along batch dimension i of v, the others at index. */
+/* Return the matrices along batch dimension i of v. In the other batch
+ * dimensions use index. */
 static struct view matrices(const struct view *v, int i, const int64_t *index)
 {
     struct view r = *v;
@@ -59,8 +65,9 @@ static struct view matrices(const struct view *v, int i, const int64_t *index)
 
 /* ---- panels ---- */
 
-/* Do a piece's panels and sums fit so many float32s each? And is it deep
- * enough to be worth beginning and ending? */
+/* Return true if the sums of a piece fit into this number of float32s, and if
+ * it is deep enough. Sums only need memory if k is cut. c->k is already chosen
+ * such that the panels fit. */
 static bool fits(const struct pieces *c, const struct product *g,
                  int64_t floats)
 {
@@ -94,9 +101,9 @@ static void choose_pieces(struct pieces *c, const struct product *g,
     c->batch = size_most(1, size_least(g->batch, floats / each));
 }
 
-/* A line of a piece, or the sums of one, may be far from the next in what is
- * not packed: pieces become smaller where a launch does not see that. Tiles
- * stay whole, if they can, or else the sums may not fit any more. */
+/* Make pieces smaller if their unpacked operands do not fit into a launch:
+ * lines may be far apart in memory. Keep whole tiles if possible; otherwise the
+ * sums may not fit any more. */
 static void shrink_pieces(const struct plan *p, struct pieces *c,
                           const struct product *g)
 {
@@ -110,7 +117,8 @@ static void shrink_pieces(const struct plan *p, struct pieces *c,
     c->depth = size_least(c->k, c->depth);
 }
 
-/* The lines of v, dimension 1, along dimension 2, for gemm_pack.k. */
+/* Describe the lines of v for gemm_pack.k: dimension 1 counts them, and each is
+ * along dimension 2. */
 static struct gemm_lines lines_of(const struct view *v, int64_t lines)
 {
     return (struct gemm_lines){
@@ -123,7 +131,8 @@ static struct gemm_lines lines_of(const struct view *v, int64_t lines)
         .matrix = (uint32_t)v->stride[0]};
 }
 
-/* Tasks that pack v, and how far its matrices' panels are from each other. */
+/* Return the number of tasks that pack v. Sets *stride to the distance between
+ * the panels of its matrices. */
 static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
 {
     int64_t batch = v->stride[0] == 0 ? 1 : v->shape[0];
@@ -132,7 +141,7 @@ static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
     return batch * panels * size_div_up(v->shape[2], PACK_CHUNK);
 }
 
-/* a, and b unless it is plain, into panels. */
+/* Pack a, and b unless it is plain, into panels. */
 static void pack(struct plan *p, const struct product *g,
                  const struct pieces *c, struct gemm_panel_args *to)
 {
@@ -155,7 +164,7 @@ static void pack(struct plan *p, const struct product *g,
     plan_groups(p, &x, sizeof(x), (uint64_t)tasks, LOOPS_FEW);
 }
 
-/* Tiles of a task: large, but enough tasks for all units. */
+/* Choose the tiles of a task: many, but with enough tasks for all units. */
 static int64_t choose_task(const struct backend_limits *l,
                            const struct product *g, const struct pieces *c,
                            struct gemm_panel_args *x)
@@ -174,13 +183,14 @@ static int64_t choose_task(const struct backend_limits *l,
         else
             across = size_div_up(across, 2);
     }
-    /* as many tasks, but alike */
+    /* the same number of tasks, but of equal sizes */
     x->down = (uint32_t)size_div_up(high, size_div_up(high, down));
     x->across = (uint32_t)size_div_up(wide, size_div_up(wide, across));
     return tasks;
 }
 
-/* One piece: g is all of it, k's place among the pieces is said by x. */
+/* Record one piece. g describes only the piece; x says if it begins and ends
+ * k. */
 static void plan_piece(struct plan *p, const struct product *g,
                        const struct pieces *c, struct gemm_panel_args *x)
 {
@@ -198,7 +208,7 @@ static void plan_piece(struct plan *p, const struct product *g,
     plan_groups(p, x, sizeof(*x), (uint64_t)tasks, LOOPS_FEW);
 }
 
-/* All of k for one piece of the batch, of m and of n. */
+/* Record all of k for one piece of the batch, m and n. */
 static void plan_depths(struct plan *p, const struct product *g,
                         const struct pieces *c)
 {
@@ -257,7 +267,8 @@ static void plan_product(struct plan *p, struct product *g)
         plan_tiled(p, g);
 }
 
-/* The longest batch dimension is the kernels' own, the others are counted. */
+/* Record a GEMM. The kernels process the longest batch dimension. The others
+ * are loops here. */
 void plan_gemm(struct plan *p, const struct gemm_op *op)
 {
     int64_t index[SSQ_MAX_RANK] = {0};

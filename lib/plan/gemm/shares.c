@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.c - products too deep for the loops of one item, where a device ends
- * those, or for one launch: shares of k are added up as if they were a batch,
- * and their sums in a second launch. */
+/* shares.c - products with a k that is too large for the loops of one item, or
+ * for one launch. Shares of k are computed like a batch, and a second launch
+ * adds their sums. */
 #include "lib/plan/gemm/product.h"
 
-/* Most float32s of sums that wait, where no device asks for shares: 64 MiB. */
+/* Most float32s of partial sums if the driver does not limit loops: 64 MiB. */
 #define MOST_WAITING (INT64_C(16) << 20)
 
-/* Sums of so many shares of k, from k on, into part: a batch of products, each
- * as deep as a share. The sums are plain ones. alpha, beta, c and the bias
- * belong to the whole, and come with the join. */
+/* Compute `splits` shares of k, beginning at k, into part: a batch of products,
+ * each with the depth of a share. alpha, beta, c and the bias belong to the
+ * whole product; join() applies them. */
 static void add_up(struct plan *p, const struct product *g, int64_t k,
                    int64_t splits, int64_t share, const struct view *part)
 {
@@ -29,7 +29,7 @@ static void add_up(struct plan *p, const struct product *g, int64_t k,
     plan_tiled(p, &s);
 }
 
-/* A matrix as a batch of matrices of one row each; an absent one stays
+/* Return a matrix as a batch of matrices of one row each; absent stays
  * absent. */
 static struct view rows_as_matrices(struct view v)
 {
@@ -39,9 +39,9 @@ static struct view rows_as_matrices(struct view v)
     return v;
 }
 
-/* d from the sums of g's shares: each row is a product of ones and of them, so
- * that one kernel does all, and its epilogue is the one that rounds. The ones
- * are one word, with strides of 0. */
+/* Compute d from the sums of the shares. Each row is a product of ones and the
+ * sums, so gemm_tiled.k does this, too, and its epilogue rounds. The ones are
+ * one word with strides of 0. */
 static void join(struct plan *p, const struct product *g,
                  const struct view *ones, const struct view *part)
 {
@@ -65,8 +65,8 @@ static void join(struct plan *p, const struct product *g,
     plan_tiled(p, &s);
 }
 
-/* A matrix, of some rows, by shares of k that wait in part. The last share may
- * be shorter, and is a launch of its own then. */
+/* Compute some rows of a matrix, by shares of k whose sums are in part. The
+ * last share may be shorter; then it is a separate launch. */
 static void split(struct plan *p, const struct product *g, int64_t share,
                   const struct view *ones, struct view *part)
 {
@@ -87,8 +87,9 @@ static void split(struct plan *p, const struct product *g, int64_t share,
     join(p, g, ones, part);
 }
 
-/* As many rows of a matrix at a time as one scratch has sums for. Launches of a
- * plan follow each other, so each can have the same scratch. */
+/* Record a product by shares. As many rows of a matrix are computed together as
+ * scratch has room for. The launches of a plan run in order, so all of them
+ * share the scratch. */
 void plan_shares(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tiled.c - a product by gemm_tiled.k: tiles in shared memory. */
+/* tiled.c - a product by gemm_tiled.k, with tiles in shared memory. */
 #include "lib/plan/gemm/product.h"
 
-/* Loops of gemm_tiled.k: for one DEPTH of TILED_DEPTH of k, and of a tile
- * outside of it, where its results are made. */
+/* Loops of gemm_tiled.k: STEP_LOOPS for TILED_DEPTH of k (its DEPTH), and
+ * TILE_LOOPS for the rest of a tile, which computes its results. */
 #define TILED_DEPTH 16
 #define STEP_LOOPS  48
 #define TILE_LOOPS  1200
 
-/* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
+/* Sizes of a tile's side: the values of key SIDE of gemm_tiled.k. */
 #define TILED_SMALL 4
 #define TILED_LARGE 8
 
-/* Groups that work on a product in tiles of this size. */
+/* Return the number of groups for a product in tiles of this size. */
 static int64_t tiles(const struct backend_limits *l, const struct product *g,
                      int64_t side)
 {
@@ -21,28 +21,28 @@ static int64_t tiles(const struct backend_limits *l, const struct product *g,
            size_div_up(g->n, side / 4 * l->width * across);
 }
 
-/* The iterations that a device allows a group are divided among the tiles that
- * it may get, as a launch has LAUNCH_GROUPS at most; what a tile costs beside
- * its depth is taken off. */
+/* Return the largest k of a launch. A launch has at most LAUNCH_GROUPS groups,
+ * so a group may have several tiles. They share its iterations. The iterations
+ * of a tile besides its depth are subtracted. */
 int64_t product_depth(const struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
     int64_t each = size_div_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
     int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
-    if (l->iterations == 0) /* of one tile */
+    if (l->iterations == 0) /* for one tile */
         loops = LOOPS_WATCHED - TILE_LOOPS - 4;
     return size_most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
 }
 
-/* Where a launch has a part of k: are its sums new, and are they the results?
- * Else they come from, or go to, partial. */
+/* The place of a launch's part of k. begins: the sums begin at 0. ends: they
+ * are the results. Otherwise they are read from, or written to, partial. */
 struct share {
     bool begins, ends;
     struct view partial;
 };
 
-/* Larger tiles read less memory for each result; on a GPU they are worth it
- * only if there are enough of them for all its units. */
+/* Record one launch. Larger tiles read less memory per result. A GPU uses them
+ * only if there are enough of them for all units. */
 static void launch(struct plan *p, const struct product *g,
                    const struct share *k)
 {
@@ -67,7 +67,7 @@ static void launch(struct plan *p, const struct product *g,
                 loops + loops_of(size_div_up(g->k, TILED_DEPTH), STEP_LOOPS));
 }
 
-/* All of k for a part of the batch, of m and of n. */
+/* Record all of k for a part of the batch, m and n. */
 static void depths(struct plan *p, const struct product *g, int64_t most,
                    struct share *share)
 {
@@ -83,7 +83,7 @@ static void depths(struct plan *p, const struct product *g, int64_t most,
     }
 }
 
-/* plan_bind refuses operands that are still too large. */
+/* Record a product. plan_bind() refuses operands that are still too large. */
 void plan_tiled(struct plan *p, const struct product *g)
 {
     struct product size = *g;

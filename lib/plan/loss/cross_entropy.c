@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cross_entropy.c - the plan of cross-entropy: for a mean, the weights of the
- * rows that count; then rows, their losses in scratch; then the losses' sum. */
+/* cross_entropy.c - the plan of cross-entropy.
+ *
+ * For a mean it first computes the weights of the rows that count. Then each
+ * row's loss is written to scratch. At last the losses are added. */
 #include "lib/plan/floats.h"
 #include "lib/plan/reduce/total.h"
 #include "lib/plan/windows.h"
@@ -9,21 +11,22 @@
 #include "kernels/loss/cross_entropy_count_args.h"
 #include "lib/op/loss/loss.h"
 
-/* Rows up to here are an item's work, longer ones a group's. */
+/* Rows up to this length are processed by an item, longer ones by a group. */
 #define SHORT 64
 
-/* The operands that are walked by rows: in the table each has its steps. */
+/* The operands that are walked by rows. The table has the steps of each. */
 #define OPERANDS 6
 
-/* What is known of the rows, before any launch. */
+/* Properties of the rows, known before any launch. */
 struct rows {
     const struct view *shape;       /* of all operands, classes last */
     const struct view *v[OPERANDS]; /* in the order of the table */
-    struct view table;              /* absent where rows are even */
+    struct view table;              /* absent if row_step() suffices */
     uint32_t n, rows, rank;
 };
 
-/* From row to row, of rows that are even: rank 0 or 1 without the classes. */
+/* Return the step between rows, if they are at most one dimension (rank 0);
+ * otherwise 0. */
 static uint32_t row_step(const struct rows *r, const struct view *v)
 {
     if (view_absent(v) || r->rank > 0 || v->rank < 2)
@@ -31,13 +34,14 @@ static uint32_t row_step(const struct rows *r, const struct view *v)
     return (uint32_t)v->stride[v->rank - 2];
 }
 
-/* From class to class, in elements. */
+/* Return the step between classes, in elements. */
 static uint32_t class_step(const struct view *v)
 {
     return view_step(v, v->rank - 1);
 }
 
-/* An operand with one element a row, which is there without classes too. */
+/* Return an operand with one element per row, which exists without classes
+ * too. */
 static struct view of_rows(const struct rows *r, const struct view *v)
 {
     struct view seen = *v;
@@ -46,9 +50,9 @@ static struct view of_rows(const struct rows *r, const struct view *v)
     return seen;
 }
 
-/* Where rows have several dimensions, the parameters have no room for the
- * strides of six operands: sizes and steps go into a table, rank words for the
- * sizes and rank words for each operand. */
+/* Write the table. If rows have several dimensions, the parameters have no room
+ * for the strides of six operands. The table has rank words for the sizes, and
+ * rank words for the steps of each operand. */
 static void tabulate(struct plan *p, struct rows *r)
 {
     uint32_t *w = plan_words(p, (uint64_t)r->rank * (OPERANDS + 1), &r->table);
@@ -68,8 +72,8 @@ static int64_t count_rows(const struct cross_entropy_op *op)
     return n;
 }
 
-/* What is known of the rows; loss has one element for each. Up to two
- * dimensions fit into the kernel's parameters, more take the table. */
+/* Return the properties of the rows; loss has one element per row. If x has
+ * more than two dimensions, the steps are in the table. */
 static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
                            const struct view *loss)
 {
@@ -86,14 +90,14 @@ static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
     return r;
 }
 
-/* Targets are i32: an ignore_index beyond them matches none. */
+/* Return true if a target can equal ignore_index: targets are i32. */
 static bool may_ignore(const struct cross_entropy_op *op)
 {
     return op->ignore_index >= INT32_MIN && op->ignore_index <= INT32_MAX;
 }
 
-/* The sum of the weights of the rows that count, which the mean divides by:
- * sums of chunks of rows first, and then their total. */
+/* Compute the sum of the weights of the rows that count, the divisor of the
+ * mean: first sums of chunks of rows, then their total. */
 static void count(struct plan *p, const struct cross_entropy_op *op,
                   const struct rows *r, struct view *divisor)
 {
@@ -157,26 +161,27 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
         .spread = op->spread};
 }
 
-/* Of a class: four loops over them, and a quotient. */
+/* Loops of a class: four passes and a quotient. */
 #define ROW_LOOPS (4 + LOOPS_DIVIDE)
 
-/* Shared by all windows of the rows. */
+/* Context of window(), the same for all windows. */
 struct shared {
     struct cross_entropy_args a; /* window sets the fields that differ */
     const struct view *divisor;
     bool items;
 };
 
-/* An item takes a whole row where rows are short, or where neighbouring rows
- * are neighbours in memory, so that the items of a group read side by side;
- * else a group shares each row. */
+/* Return true if items should process whole rows: short ones, or rows that are
+ * adjacent in memory, so that the items of a group read adjacent elements.
+ * Otherwise a group shares each row. */
 static bool by_items(const struct view *x, const struct rows *r)
 {
     bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
     return r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
 }
 
-/* Losses and gradients of a window's rows; loss has one element for each. */
+/* Record the losses and gradients of a window's rows; loss has one element per
+ * row. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     const struct cross_entropy_op *op = (const struct cross_entropy_op *)some;
@@ -211,7 +216,7 @@ static void window(struct plan *p, const struct op *some, void *user)
                     row + loops_shared(plan_limits(p), r.n, ROW_LOOPS));
 }
 
-/* Scratch for the loss of each row, in the shape of the rows. */
+/* Return scratch for the loss of each row, in the shape of the rows. */
 static struct view losses(struct plan *p, const struct cross_entropy_op *op)
 {
     struct view v = op->x, flat;
@@ -228,10 +233,12 @@ static struct view losses(struct plan *p, const struct cross_entropy_op *op)
     return v;
 }
 
-/* With targets a mean divides by the sum of weights of the rows that count,
- * which only the device knows; with probabilities by the number of rows. Losses
- * that are to be averaged are made smaller first by a power of two, so that
- * their sum overflows only where the mean does. */
+/* Build cross-entropy. With targets, a mean is divided by the sum of the
+ * weights of the rows that count, which only the device knows. With
+ * probabilities it is divided by the number of rows.
+ *
+ * For a mean, losses are first multiplied by a power of two. So their sum only
+ * overflows if the mean does. */
 static void build(struct plan *p, const struct cross_entropy_op *op)
 {
     bool mean = op->reduction == SSQ_REDUCTION_MEAN;

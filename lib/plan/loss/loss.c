@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss.c - the plan of elementwise losses: values and gradients with partial
- * sums, then the sum of those. */
+/* loss.c - the plan of elementwise losses: values, gradients and partial sums,
+ * then their sum. */
 #include "lib/plan/floats.h"
 #include "lib/plan/reduce/total.h"
 #include "lib/plan/windows.h"
@@ -9,16 +9,17 @@
 #include "kernels/loss/loss_args.h"
 #include "lib/op/loss/loss.h"
 
-/* The operands of the kernel but its table; in their order dloss is number 4
- * and loss number 6. */
+/* Operands of the kernel, except its table. dloss is number 4, loss number
+ * 6. */
 #define OPERANDS 7
 
-/* The operands that walk x's shape, in the order of the kernel. */
+/* The operands that have x's shape, in the order of the kernel. */
 struct operands {
     const struct view *v[OPERANDS];
 };
 
-/* One value for all elements: no dimension of more than one moves. */
+/* Return true if v has one value for all elements: each dimension with more
+ * than one element has stride 0. */
 static bool constant(const struct view *v)
 {
     for (int i = 0; i < v->rank; i++)
@@ -27,9 +28,9 @@ static bool constant(const struct view *v)
     return true;
 }
 
-/* True where every operand that is walked is contiguous, and an element's
- * number is its place in all of them. A constant dloss is not walked, and
- * neither is a loss that is not kept for each element. */
+/* Return true if all operands that are walked are contiguous, so that an
+ * element has the same offset in each. A constant dloss is not walked. Neither
+ * is loss, unless each element's loss is kept. */
 static bool even(const struct operands *o, const struct loss_args *a)
 {
     for (int i = 0; i < OPERANDS; i++) {
@@ -41,9 +42,9 @@ static bool even(const struct operands *o, const struct loss_args *a)
     return true;
 }
 
-/* A table of sizes and steps, for operands that are not all dense: the
- * parameters have no room for seven. Absent operands have steps of 0, and so
- * has the loss that is a single sum. */
+/* Write a table of sizes and steps, for operands that are not all dense: the
+ * parameters have no room for seven. Absent operands have steps of 0; so does
+ * loss if it is a sum. */
 static void steps(struct plan *p, const struct operands *o,
                   const struct loss_args *a, struct view *table)
 {
@@ -62,14 +63,15 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
-/* Shared by all windows. */
+/* Context of window(), the same for all windows. */
 struct shared {
     struct loss_args a; /* window sets the fields that differ */
-    struct view part;   /* the partial sums, where a sum is wanted */
+    struct view part;   /* the partial sums, if a sum is wanted */
 };
 
-/* Values and gradients of a window's elements. A task is a chunk, whose values
- * one group adds up where a sum is wanted: loss is then the partial sums. */
+/* Record the values and gradients of a window's elements. A task is a chunk. If
+ * a sum is wanted, a group adds the values of a chunk, and loss is the partial
+ * sums. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     const struct loss_op *op = (const struct loss_op *)some;
@@ -101,9 +103,9 @@ static void window(struct plan *p, const struct op *some, void *user)
                                          a->rank + 4 * LOOPS_DIVIDE));
 }
 
-/* Cut the elements in order, in whole chunks: partial sums are the same as in
- * an op that is not cut. Dimensions that all operands walk evenly are joined,
- * so that a window may end within them. */
+/* Cut the elements in order, into whole chunks. Partial sums are then the same
+ * as without a cut. Dimensions that all operands walk evenly are joined, so a
+ * window may end within them. */
 static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
 {
     struct loss_op part = *op;
@@ -123,8 +125,8 @@ static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
     plan_windows(p, &part.op, &cut, window, s);
 }
 
-/* Losses that are to be averaged are made smaller first by a power of two, so
- * that their sum overflows only where the mean does; plan_total divides by it
+/* Build a loss. For a mean, losses are first multiplied by a power of two, so
+ * their sum only overflows if the mean does. plan_total() divides by it
  * again. */
 static void build(struct plan *p, const struct loss_op *op)
 {

@@ -7,11 +7,11 @@
 #include "lib/plan/walk.h"
 #include "lib/plan/windows.h"
 
-/* Rows up to here are an item's work, longer ones a group's. */
+/* Rows up to this length are processed by an item, longer ones by a group. */
 #define SHORT 64
 
-/* A row is the last dimension, the classes; it may be empty, so that rows are
- * counted by the others. */
+/* Return the number of rows. A row is the last dimension, the classes. It may
+ * be empty, so rows are counted by the other dimensions. */
 static uint32_t rows_of(const struct view *x)
 {
     int64_t rows = 1;
@@ -20,9 +20,9 @@ static uint32_t rows_of(const struct view *x)
     return (uint32_t)rows; /* fewer than 2^31 */
 }
 
-/* For each row of a window a word that says whether it counts and whether it is
- * a hit. An ignore_index that no i32 holds matches no target, and a k beyond 32
- * bits is as good as all classes. */
+/* Record a word for each row of a window: does it count, and is it a hit? An
+ * ignore_index that is not an i32 equals no target. A k above 32 bits has the
+ * same effect as all classes. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     const struct top_k_accuracy_op *op = (const struct top_k_accuracy_op *)some;
@@ -56,8 +56,8 @@ static void window(struct plan *p, const struct op *some, void *user)
                     LOOPS_FEW + loops_shared(plan_limits(p), a.n, 0));
 }
 
-/* One group adds the rows' words up, since the accuracy is a quotient of two
- * totals. accuracy and hits are each optional. */
+/* Build top-k accuracy. One group adds the words of all rows, because the
+ * accuracy is a quotient of two totals. accuracy and hits are optional. */
 static void build(struct plan *p, const struct top_k_accuracy_op *op)
 {
     struct view found;

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel_norm.c - plans of batch norm and group norm.
+/* channel_norm.c - the plans of batch norm and group norm.
  *
- * Forward: sums of x over chunks, a mean of each set; sums of x - mean and of
- * its squares, the mean corrected and its rstd; y. Or, instead of the sums,
- * what all ranks have found. Backward: sums of dy and dy z, which make dgamma,
- * dbeta and the averages of each set; dx. Or averages that are given. */
+ * Forward:
+ * - sums of x over chunks, then the mean of each set
+ * - sums of x - mean and of its squares, then the corrected mean and rstd
+ * - y
+ *
+ * Instead of the sums, statistics found by all ranks may be given.
+ *
+ * Backward:
+ * - sums of dy and dy z, then dgamma, dbeta and the averages of each set
+ * - dx
+ *
+ * Instead of the sums, averages may be given. */
 #include "lib/plan/floats.h"
 
 #include "kernels/gemm/epilogue.h"
@@ -12,30 +20,31 @@
 #include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
 
-/* Short chains of dependent additions are for precision: the error of a sum
- * grows with the links of its chain. Where lanes share a piece each adds every
- * LANES-th element of at most CHUNK, and in all pieces of its chunk at most
- * CHAIN. */
+/* Chains of dependent additions are short for precision: the error of a sum
+ * grows with the length of its chain. If lanes share a piece, each lane adds
+ * every LANES-th element of at most CHUNK. It adds at most CHAIN elements in
+ * all pieces of its chunk. */
 #define CHUNK 4096u
 #define CHAIN 64u
-/* Fewer channels side by side are not worth a lane each: the other lanes of the
- * group would have nothing to do. */
+/* Least number of adjacent channels to give each a lane. With fewer, most lanes
+ * of the group would be idle. */
 #define ACROSS_LEAST 16
 
-/* How the operands of a launch are walked. */
+/* Most operands of a launch. */
 #define OPERANDS 3
-/* How the operands of a launch are walked. What is summed at first is a row: a
- * channel of the whole batch where statistics are pooled, or of one example. */
+/* How the operands of a launch are walked. The first sums are over rows. A row
+ * is a channel of one example, or of the whole batch if statistics are
+ * pooled. */
 struct geometry {
     struct channel_walk a;
     struct channel_operand operand[OPERANDS];
-    /* examples: 1 where the batch is pooled, since it is then a part of the
-     * row; rows: examples times channels; groups: sets of an example */
+    /* examples: 1 if the batch is pooled, since it is then part of the row.
+     * rows: examples times channels. groups: sets of an example. */
     uint32_t examples, rows, groups;
 };
 
-/* The dimensions of a row: the spatial ones and, where statistics are pooled,
- * the batch in front of them. Channels (dimension 1) never belong to it. */
+/* Return the dimensions of a row: the spatial ones, after the batch if
+ * statistics are pooled. Channels (dimension 1) are never part of it. */
 static struct view row_of(const struct view *v, bool pooled)
 {
     struct view r = *v;
@@ -50,8 +59,8 @@ static struct view row_of(const struct view *v, bool pooled)
     return r;
 }
 
-/* Where an operand's elements lie. Its row has been merged with those of the
- * others, and its last dimension is the line. */
+/* Set the layout of an operand. Its row is already merged with the rows of the
+ * others, and the last dimension of the row is the line. */
 static void operand(struct channel_operand *o, const struct view *v,
                     const struct view *row, bool pooled)
 {
@@ -64,10 +73,10 @@ static void operand(struct channel_operand *o, const struct view *v,
         o->steps[i] = (uint32_t)row->stride[i];
 }
 
-/* Chunks that keep every chain of additions within 64 + n / 64 links. n is the
- * number of elements of a row. A lane that has a channel to itself adds all of
- * its chunk in one chain, so that there a chunk has n / CHAIN elements, and
- * CHAIN at least. */
+/* Divide rows into chunks such that no chain of additions has more than 64 + n
+ * / 64 links. n is the number of elements of a row. If a lane processes a whole
+ * channel, it adds a chunk in one chain. Then a chunk has n / CHAIN elements,
+ * but at least CHAIN. */
 static void divide(struct channel_walk *a, uint32_t lines)
 {
     uint32_t n = lines * a->line;
@@ -84,10 +93,10 @@ static void divide(struct channel_walk *a, uint32_t lines)
     a->chunks = size_div_up(a->pieces, a->per_chunk);
 }
 
-/* The walk of n present views of x's shape, x first. Dimensions that lie alike
- * in all of them are merged, for a line should be as long as it can be. Lanes
- * go across channels where these are neighbours in memory and the elements of a
- * line are not, so that a group reads side by side. */
+/* Return the walk of n present views of x's shape, x first. Dimensions with the
+ * same layout in all views are merged, so that lines become long. If channels
+ * are adjacent in memory and the elements of a line are not, each lane gets a
+ * channel: then a group reads adjacent elements. */
 static struct geometry geometry_of(const struct plan *p, bool pooled,
                                    int64_t groups, const struct view *const *v,
                                    int n)
@@ -121,16 +130,16 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
                (a->across ? size_div_up(a->channels, lanes) : a->channels);
     return g;
 }
-/* geometry_of by a list of views: of x, and of what else the launch reads or
- * writes. */
+/* Call geometry_of() with a list of views: x, and the others that the launch
+ * reads or writes. */
 #define GEOMETRY(P, OP, ...)                                                   \
     geometry_of(P, (OP)->pooled, (OP)->groups,                                 \
                 (const struct view *const[]){__VA_ARGS__},                     \
                 (int)(sizeof((const struct view *const[]){__VA_ARGS__}) /      \
                       sizeof(const struct view *)))
 
-/* Loops of a task: its pieces, each with a walk for every operand, and body
- * more for each step. */
+/* Return the loops of a task: its pieces, each with a walk for every operand,
+ * and its steps, each with `body` more loops. */
 static uint64_t task_loops(const struct plan *p, const struct geometry *g,
                            uint64_t body)
 {
@@ -141,23 +150,23 @@ static uint64_t task_loops(const struct plan *p, const struct geometry *g,
            loops_of(a->per_chunk, steps + (uint64_t)OPERANDS * LOOPS_WALK);
 }
 
-/* The same where n sums are added in up to CHAIN blocks, and then the
+/* The same for n sums that are added in up to CHAIN blocks, and then the
  * blocks. */
 static uint64_t fold_loops(uint64_t n)
 {
     return LOOPS_FEW + n + 2 * CHAIN;
 }
 
-/* Elements of a set, of which all have the same number: what its sums are
- * divided by. */
+/* Return the number of elements of a set, which is the same for all sets: the
+ * divisor of its sums. */
 static float set_elements(const struct geometry *g, const struct view *x)
 {
     double sets = (double)g->examples * (double)g->groups;
     return (float)((double)view_elements(x) / sets);
 }
 
-/* A statistic, [n, groups]: the op's own, or scratch where the caller does not
- * ask for it, since the launches that follow read it from memory. */
+/* Return a statistic, [n, groups]: the op's view, or scratch if it is absent.
+ * Later launches read it from memory. */
 static struct view statistic(struct plan *p, const struct view *v,
                              const struct geometry *g)
 {
@@ -172,7 +181,8 @@ static struct view statistic(struct plan *p, const struct view *v,
     return s;
 }
 
-/* mean and rstd may be tensors of the caller, each with its own strides. */
+/* Set the strides of mean and rstd. They may be the caller's tensors, with
+ * different strides. */
 static void set_strides(struct geometry *g, const struct view *mean,
                         const struct view *rstd)
 {
@@ -182,9 +192,10 @@ static void set_strides(struct geometry *g, const struct view *mean,
     g->a.rstd_group = (uint32_t)rstd->stride[1];
 }
 
-/* Sums over chunks of x or, with its mean, of (x - mean)^2 and, in the other
- * half of part, of x - mean. Going over x twice is dearer than E[x^2] - E[x]^2,
- * which cancels where the mean is large. */
+/* Record sums over chunks. Without mean they are sums of x. With mean they are
+ * sums of (x - mean)^2 and, in the other half of part, of x - mean. This second
+ * pass over x is more expensive than E[x^2] - E[x]^2, which cancels if the mean
+ * is large. */
 static void sum(struct plan *p, const struct channel_norm_op *op,
                 const struct geometry *g, const struct view *mean,
                 const struct view *part)
@@ -201,7 +212,7 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-/* What is known of every set by all that makes statistics of sums. */
+/* Return the fields that all kernels that compute statistics have in common. */
 static struct channel_statistics_args sets_of(const struct channel_norm_op *op,
                                               const struct geometry *g)
 {
@@ -221,7 +232,7 @@ static struct channel_statistics_args sets_of(const struct channel_norm_op *op,
         .momentum = op->momentum};
 }
 
-/* Given statistics are read and not updated. */
+/* Bind the statistics. If they are given, they are only read. */
 static void bind_statistics(struct plan *p, const struct channel_norm_op *op,
                             const struct view *part, const struct view *mean,
                             const struct view *rstd)
@@ -234,9 +245,9 @@ static void bind_statistics(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, &op->running_var, running);
 }
 
-/* What the sums make of every set, as `what` says: see channel_args.h.
- * running_count is one less than the count where the running variance is to be
- * unbiased. */
+/* Compute a statistic of every set from the sums, selected by `what`: see
+ * channel_args.h. running_count is one less than the count if the running
+ * variance is unbiased. */
 static void statistics(struct plan *p, const struct channel_norm_op *op,
                        const struct geometry *g, uint32_t what,
                        const struct view *part, const struct view *mean,
@@ -253,7 +264,8 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
     plan_items(p, &a, sizeof(a), a.sets, 2 * fold_loops(a.parts));
 }
 
-/* What was found of all parts, as the statistics of all their elements. */
+/* Combine the statistics of all parts, op->found, into statistics of all
+ * elements. */
 static void merge(struct plan *p, const struct channel_norm_op *op,
                   const struct geometry *g, const struct view *mean,
                   const struct view *rstd)
@@ -267,8 +279,8 @@ static void merge(struct plan *p, const struct channel_norm_op *op,
                4 * fold_loops(a.parts) + LOOPS_DIVIDE);
 }
 
-/* y, once the statistics are known. Activations other than ReLU are a variant
- * of their own, so that the usual ones are not burdened with the code of
+/* Record y. The statistics must be known. Activations other than ReLU are a
+ * separate variant, so that the common ones need not contain the code of
  * all. */
 static void apply(struct plan *p, const struct channel_norm_op *op,
                   const struct geometry *g, const struct view *mean,
@@ -296,8 +308,9 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
                 task_loops(p, g, other ? LOOPS_DIVIDE : 0));
 }
 
-/* Sum, mean, sum of squares, rstd, then y. Without y, which is optional, only
- * the statistics are made: x stands in for its walk. */
+/* Build the forward pass: sum, mean, sum of squares, rstd, y. y is optional.
+ * Without it only the statistics are computed, and x replaces it in the
+ * walk. */
 static void build(struct plan *p, const struct channel_norm_op *op)
 {
     const struct view *y = view_absent(&op->y) ? &op->x : &op->y;
@@ -321,8 +334,8 @@ static void build(struct plan *p, const struct channel_norm_op *op)
         apply(p, op, &g, &mean, &rstd);
 }
 
-/* Over chunks: sums of dy, in part[0], and of dy z, in part[1], where z is x
- * normalised again from the saved statistics. */
+/* Record sums over chunks: of dy in part[0], and of dy z in part[1]. z is x,
+ * normalized again with the saved statistics. */
 static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
                    const struct geometry *g, const struct view part[2])
 {
@@ -341,10 +354,9 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-/* dgamma and dbeta of each channel and the averages of each set, all from the
- * same sums. avg is absent where there are no averages. There are as many items
- * as rows, which are never fewer than the channels or the sets that the kernel
- * goes through. */
+/* Compute dgamma and dbeta of each channel, and the averages of each set, from
+ * the same sums. avg is absent if averages are not needed. There is an item per
+ * row. The number of channels or sets is never larger. */
 static void fold(struct plan *p, const struct channel_norm_backward_op *op,
                  const struct geometry *g, const struct view part[2],
                  const struct view avg[2], float count)
@@ -375,8 +387,9 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
                    fold_loops((uint64_t)a.per_group * a.chunks));
 }
 
-/* The averages of sets that are channels, from those of dy and dy z: times
- * gamma. They are sums of one chunk each, over a count of 1. */
+/* Compute the averages of sets that are single channels: gamma times the given
+ * averages of dy and dy z. These are passed as sums of one chunk with a count
+ * of 1. */
 static void weigh(struct plan *p, const struct channel_norm_backward_op *op,
                   const struct geometry *g, const struct view avg[2])
 {
@@ -388,8 +401,8 @@ static void weigh(struct plan *p, const struct channel_norm_backward_op *op,
     fold(p, op, &one, part, avg, 1.0f);
 }
 
-/* dx, from the averages of each set; given statistics do not depend on x, and
- * then nothing is subtracted. */
+/* Record dx, from the averages of each set. Given statistics do not depend on
+ * x; then nothing is subtracted. */
 static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
                      const struct geometry *g, const struct view avg[2])
 {
@@ -413,8 +426,9 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-/* The sums are left out where nobody needs them: dx by given statistics has no
- * averages. dx is written last, for it may lie in x or dy. */
+/* Build the backward pass. Sums are omitted if they are not needed: dx with
+ * given statistics has no averages. dx is written last because it may alias x
+ * or dy. */
 static void build_backward(struct plan *p,
                            const struct channel_norm_backward_op *op)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_norm.c - the plans of layer norm and RMS norm, and of their gradients.
  *
- * dgamma and dbeta: sums over blocks of 64 rows, or 1/64 of the rows, and then
- * over the blocks. */
+ * dgamma and dbeta are sums over blocks of rows, then over the blocks. A block
+ * has 64 rows, or 1/64 of the rows if that is more. */
 #include "lib/plan/plan.h"
 
 #include "kernels/norm/layer_norm_args.h"
@@ -11,14 +11,14 @@
 #include "lib/plan/walk.h"
 #include "lib/plan/windows.h"
 
-/* Rows that are added in one chain before the sums of blocks are added: short
- * chains lose less. See block_of. */
+/* Rows that are added in one chain, before the sums of blocks are added. Short
+ * chains have smaller errors. See block_of(). */
 #define BLOCK 64u
-/* TILE of layer_norm_sums.k where an item is a processor's thread. The two have
- * to agree, since the kernel counts the same tasks. */
+/* TILE of layer_norm_sums.k on a CPU. Both must agree, because the kernel
+ * computes the same number of tasks. */
 #define TILE 256u
 
-/* The dimensions of a row alone. */
+/* Return only the dimensions of a row. */
 static struct view row_of(const struct view *v, int inner)
 {
     struct view row = *v;
@@ -31,21 +31,21 @@ static struct view row_of(const struct view *v, int inner)
     return row;
 }
 
-/* A row is the last `inner` dimensions. */
+/* Return the number of elements of a row, the last `inner` dimensions. */
 static uint32_t row_elements(const struct view *x, int inner)
 {
     struct view row = row_of(x, inner);
     return (uint32_t)view_elements(&row);
 }
 
-/* The step along the last dimension, which is all of a row that is lined. */
+/* Return the step along the last dimension. A lined row has only that one. */
 static uint32_t last_step(const struct view *v)
 {
     return view_step(v, v->rank - 1);
 }
 
-/* gamma or beta as a contiguous row of float32, which costs a launch where it
- * is not that already; absent stays absent. */
+/* Return gamma or beta as a contiguous row of float32. If it is not one
+ * already, this needs a launch. Absent stays absent. */
 static struct view row_of_floats(struct plan *p, const struct view *v,
                                  int inner)
 {
@@ -57,38 +57,40 @@ static struct view row_of_floats(struct plan *p, const struct view *v,
     return wide;
 }
 
-/* Loops over a row by a group, forward or back: ten over each block with their
- * ends, a walk in four of them where the row has strides. */
+/* Return the loops of a group over a row, forward or backward: ten over each
+ * block with their ends. If the row has strides, four of them contain a
+ * walk. */
 static uint64_t row_loops(const struct plan *p, uint32_t n, bool lined)
 {
     return 3 * LOOPS_FEW +
            loops_shared(plan_limits(p), n, lined ? 16 : 16 + 4 * LOOPS_WALK);
 }
 
-/* Of a row in the sums over rows: two walks, to where it begins and to its
+/* Loops for a row in the sums over rows: two walks, to its beginning and to its
  * element. */
 #define SUMS_LOOPS (2 * LOOPS_WALK)
 
-/* A flag for the kernel, where the operand is present. */
+/* Return the flag `has` if the operand is present, otherwise 0. */
 static uint32_t bit(const struct view *v, uint32_t has)
 {
     return v->buffer != NULL ? has : 0;
 }
 
-/* The steps through all dimensions of a view; an absent one's stay 0. */
+/* Get the steps of all dimensions of a view. The steps of an absent view stay
+ * 0. */
 static void steps(const struct view *v, uint32_t *to)
 {
     if (v->buffer != NULL)
         walk_steps(v, 0, v->rank, to);
 }
 
-/* gamma and beta for all windows. */
+/* Context of forward_window(): gamma and beta, the same for all windows. */
 struct floats {
     struct view gamma, beta;
 };
 
-/* One group for each row. y is optional; without it the size 4 selects a
- * variant that exists. */
+/* Record one window, with one group per row. y is optional; without it the size
+ * 4 selects an existing variant. */
 static void forward_window(struct plan *p, const struct op *some, void *user)
 {
     const struct layer_norm_op *op = (const struct layer_norm_op *)some;
@@ -124,8 +126,8 @@ static void forward_window(struct plan *p, const struct op *some, void *user)
     plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
 }
 
-/* gamma and beta become contiguous float32s first, where they are not: they are
- * read again for every row. */
+/* Build the forward pass. gamma and beta are first converted to contiguous
+ * float32, if necessary, because they are read for every row. */
 static void forward(struct plan *p, const struct layer_norm_op *op)
 {
     struct layer_norm_op part = *op;
@@ -136,9 +138,9 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
     plan_windows(p, &part.op, &cut, forward_window, &f);
 }
 
-/* Rows whose sums an item makes: 64, or a 64th of the rows where that is more,
- * so that neither the chain in a block nor that over the blocks gets long;
- * fewer where the device would end the item's loops. */
+/* Return the rows of a block: 64, or 1/64 of the rows if that is more. So
+ * neither the chain in a block nor the chain over blocks gets long. If the
+ * driver limits loops, a block may have fewer rows. */
 static uint32_t block_of(const struct plan *p, uint32_t rows)
 {
     uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
@@ -147,8 +149,8 @@ static uint32_t block_of(const struct plan *p, uint32_t rows)
     return most == 0 || block < most ? block : most;
 }
 
-/* What the two kernels of the gradients, that of sums and that of dx, are told
- * alike. */
+/* Return the fields that both kernels of the gradients have in common: of the
+ * sums and of dx. */
 static struct layer_norm_backward_args
 args_of(const struct layer_norm_backward_op *op, uint32_t block)
 {
@@ -175,7 +177,7 @@ args_of(const struct layer_norm_backward_op *op, uint32_t block)
     return a;
 }
 
-/* The first four operands of both kernels. */
+/* Bind the first four operands of both kernels. */
 static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
 {
     plan_bind(p, &op->x, ACCESS_READ);
@@ -184,9 +186,9 @@ static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
     plan_bind(p, &op->dy, ACCESS_READ);
 }
 
-/* out = the sum over blocks of one of the two, dgamma (0) or dbeta (1), in
- * sums[blocks][2][n]. The reduction's kept dimensions are a row's, so that out
- * may have any strides; blocks are what it sums, and lie 2 n apart. */
+/* Compute out, the sum over blocks of dgamma (which = 0) or dbeta (1) in
+ * sums[blocks][2][n]. The reduction keeps the dimensions of a row, so out may
+ * have any strides. It sums over the blocks, which are 2 n apart. */
 static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
                  uint32_t n, uint32_t which, const struct view *out, int inner)
 {
@@ -206,11 +208,11 @@ static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
     plan_reduce(p, &op);
 }
 
-/* Shared by all windows of a gradient. */
+/* Context of sums_window() and dx_window(), the same for all windows. */
 struct slopes {
     uint32_t rows, block, blocks, n;
     struct view part;  /* sums over blocks of rows: [blocks][2][n] */
-    struct view gamma; /* as contiguous float32s */
+    struct view gamma; /* as contiguous float32 */
 };
 
 static struct slopes slopes_of(const struct plan *p,
@@ -223,9 +225,10 @@ static struct slopes slopes_of(const struct plan *p,
     return s;
 }
 
-/* dgamma and dbeta, without atomics: each task has a block of rows and a tile
- * of their elements. A processor's tasks are tiles that its vectors go through;
- * on a GPU an item has one element, and neighbours read neighbours. */
+/* Record the sums of a window for dgamma and dbeta, without atomics. Each task
+ * has a block of rows and a tile of their elements. On a CPU vectors process a
+ * tile. On a GPU an item has one element, and adjacent items read adjacent
+ * elements. */
 static void sums_window(struct plan *p, const struct op *some, void *user)
 {
     const struct layer_norm_backward_op *op =
@@ -249,7 +252,7 @@ static void sums_window(struct plan *p, const struct op *some, void *user)
                    loops_of(a.block, SUMS_LOOPS));
 }
 
-/* Windows of whole blocks, in their order. */
+/* Build dgamma and dbeta. Windows come in order and have whole blocks. */
 static void sums(struct plan *p, const struct layer_norm_backward_op *op,
                  struct slopes *s)
 {
@@ -281,7 +284,8 @@ static void dx_window(struct plan *p, const struct op *some, void *user)
     plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
 }
 
-/* dgamma and dbeta first: dx may lie in x or dy, which their sums read. */
+/* Build the gradients. dgamma and dbeta are first because dx may alias x or dy,
+ * which their sums read. */
 static void backward(struct plan *p, const struct layer_norm_backward_op *op)
 {
     struct layer_norm_backward_op part = *op;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - the plan of pooling: which taps or windows each row and column
- * meets is counted here, in 64 bits, once for all channels. */
+/* pool.c - the plan of pooling.
+ *
+ * The host computes which taps or windows each row and column has. It does this
+ * in 64 bits, once for all channels. */
 #include "lib/plan/windows.h"
 
 #include "kernels/pool/pool_args.h"
 #include "lib/op/pool/pool.h"
 
-/* The numbers first to end - 1; none where the two are equal. */
+/* The numbers first to end - 1; empty if both are equal. */
 struct span {
     int64_t first, end;
 };
 
-/* What there is of first to end - 1 within 0 to most - 1. */
+/* Return the part of first to end - 1 that is within 0 to most - 1. */
 static struct span span_of(int64_t first, int64_t end, int64_t most)
 {
     if (first < 0)
@@ -21,7 +23,8 @@ static struct span span_of(int64_t first, int64_t end, int64_t most)
     return (struct span){first, end > first ? end : first};
 }
 
-/* The taps of position p that meet [from, to) of the image's coordinates. */
+/* Return the taps of position p that meet coordinates [from, to) of the
+ * image. */
 static struct span taps(const struct slide *s, int64_t p, int64_t from,
                         int64_t to)
 {
@@ -30,7 +33,7 @@ static struct span taps(const struct slide *s, int64_t p, int64_t from,
                    size_div_up(to - start, s->dilation), s->window);
 }
 
-/* The positions whose windows may hold row or column x. */
+/* Return the positions whose windows may contain row or column x. */
 static struct span windows(const struct slide *s, int64_t x)
 {
     int64_t at = x + s->before;
@@ -38,9 +41,9 @@ static struct span windows(const struct slide *s, int64_t x)
                    at / s->stride + 1, s->map);
 }
 
-/* Taps of position p that count for an average: those within the image, or
- * within its padding as well. Taps that stick out behind the padding, as those
- * of a last window may, never count. */
+/* Return the number of taps of position p that an average counts: taps in the
+ * image and, with count_padding, in its padding. The last window may extend
+ * past the padding; such taps never count. */
 static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
 {
     const struct slide *s = &op->slide[axis];
@@ -50,15 +53,17 @@ static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
     return (uint32_t)(t.end - t.first);
 }
 
-/* Backward the image is made and the map is read; forward the other way. */
+/* Return true for the gradients, which read the map and write the image. */
 static bool is_backward(const struct pool_op *op)
 {
     return op->kind == POOL_MAX_BACKWARD || op->kind == POOL_AVG_BACKWARD;
 }
 
-/* The words of every row or column of what is made, from *word on; @return what
- * follows them. A place may be negative: words are modulo 2^32, and so are the
- * kernel's sums. */
+/* Write the words of each row or column of the result, beginning at word.
+ * @return the place after the last one
+ *
+ * A coordinate may be negative: words are modulo 2^32, and so are the kernel's
+ * sums. */
 static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
@@ -75,9 +80,9 @@ static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
     return word;
 }
 
-/* The table that pool_args.h describes. An average's gradient divides by the
- * counts of the map's positions, not of what it makes, so that these go behind
- * the rest. */
+/* Write the table that pool_args.h describes. The gradient of an average
+ * divides by the counts of the map's positions, not of its result. These counts
+ * follow the rest. */
 static void make_table(struct plan *p, const struct pool_op *op,
                        struct view *table)
 {
@@ -96,8 +101,8 @@ static void make_table(struct plan *p, const struct pool_op *op,
             *word++ = counted(op, axis, i);
 }
 
-/* Taps or positions of an axis that one element looks at, at most: what its
- * loops come to. */
+/* Return the most taps or positions of an axis that one element reads: its
+ * loops. */
 static uint64_t looks(const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
@@ -109,10 +114,10 @@ static uint64_t looks(const struct pool_op *op, int axis)
     return (uint64_t)(n < most ? n : most);
 }
 
-/* One item for each element of what is made. That is bound as elements of 2 and
- * of 4 bytes, of which one is absent, so that its dtype multiplies no variants.
- * An index that is not asked for is bound as absent: only averages have no
- * place for it. */
+/* Record a window, with one item per element of the result. The result is bound
+ * as elements of 2 and of 4 bytes, one of them absent, so its dtype needs no
+ * variant. The kernels of maxima have an index; if it is not wanted, it is
+ * absent. */
 static void window(struct plan *p, const struct op *some, void *user)
 {
     const struct pool_op *op = (const struct pool_op *)some;
@@ -156,7 +161,8 @@ static void window(struct plan *p, const struct op *some, void *user)
                                     loops_of(looks(op, WIDTH), LOOPS_DIVIDE)));
 }
 
-/* Images and channels are independent. */
+/* Build pooling. It is cut between images and channels, which are
+ * independent. */
 static void build(struct plan *p, const struct pool_op *op)
 {
     struct pool_op part = *op;

@@ -6,10 +6,10 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/walk.h"
 
-/* What tells a kernel which random words are its own. first is how many
- * elements of the call came before this op: word base + i belongs to element i
- * of y, however the call is divided. dense: element i lies at place i of every
- * operand, so that nothing has to be walked. */
+/* Return the fields that select the random words of a launch. Element i of y
+ * uses word offset + first + i, where first is the number of elements of the
+ * call before this op. So the values do not depend on how the call is divided.
+ * dense: element i has offset i in every operand, and no walk is needed. */
 static struct random_stream stream_of(const struct stream *s, uint64_t first,
                                       const struct view *step,
                                       const struct view *y, bool dense)
@@ -25,10 +25,10 @@ static struct random_stream stream_of(const struct stream *s, uint64_t first,
                                   .step_given = step->buffer != NULL};
 }
 
-/* An item makes each element from a word of its own number, so that neither the
- * device nor the shape of its groups changes the values. All kinds have one
- * struct of parameters, of which a kernel reads those of its kind, which is a
- * key. */
+/* Build a random fill. The value of an element depends only on the word with
+ * its number. It does not depend on the device or the size of a group. All
+ * kinds share one struct of parameters. The kind is a key, and a kernel reads
+ * only the fields of its kind. */
 static void random_fill(struct plan *p, const struct random_op *op)
 {
     const struct view *y = &op->y;
@@ -49,9 +49,9 @@ static void random_fill(struct plan *p, const struct random_op *op)
     plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
-/* mask is optional; its steps stay 0 where it is absent, and the kernel does
- * not store there. It is bound in any case, since a kernel has the same
- * operands in every launch; so is the step. */
+/* Build dropout. mask is optional; if it is absent, its steps are 0 and the
+ * kernel does not write it. It is always bound, and so is step, because a
+ * kernel has the same operands in every launch. */
 static void dropout(struct plan *p, const struct dropout_op *op)
 {
     const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;

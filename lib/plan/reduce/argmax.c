@@ -7,7 +7,7 @@
 #include "lib/plan/rows.h"
 #include "lib/plan/walk.h"
 
-/* The best of the parts of each row. */
+/* Find the best of the parts of each row. */
 static void fold(struct plan *p, const struct argmax_op *op,
                  const struct rows *r, const struct view *found)
 {
@@ -21,12 +21,12 @@ static void fold(struct plan *p, const struct argmax_op *op,
     plan_items(p, &f, sizeof(f), f.rows, LOOPS_WALK + loops_of(f.splits, 0));
 }
 
-/* Few, long rows are cut into parts, and what is found in each goes through
- * scratch: two words for each part. */
+/* Build argmax. If rows are few and long, they are cut into parts. The result
+ * of each part is two words in scratch. */
 static void build(struct plan *p, const struct argmax_op *op)
 {
     struct view x = op->x, found = {.buffer = NULL};
-    if (x.rank == op->kept) { /* one element each */
+    if (x.rank == op->kept) { /* results of one element */
         x.shape[x.rank] = 1;
         x.stride[x.rank++] = 1;
     }

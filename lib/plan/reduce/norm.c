@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* norm.c - the plan of the L2 norm: partials of chunks, folded until one is
- * left. */
+/* norm.c - the plan of the L2 norm: partials of chunks, which are folded until
+ * one is left. */
 #include "lib/plan/plan.h"
 
 #include "kernels/reduce/norm.h"
@@ -8,7 +8,8 @@
 #include "lib/op/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
-/* Of a chunk: FOLD_LANES at a time, by items with up to four lanes. */
+/* Loops of a chunk: FOLD_LANES elements at a time, by items with up to four
+ * lanes. */
 #define FOLD_LOOPS                                                             \
     (LOOPS_FEW + loops_of(FOLD_CHUNK / FOLD_LANES, 4 * LOOPS_WALK))
 
@@ -22,9 +23,9 @@ static uint32_t chunks_of_view(const struct view *x)
     return chunks_of((uint64_t)view_elements(x));
 }
 
-/* The partials of x, or of a piece of it, from number first on. A partial is
- * three sums, one for each class of magnitudes of kernels/reduce/norm.h; all of
- * a class lie together, total of them. */
+/* Compute the partials of x, or of a piece of it, beginning at number `first`.
+ * A partial is three sums, one for each class of magnitudes of
+ * kernels/reduce/norm.h. The sums of a class are adjacent, `total` of them. */
 static void chunks(struct plan *p, const struct view *x, const struct view *out,
                    uint32_t first, uint32_t total)
 {
@@ -41,10 +42,10 @@ static void chunks(struct plan *p, const struct view *x, const struct view *out,
     plan_groups(p, &a, sizeof(a), chunks_of(a.n), FOLD_LOOPS);
 }
 
-/* Every level makes at most one partial of FOLD_CHUNK; the last one is the
- * norm. A list has the pieces of an x that is too long for one launch, whole
- * chunks but for the last piece: so the partials, and the bits, are those of an
- * x that was never divided. */
+/* Build the norm. Each level folds up to FOLD_CHUNK partials to one; the last
+ * one is the norm. An x that is too long for one launch is a list of pieces.
+ * All pieces except the last consist of whole chunks, so the bits are the same
+ * as without the division. */
 static void build(struct plan *p, const struct norm_op *op)
 {
     const struct view_list *list = op->op.list;

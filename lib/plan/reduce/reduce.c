@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c - the plan of reductions: one dimension of x at a time, into
- * scratch until none is left, a long one in several parts at once.
+/* reduce.c - the plan of reductions. It reduces one dimension of x at a time,
+ * into scratch, until none is left. A long dimension is reduced in several
+ * parts in parallel.
  *
- * Chains of additions: those of kernels/reduce/pairs.h, over blocks of 64 in
- * the first stage and of 2 in the others. */
+ * Chains of additions follow kernels/reduce/pairs.h: over blocks of 64 in the
+ * first stage, and of 2 in the others. */
 #include "lib/plan/reduce/reduce.h"
 
 #include "kernels/reduce/pairs.h"
@@ -11,19 +12,20 @@
 #include "lib/plan/walk.h"
 
 #define BLOCK 64u
-/* Rows up to here are one item's work each, and so no group's. */
+/* Rows up to this length are not given to a group; an item reduces each. */
 #define SHORT           64u
 #define PROCESSOR_SHORT 16u
 /* Least elements of a part, of a row and of a column. */
 #define ROW_PART    16384u
 #define COLUMN_PART 256u
-/* The tile of reduce_columns.k where an item is a processor's thread. */
+/* The tile of reduce_columns.k on a CPU. */
 #define PROCESSOR_TILE 256u
 
-/* One launch: dimension d of x, and where columns are best, along c. */
+/* One launch. It reduces dimension d of x. If it uses columns, these are along
+ * c. */
 struct stage {
     struct view x, y;
-    int kept;  /* dimensions of x that y has, before the others */
+    int kept;  /* dimensions of x that y has; they are first */
     int d;     /* -1: none is left, one element each */
     int c;     /* -1: none */
     bool rows; /* else columns */
@@ -31,8 +33,8 @@ struct stage {
     struct reduce_args a;
 };
 
-/* Of the dimensions from..to - 1 but one, that with the smallest step; -1:
- * there is none. */
+/* Return the dimension of from..to - 1, except `but`, with the smallest step
+ * and more than one element. -1: none. */
 static int nearest(const struct view *v, int from, int to, int but)
 {
     int best = -1;
@@ -43,16 +45,16 @@ static int nearest(const struct view *v, int from, int to, int but)
     return best;
 }
 
-/* Of the dimension that the stage reduces. */
+/* Return the number of elements of the dimension that the stage reduces. */
 static uint32_t elements(const struct stage *s)
 {
     return s->d < 0 ? 1 : (uint32_t)s->x.shape[s->d];
 }
 
-/* The reduced dimension whose elements are nearest to each other comes first.
- * Its elements are a row, shared by a group, if it is long and no other
- * dimension lies closer; else columns: each item takes one, and neighbouring
- * items read neighbours along c. */
+/* Choose the dimension to reduce: the one with the smallest step. If it is long
+ * and no other dimension has a smaller step, its elements are a row, shared by
+ * a group. Otherwise they are a column: each item reduces one, and adjacent
+ * items read adjacent elements along c. */
 static void choose(struct stage *s, uint32_t group)
 {
     const struct view *x = &s->x;
@@ -66,7 +68,7 @@ static void choose(struct stage *s, uint32_t group)
         s->c = -1;
 }
 
-/* How many tasks there are when d is not divided. */
+/* Return the number of tasks if d is not divided. */
 static uint64_t tasks(const struct stage *s, uint32_t group)
 {
     uint64_t n = (uint64_t)view_elements(&s->x) / elements(s);
@@ -76,7 +78,7 @@ static uint64_t tasks(const struct stage *s, uint32_t group)
     return n / cols * (uint64_t)size_div_up(cols, PROCESSOR_TILE);
 }
 
-/* Divide d where there is too little to do at once otherwise. */
+/* Divide d if there are too few tasks for the device. */
 static void divide(struct stage *s, const struct backend_limits *l)
 {
     uint32_t n = elements(s);
@@ -95,8 +97,8 @@ static void divide(struct stage *s, const struct backend_limits *l)
     s->a.splits = (uint32_t)size_div_up(n, s->a.part);
 }
 
-/* The result: y, or scratch of [parts, x's shape without d], a view of the
- * next stage's x: kept dimensions first. */
+/* Choose the result of a stage: y, or scratch of [parts, x's shape without d].
+ * The latter becomes x of the next stage, with the kept dimensions first. */
 static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
 {
     const struct view *x = &s->x;
@@ -121,7 +123,7 @@ static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
     s->a.y_split = (uint32_t)n;
 }
 
-/* x's dimensions but d and c, and y's like them. */
+/* Set the walk over the dimensions of x and y except d and c. */
 static void walked(struct stage *s)
 {
     struct reduce_args *a = &s->a;
@@ -145,18 +147,19 @@ static void walked(struct stage *s)
     }
 }
 
-/* Loops over so many steps, by kernels/reduce/pairs.h: each is one round, a
- * block of links another, two that end, and carries: less than two on average.
- */
+/* Return the loops over this number of steps, by kernels/reduce/pairs.h. Each
+ * step is one round. Each block of `links` steps adds one round, two for ends,
+ * and less than two carries on average. */
 static uint64_t pairs(uint32_t steps, uint32_t links)
 {
     return loops_of(steps, 0) + loops_of(steps / links, 4) +
            2 * loops_of(PAIR_LEVELS, 0) + LOOPS_FEW;
 }
 
-/* One stage. Sums of a first stage are made in blocks of 64 links before they
- * are paired, later ones are pairs at once: their elements are sums already.
- * That bounds the rounding error and fixes the order. */
+/* Record one stage. The sums of the first stage are blocks of 64 links, which
+ * are then added in pairs. In later stages elements are sums already and are
+ * added in pairs immediately. This limits the rounding error and fixes the
+ * order. */
 static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
 {
     static const uint8_t text[] = {
@@ -185,7 +188,7 @@ static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
         plan_items(p, a, sizeof(*a), n, pairs(a->part, a->links));
 }
 
-/* What is left to do: s->y with its parts as the last dimension. */
+/* Set x of the next stage: s->y with its parts as the last dimension. */
 static void next(struct stage *s)
 {
     uint32_t splits = s->a.splits, pitch = s->a.y_split;
@@ -210,7 +213,7 @@ void plan_reduce(struct plan *p, const struct reduce_op *op)
     }
 }
 
-/* x is seen as [its size / n, n], and the second dimension is reduced. */
+/* Reduce the second dimension of x, viewed as [its size / n, n]. */
 void plan_reduce_sums(struct plan *p, const struct view *x, uint32_t n,
                       const struct view *sums)
 {
@@ -223,7 +226,8 @@ void plan_reduce_sums(struct plan *p, const struct view *x, uint32_t n,
     plan_reduce(p, &op);
 }
 
-/* A sum of one element is that element, in float32. */
+/* Convert with a reduction: the sum of one element is that element, in
+ * float32. */
 void plan_reduce_widen(struct plan *p, const struct view *x, struct view *wide)
 {
     struct reduce_op op = {.kind = REDUCE_SUM, .kept = x->rank, .x = *x};

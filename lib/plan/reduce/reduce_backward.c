@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_backward.c - the plans of a mean's and of a maximum's gradient. */
+/* reduce_backward.c - the plans of the gradients of mean and max. */
 #include "lib/plan/plan.h"
 
 #include "kernels/reduce/reduce_backward_args.h"
 #include "lib/op/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
-/* An element's size, as a key. */
+/* Return the size of an element, as a key. */
 static uint8_t bytes(const struct view *v)
 {
     return (uint8_t)dtype_bytes(v->dtype);
@@ -28,7 +28,8 @@ static void mean_backward(struct plan *p, const struct reduce_backward_op *op)
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* rows results of reductions of n elements of x each. */
+/* Count the elements that equal the maximum, for `rows` results over n
+ * elements. */
 static void ties(struct plan *p, const struct reduce_backward_op *op,
                  uint32_t rows, uint32_t n, const struct view *share)
 {
@@ -48,9 +49,9 @@ static void ties(struct plan *p, const struct reduce_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), n, LOOPS_WALK));
 }
 
-/* dy is shared evenly by all elements that equal the maximum, so that these are
- * counted first; the three words for each result are explained in
- * kernels/reduce/reduce_backward_args.h. */
+/* Build the gradient of max. All elements that equal the maximum share dy
+ * evenly, so they are counted first. kernels/reduce/reduce_backward_args.h
+ * describes the three words per result. */
 static void max_backward(struct plan *p, const struct reduce_backward_op *op)
 {
     const struct view *x = &op->x, *dx = &op->dx;

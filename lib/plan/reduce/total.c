@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* total.c - a sum of many f32s as one or two launches. */
+/* total.c - the sum of many float32s in one or two launches. */
 #include "lib/plan/reduce/total.h"
 
 #include "kernels/reduce/total_args.h"
 
-/* What one group sums; more is divided into so many. */
+/* Elements that one group adds. A longer sum is divided into such chunks. */
 #define CHUNK 4096u
 
-/* Sums of chunks, or with one chunk the sum of all, divided where a divisor is
- * given. */
+/* Record the sums of chunks, each divided by count and by the divisor, if
+ * present. A single chunk is the sum of all. */
 static void sums(struct plan *p, const struct view *x, uint32_t n,
                  uint32_t chunk, float count, const struct view *divisor,
                  const struct view *y)
@@ -41,7 +41,8 @@ void plan_total(struct plan *p, const struct view *x, uint64_t n, float count,
     sums(p, &part, parts, parts, count, divisor, y);
 }
 
-/* A product with a power of two rounds nothing but what becomes subnormal. */
+/* Multiplication by a power of two only rounds results that become
+ * subnormal. */
 float plan_scale(uint64_t n)
 {
     float scale = 1.0f;

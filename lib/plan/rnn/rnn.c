@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c - plans of the pointwise cells of LSTM and GRU. */
+/* rnn.c - the plans of the pointwise cells of LSTM and GRU. */
 #include "lib/plan/floats.h"
 
 #include "kernels/rnn/rnn_args.h"
 #include "lib/op/rnn/rnn.h"
 
-/* Where a matrix has its elements, in steps of elements. An absent one gets the
- * dtype 0, by which the kernel knows that it is absent. */
+/* Return the layout of a matrix, with steps in elements. An absent matrix has
+ * the dtype 0, which the kernel checks. */
 static struct rnn_matrix matrix(const struct view *v)
 {
     struct rnn_matrix m = {.row = (uint32_t)v->stride[0],
@@ -15,8 +15,8 @@ static struct rnn_matrix matrix(const struct view *v)
     return m;
 }
 
-/* A task is a part of a row, of RNN_COLUMNS columns: so a small batch is many
- * tasks, too. */
+/* Return the sizes of a cell. A task is a part of a row, of RNN_COLUMNS
+ * columns, so a small batch has many tasks, too. */
 static struct rnn_sizes sizes(const struct view *v)
 {
     struct rnn_sizes s = {.rows = (uint32_t)v->shape[0],
@@ -25,22 +25,22 @@ static struct rnn_sizes sizes(const struct view *v)
     return s;
 }
 
-/* One group for each part of each row. */
+/* Return the number of tasks: one group for each part of each row. */
 static uint64_t tasks_of(const struct rnn_sizes *s)
 {
     return (uint64_t)s->rows * s->parts;
 }
 
-/* Of a task: its columns are shared by the group, and eight quotients are
- * counted for each. */
+/* Return the loops of a task. The group shares its columns, and each column
+ * counts eight quotients. */
 static uint64_t cell_loops(const struct plan *p)
 {
     return loops_shared(plan_limits(p), RNN_COLUMNS, 8 * LOOPS_DIVIDE);
 }
 
-/* The operands whose dtype may be f16, bf16 or f32 share the key d and are
- * bound as floats; the cell states are float32 always. Bindings are in the
- * order of the kernel's text, here and below. */
+/* Build an LSTM cell. The operands that may be f16, bf16 or f32 share the key
+ * d. The cell states are always float32. Here and below, bindings have the
+ * order of the kernel's source. */
 static void lstm(struct plan *p, const struct lstm_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->a, &op->y, &op->gates);
@@ -60,9 +60,9 @@ static void lstm(struct plan *p, const struct lstm_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
-/* dy and dh are two gradients of the same state, from the layer above and from
- * the next step; the kernel adds them. Absent ones count as 0, and dc_in is not
- * stored where it is absent. */
+/* Build the gradient of an LSTM cell. dy and dh are two gradients of the same
+ * state, from the layer above and from the next step; the kernel adds them.
+ * Absent ones count as 0. dc_in is only written if it is present. */
 static void lstm_backward(struct plan *p,
                           const struct lstm_cell_backward_op *op)
 {
@@ -89,8 +89,8 @@ static void lstm_backward(struct plan *p,
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
-/* A GRU whose reset is applied before the product takes two stages, with a
- * product between them; the kernel is told which it is. */
+/* Build a GRU cell. If its reset is applied before the matmul, it has two
+ * stages with a matmul between them. The stage is a parameter. */
 static void gru(struct plan *p, const struct gru_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->u, &op->v, &op->h, &op->y, &op->gates, &op->q);
@@ -112,15 +112,15 @@ static void gru(struct plan *p, const struct gru_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
-/* A reset before the product takes two stages backward as well, in the other
- * order. */
+/* Build the gradient of a GRU cell. If its reset is applied before the matmul,
+ * it has the same two stages in the opposite order. */
 static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,
                            &op->du, &op->dv, &op->dh_in);
     struct gru_backward_args a = {.stage = op->stage};
-    /* No operand has the shape of the state for certain: du has it three times,
-     * side by side. */
+    /* du is three matrices of the state's shape side by side. The other
+     * operands may be absent or have other shapes. */
     const struct view state = view_columns(&op->du, 0, op->du.shape[1] / 3);
     a.size = sizes(&state);
     a.gates = matrix(&op->gates);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.c - the plan of softmax and log-softmax: a group for a row, for a
- * part of one that is long, or an item for short rows and for those whose
- * elements lie further apart than the rows do. */
+/* softmax.c - the plan of softmax and log-softmax.
+ *
+ * A group processes a row, or a part of a long row. An item processes a row if
+ * rows are short, or if their elements are further apart than the rows. */
 #include "lib/plan/plan.h"
 
 #include "kernels/softmax/softmax_args.h"
@@ -9,12 +10,12 @@
 #include "lib/plan/rows.h"
 #include "lib/plan/windows.h"
 
-/* Of an element: three passes; in rows seven loops over a block and their ends,
- * which a block is long enough to have its share of. */
+/* Loops of an element. Columns: three passes. Rows: seven loops over a block,
+ * and their ends, which the elements of a block share. */
 #define COLUMN_LOOPS 3
 #define ROW_LOOPS    12
 
-/* Every phase has these parameters but for the phase itself. */
+/* Return the parameters, which are the same in every phase except `phase`. */
 static struct softmax_args args_of(const struct softmax_op *op,
                                    const struct rows *r)
 {
@@ -34,9 +35,9 @@ static struct softmax_args args_of(const struct softmax_op *op,
     return a;
 }
 
-/* One pass over x. known is what the parts have been found to be: written by
- * the phase SOFTMAX_PARTS, read by SOFTMAX_APPLY, absent where a row is whole.
- */
+/* Record one pass over x. known: the phase SOFTMAX_PARTS writes a maximum and a
+ * sum for each part. SOFTMAX_APPLY reads a maximum and a sum for each row.
+ * Absent if rows are not divided. */
 static void launch(struct plan *p, const struct softmax_op *op,
                    const struct rows *r, const struct softmax_args *a,
                    const struct view *known, enum access access)
@@ -50,9 +51,9 @@ static void launch(struct plan *p, const struct softmax_op *op,
     rows_launch(p, r, a, sizeof(*a), r->columns ? COLUMN_LOOPS : ROW_LOOPS);
 }
 
-/* Few, long rows are cut into parts, so that the device has enough to do at
- * once: maxima and sums of the parts, one maximum and sum of each row from
- * those, then the results. */
+/* Record a window. If rows are few and long, they are cut into parts, so that
+ * the device is busy. First each part gets a maximum and a sum. Then these are
+ * combined for each row. Then the results are computed. */
 static void window(struct plan *p, const struct op *some, void *whole)
 {
     const struct softmax_op *op = (const struct softmax_op *)some;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax_backward.c - the plan of softmax's and log-softmax's gradient. */
+/* softmax_backward.c - the plan of the gradients of softmax and log-softmax. */
 #include "lib/plan/plan.h"
 
 #include "kernels/softmax/softmax_backward_args.h"
@@ -8,10 +8,10 @@
 #include "lib/plan/rows.h"
 #include "lib/plan/windows.h"
 
-/* Of an element: seven loops over a block and their ends, as in softmax.c. */
+/* Loops of an element: seven over a block, and their ends, as in softmax.c. */
 #define ROW_LOOPS 12
 
-/* Every phase has these parameters but for the phase itself. */
+/* Return the parameters, which are the same in every phase except `phase`. */
 static struct softmax_backward_args
 args_of(const struct softmax_backward_op *op, const struct rows *r)
 {
@@ -27,7 +27,7 @@ args_of(const struct softmax_backward_op *op, const struct rows *r)
                                       .y_dtype = op->y.dtype,
                                       .dy_dtype = op->dy.dtype,
                                       .dx_dtype = op->dx.dtype};
-    /* Not used: only rows are asked of rows_of here, no columns. */
+    /* not used: these rows never use columns */
     uint32_t col;
     rows_shape(r, &op->y, &a.rank, a.size);
     rows_steps(r, &op->y, a.y_steps, &col);
@@ -36,7 +36,7 @@ args_of(const struct softmax_backward_op *op, const struct rows *r)
     return a;
 }
 
-/* One pass over y and dy; known as in softmax.c. */
+/* Record one pass over y and dy; `known` as in softmax.c. */
 static void launch(struct plan *p, const struct softmax_backward_op *op,
                    const struct rows *r, const struct softmax_backward_args *a,
                    const struct view *known, enum access access)
@@ -52,9 +52,10 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
     rows_launch(p, r, a, sizeof(*a), ROW_LOOPS);
 }
 
-/* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. A
- * second pass over y and dy then makes dx. Where one group has a whole row, one
- * pass does both, and `part` is absent. */
+/* Record a window. Long rows are cut into parts, as in softmax.c. Parts only
+ * have sums, which a plain reduction adds. Then a second pass over y and dy
+ * computes dx. If a group has a whole row, one pass does both, and `part` is
+ * absent. */
 static void window(struct plan *p, const struct op *some, void *whole)
 {
     const struct softmax_backward_op *op =
