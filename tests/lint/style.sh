@@ -30,26 +30,32 @@ xargs awk -v bare="$tmp/bare/" '
         comment = 0
     }
     {
-        line = ""
-        n = length($0)
-        for (i = 1; i <= n; i++) {
-            c = substr($0, i, 1)
-            two = substr($0, i, 2)
+        line = quote = ""
+        rest = $0
+        while (rest != "") {
             if (comment) {
-                if (two == "*/") { comment = 0; i++ }
+                k = index(rest, "*/")
+                if (k == 0) break
+                rest = substr(rest, k + 2)
+                comment = 0
             } else if (quote != "") {
-                if (c == "\\") i++
-                else if (c == quote) { quote = ""; line = line c }
-            } else if (two == "/*") {
-                comment = 1; i++
-            } else if (two == "//") {
-                break
+                if (!match(rest, quote == "\"" ? "[\"\\\\]" : "[\047\\\\]"))
+                    break
+                c = substr(rest, RSTART, 1)
+                rest = substr(rest, RSTART + (c == "\\" ? 2 : 1))
+                if (c == quote) { quote = ""; line = line c }
+            } else if (match(rest, "/[*/]|[\"\047]")) {
+                line = line substr(rest, 1, RSTART - 1)
+                c = substr(rest, RSTART, RLENGTH)
+                rest = substr(rest, RSTART + RLENGTH)
+                if (c == "//") break
+                if (c == "/*") comment = 1
+                else { quote = c; line = line c }
             } else {
-                if (c == "\"" || c == "\047") quote = c
-                line = line c
+                line = line rest
+                break
             }
         }
-        quote = ""
         print line >to
     }' <"$tmp/code"
 
@@ -58,9 +64,10 @@ in_code() {
     (cd "$tmp/bare" && xargs grep -nE -- "$2" /dev/null) <"$1"
 }
 
-while read -r f; do
-    head -n 2 "$f" | grep -q 'SPDX-License-Identifier: Apache-2\.0' || echo "$f"
-done <"$tmp/text" >"$tmp/out"
+xargs awk '
+    FNR == 1 { files[FILENAME] }
+    FNR <= 2 && /SPDX-License-Identifier: Apache-2\.0/ { delete files[FILENAME] }
+    END { for (f in files) print f }' <"$tmp/text" >"$tmp/out"
 tap_empty 'every file begins with its SPDX line'
 
 while read -r f; do
