@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ahead.c - rows of passes that are to come, which all ranks tell each other.
+/* ahead.c - row counts of future passes, exchanged between all ranks.
  *
- * Their sum is a collective on a queue of its own, which the communicator comes
- * to when it has done those that were called before. No work of the program's
- * stands behind it. Whoever asks for the sum waits: not at all, where a step
- * was enqueued between the announcement and the question, and the device is no
- * more than that step behind. */
+ * The sum over the ranks is a collective on a separate queue. The communicator
+ * runs it after the collectives that were called before it. No other work of
+ * the program is enqueued on this queue.
+ *
+ * ssq_trainer_next() waits for the sum. It need not wait if a step was enqueued
+ * after the announcement, and if the device is at most that step behind. */
 #include "lib/train/trainer.h"
 
 #include <stdio.h>
 
-/* Passes that may be announced and not asked for: what prefetching takes. */
+/* Maximum number of passes that are announced and not yet returned by
+ * ssq_trainer_next(): enough for prefetching. */
 #define MOST 8
 
-/* Rows as digits, which float32 sums of all ranks have exactly, in any order.
- */
+/* Rows are sent as digits in base 2^14. A float32 represents the sum of a digit
+ * over all ranks exactly, in any order of addition. */
 #define DIGITS     4
 #define DIGIT_BITS 14
 #define DIGIT_MASK (((int64_t)1 << DIGIT_BITS) - 1)
@@ -23,23 +25,23 @@ _Static_assert(DIGIT_MASK *SSQ_COMM_MAX_SIZE < (int64_t)1 << 24,
 _Static_assert(TRAINER_ROWS < (int64_t)1 << (DIGITS * DIGIT_BITS),
                "digits have all rows");
 
-/* A pass; the memory stays for those behind it. */
+/* An announced pass. Its tensor x is reused by later passes. */
 struct pass {
     int64_t rows;         /* of this rank */
-    float digits[DIGITS]; /* of them, as the device reads them */
+    float digits[DIGITS]; /* of rows, as the device reads them */
     float sums[DIGITS];   /* of all ranks */
-    ssq_tensor *x;        /* both, on the device */
-    ssq_comm_work *work;  /* NULL: it was waited for */
+    ssq_tensor *x;        /* the digits, then their sums, on the device */
+    ssq_comm_work *work;  /* the sum; NULL: was waited for */
 };
 
-/* A ring. */
+/* A ring buffer. */
 struct ahead {
-    ssq_queue *queue; /* NULL: alone */
+    ssq_queue *queue; /* NULL: there is only one rank */
     struct pass at[MOST];
     size_t first, n;
 };
 
-/* The queue goes first: it reads the digits. */
+/* Destroy the queue first, because it reads the digits. */
 void trainer_free_ahead(ssq_trainer *t)
 {
     struct ahead *a = t->ahead;
@@ -70,7 +72,8 @@ static ssq_status make(ssq_trainer *t, const char *what)
     return st;
 }
 
-/* The sum begins; behind a failure nothing reads the digits. */
+/* Begin the sum over ranks. After an error, no enqueued work reads the
+ * digits. */
 static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
 {
     const int64_t n = DIGITS;
@@ -98,7 +101,7 @@ static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
     return synced != SSQ_OK ? synced : error_set(st, "%s", text);
 }
 
-/* Wait for the sum. Behind a failure it may be asked for again. */
+/* Wait for the sum and decode it. After an error, the call may be repeated. */
 static ssq_status hear(const struct ahead *a, ssq_comm *comm, struct pass *p,
                        int64_t *rows)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike.c - parameters of all ranks begin with rank 0's values.
+/* alike.c - copy rank 0's initial parameter values to all ranks.
  *
- * What is there when a training begins is broadcast as one list; what its first
- * pass makes, as it is made, since the pass reads it at once. Values are exact
- * ones, float32, also where the parameter has 16 bits: masters begin with
- * them. */
+ * Parameters that exist when the training begins are broadcast as one list.
+ * Parameters that the first pass creates are broadcast one by one when they are
+ * created, because the pass reads them immediately.
+ *
+ * The float32 values are broadcast, also for 16-bit parameters, because masters
+ * begin with these values. */
 #include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
@@ -17,8 +19,8 @@
 /* Longest tag of a collective. */
 #define TAG_BYTES 32
 
-/* The parameter's values where the writing puts them; whoever is not rank 0
- * gets others there. */
+/* Write the parameter's exact values to w->to. On all ranks except 0, the
+ * broadcast overwrites them. */
 static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
 {
     struct param *p = param_of(t->params, (uint32_t)i);
@@ -33,7 +35,8 @@ static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
     return st;
 }
 
-/* The last characters of a name are what tells it from others. */
+/* Broadcast the values to all ranks. The tag is the end of the name, because
+ * names usually differ at their end. */
 static ssq_status broadcast(ssq_trainer *t, const struct param_writing *w,
                             const ssq_tensor **to, size_t n)
 {
@@ -49,7 +52,8 @@ static ssq_status broadcast(ssq_trainer *t, const struct param_writing *w,
         SSQ_COMM_BROADCAST(.tensors = to, .n = n, .tag = tag));
 }
 
-/* n parameters from number t->alike on. */
+/* Write n parameters, beginning with the first that does not have rank 0's
+ * values. */
 static ssq_status write(ssq_trainer *t, struct param_writing *w,
                         const ssq_tensor **to, size_t n)
 {
@@ -69,7 +73,7 @@ static ssq_status write(ssq_trainer *t, struct param_writing *w,
 ssq_status trainer_alike(ssq_trainer *t)
 {
     if (t->removals != t->params->removals)
-        t->alike = 0; /* others may be among the first ones now */
+        t->alike = 0; /* the first ones may be other parameters now */
     t->removals = t->params->removals;
     if (t->comm == NULL || t->alike == t->params->n)
         return SSQ_OK;

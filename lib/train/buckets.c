@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c - gradients are summed over ranks while the backward that makes the
- * others goes on.
+/* buckets.c - sum gradients over ranks while the backward computes further
+ * gradients.
  *
- * The order of buckets is that of parameters, from the last that was made to
- * the first, which is about the order in which a backward comes to them, and
- * the same on all ranks whatever their passes do: a bucket begins when its
- * gradients are there and all buckets before it have begun, or behind the
- * backward. The first step is not divided: it makes the sums, and ranks have
- * not compared their parameters before it. */
+ * Buckets follow the parameters from the last created to the first. This is
+ * roughly the order in which a backward reaches them, and it is the same on all
+ * ranks. The sum of a bucket begins when all its gradients are complete and all
+ * buckets before it have begun, or else after the backward.
+ *
+ * The first step does not use buckets: it creates the sums, and ranks have not
+ * compared their parameters before it. */
 #include "lib/amp/buckets.h"
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
@@ -23,7 +24,7 @@ static struct buckets *buckets_of(const ssq_trainer *t)
     return s == NULL ? NULL : s->buckets;
 }
 
-/* The optimizer's number of each parameter. */
+/* Set which[i] to the optimizer's number of parameter i. */
 static void number(const ssq_trainer *t, size_t *which)
 {
     const ssq_optimizer *o = t->optimizer;
@@ -47,7 +48,7 @@ static ssq_status divide(ssq_trainer *t)
     return st;
 }
 
-/* Add a bucket's gradients to their sums, unless they were. */
+/* Add a bucket's gradients to their sums, unless they were added before. */
 static ssq_status add(const ssq_trainer *t, struct bucket *b)
 {
     ssq_status st = SSQ_OK;
@@ -57,8 +58,8 @@ static ssq_status add(const ssq_trainer *t, struct bucket *b)
     return st;
 }
 
-/* All that are next and whole. What fails is tried again behind the backward,
- * by whoever can tell of it. */
+/* Begin the sums of the next buckets, as long as they are complete. If this
+ * fails, it is repeated after the backward, which can return the error. */
 static void begin_whole(ssq_trainer *t, struct buckets *b)
 {
     while (b->next < b->n && b->at[b->next].left == 0) {
@@ -74,15 +75,19 @@ static void ready(void *user, uint32_t param)
     ssq_trainer *t = user;
     struct buckets *b = buckets_of(t);
     if (param >= b->of_n || b->of[param] == BUCKET_NONE)
-        return; /* a state, which may come later */
+        return; /* a state, or a parameter that is newer than the buckets */
     b->at[b->of[param]].left--;
     begin_whole(t, b);
 }
 
-/* All ranks come to the same answer: of what they have compared, and behind a
- * step that all have made. Shards are runs of parameters, so that a bucket of
- * these would be one rank's, to which all others send at once: they are summed
- * as a whole, which all receive a part of. */
+/* Return whether this pass may use buckets. The result is the same on all
+ * ranks: it follows from arguments that they have compared, and from a step
+ * that all have made.
+ *
+ * A distributed optimizer does not use buckets. Its shards are runs of
+ * parameters, so a bucket would belong to one rank, and all others would send
+ * to it at the same time. Instead, all shards are summed together, and each
+ * rank receives a part. */
 static bool wanted(const ssq_trainer *t)
 {
     return t->comm != NULL && !t->shard && t->bucket_bytes > 0 && t->stepped &&
@@ -90,8 +95,9 @@ static bool wanted(const ssq_trainer *t)
            t->tape->status == SSQ_OK;
 }
 
-/* One bucket would have nothing to overlap, and what the program has given the
- * optimizer by itself is in none. */
+/* Return whether buckets help. A single bucket has nothing to overlap with.
+ * Parameters that the program itself added to the optimizer are not in any
+ * bucket. */
 static bool useful(const ssq_trainer *t)
 {
     const struct buckets *b = buckets_of(t);
@@ -100,7 +106,7 @@ static bool useful(const ssq_trainer *t)
 
 ssq_status trainer_divide(ssq_trainer *t)
 {
-    if (t->due != DUE_NOTHING) /* a step that has failed goes first */
+    if (t->due != DUE_NOTHING) /* a failed step must be finished first */
         return SSQ_OK;
     t->divided = false;
     if (!wanted(t))
@@ -154,8 +160,10 @@ ssq_status trainer_reduce_divided(ssq_trainer *t)
     return st;
 }
 
-/* What others may have by now cannot be taken back, nor what earlier passes'
- * sums have got, and the pass that it is of does not count. */
+/* Handle a pass that failed with st. If other ranks may have received a part of
+ * its gradients, end the group, because that part cannot be taken back. The
+ * same applies if a part was added to the sums of earlier passes, because the
+ * failed pass does not count. */
 ssq_status trainer_undivide(ssq_trainer *t, ssq_status st)
 {
     const struct buckets *b = buckets_of(t);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.c - what all ranks keep alike, looked at every so many steps: for
- * those who look for the first step behind which they are not. */
+/* digest.c - compare values that must be equal on all ranks, every
+ * compare_every steps. This finds the first step after which they differ. */
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
 #include "lib/tape/params.h"
@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* Tensors by name, which are copied; NULL arrays: they are counted. */
+/* A list of tensors and copies of their names. While the arrays are NULL,
+ * tensors are only counted. */
 struct seen {
     char **names;
     const ssq_tensor **tensors;
@@ -30,15 +31,15 @@ static ssq_status see_state(void *user, const struct state_of *state)
     return state->here == NULL ? SSQ_OK : see(user, state->name, state->here);
 }
 
-/* Parameters, the scaler, and the optimizer's states where each rank has all.
- */
+/* List the parameters and the scaler. The optimizer's states are included if
+ * each rank has all of them. */
 static ssq_status see_all(const ssq_trainer *t, struct seen *s)
 {
     ssq_status st = SSQ_OK;
     s->n = 0;
     for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
         const struct param *p = param_of(t->params, (uint32_t)i);
-        if (!p->state) /* running statistics are each rank's own */
+        if (!p->state) /* running statistics may differ between ranks */
             st = see(s, p->name, p->tensor);
     }
     if (st == SSQ_OK && t->scaler != NULL)

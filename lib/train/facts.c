@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.c - what a trainer is made of, as names and values that ranks compare
+/* facts.c - the properties of a trainer, as names and values that ranks compare
  * before a step.
  *
- * Numbers are printed with as many digits as tell one double from another. What
- * is too long to be printed has a digest. */
+ * Numbers are printed with enough digits to distinguish any two doubles. A
+ * value that is too long to print is represented by a digest. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/options.h"
 #include "lib/amp/scaler_object.h"
@@ -14,11 +14,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Longest value of a fact, and longest name that is made here. */
+/* Maximum length of a fact's value, and of a name that is created here. */
 #define VALUE_BYTES 160
 #define NAME_BYTES  48
 
-/* Facts in the making: a value for each, and a name for those that need one. */
+/* A list of facts. Each has a value; `names` stores the names that are created
+ * here. */
 struct facts {
     ssq_comm_fact *at;
     char (*values)[VALUE_BYTES];
@@ -42,8 +43,8 @@ static unsigned long long digest_of(const void *bytes, size_t n)
 
 /* ---- parameters ---- */
 
-/* Which group has a parameter decides its numbers, and its place in the sums.
- */
+/* Add a fact for each parameter. Its group is included, because the group
+ * decides the parameter's options and its place in the sums. */
 static void param_facts(const ssq_trainer *t, struct facts *f)
 {
     char shape[96], group[24];
@@ -63,7 +64,7 @@ static void param_facts(const ssq_trainer *t, struct facts *f)
 
 /* ---- groups ---- */
 
-/* An option's name, and where it is. */
+/* An option's name, and its offset in the options. */
 struct option {
     const char *name;
     size_t at;
@@ -86,10 +87,11 @@ static const struct option flags[] = {
 #define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
 #define FLAGS   (sizeof(flags) / sizeof(flags[0]))
 
-/* Facts of one group: with its form of adam and its two schedules. */
+/* Facts of one group: numbers, flags, the form of adam and two schedules. */
 #define GROUP_FACTS (NUMBERS + FLAGS + 3)
 
-/* All but the default group's begin with the group's number. */
+/* Add a fact of a group. Its name begins with the group's number, except in the
+ * default group. */
 static char *group_fact(struct facts *f, const ssq_group *g, const char *name)
 {
     char *full = f->names[f->n];
@@ -99,7 +101,7 @@ static char *group_fact(struct facts *f, const ssq_group *g, const char *name)
     return fact(f, full);
 }
 
-/* The values that steps will read. */
+/* Add a schedule as a fact: the values that steps will read. */
 static ssq_status schedule_fact(const ssq_group *g, int which, const char *name,
                                 struct facts *f)
 {
@@ -140,9 +142,10 @@ static ssq_status group_facts(const ssq_group *g, struct facts *f)
 
 /* ---- the rest ---- */
 
-/* A scaler that was written since it was made, by another trainer's updates or
- * by a load, is compared by its options alone: what the host knows of its state
- * depends on what has arrived. The checkpoint's digest is a fact of its own. */
+/* Add the scaler as a fact. If the scaler's state was written since its
+ * creation, by updates of another trainer or by a load, only the options are
+ * compared. The host's copy of the state then depends on which updates have
+ * arrived. The checkpoint's digest is a separate fact. */
 static void scaler_fact(const ssq_trainer *t, struct facts *f)
 {
     char *value = fact(f, "scaler");
@@ -165,7 +168,7 @@ static void scaler_fact(const ssq_trainer *t, struct facts *f)
                    digest_of(words, sizeof(words)));
 }
 
-/* As many as there is room for, and a digest of all. */
+/* Add the ranks' weights as a fact: as many as fit, and a digest of all. */
 static void weights_fact(const ssq_trainer *t, struct facts *f)
 {
     char *value = fact(f, "weights");
@@ -181,7 +184,7 @@ static void weights_fact(const ssq_trainer *t, struct facts *f)
                    digest_of(t->weights, size * sizeof(double)));
 }
 
-/* Of the optimizer as a whole. */
+/* Add the facts of the whole optimizer. */
 static void optimizer_facts(const ssq_optimizer *o, struct facts *f)
 {
     (void)snprintf(fact(f, "optimizer"), VALUE_BYTES, "%.32s",
@@ -218,7 +221,7 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
     weights_fact(t, f);
 }
 
-/* Those of the last two functions. */
+/* Maximum number of facts that trainer_facts() and optimizer_facts() add. */
 #define WHOLE_FACTS 16
 
 static ssq_status compare(ssq_trainer *t, struct facts *f)

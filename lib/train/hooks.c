@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks.c - what others do at the places of a training, and its end. */
+/* hooks.c - call hooks at the places of a training, and end the training. */
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
@@ -38,7 +38,8 @@ static const char *const names[] = {
     "SSQ_PLACE_VALIDATE_BEGIN", "SSQ_PLACE_VALIDATE_END",
     "SSQ_PLACE_BATCH_BEGIN",    "SSQ_PLACE_BATCH_END"};
 
-/* The text of an error that the hook has not set is not an older one. */
+/* Call a hook. If it fails without setting an error text, set one, so that the
+ * text of an older error is not reported. */
 static ssq_status hook_call(const struct hook *h, ssq_trainer *t,
                             ssq_trainer_place place, ssq_var *var)
 {
@@ -96,7 +97,8 @@ ssq_status ssq_trainer_unscale(ssq_trainer *trainer)
     return st;
 }
 
-/* May be repeated where the step behind it has failed. */
+/* Clip gradients by value, once for each step: a failed step may be
+ * repeated. */
 ssq_status trainer_clip(ssq_trainer *t)
 {
     if (t->clip_value == 0.0 || t->clipped)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.c - labels out of range, from device words to an error.
+/* labels.c - detect labels out of range: device words, reported as errors.
  *
- * A sync in any thread may send and tell, while the trainer's thread does: they
- * take turns by `busy`, and the later one leaves it to the other. */
+ * A sync in any thread may call labels_send() and labels_tell() while the
+ * trainer's thread does. Only one thread at a time may do so, guarded by
+ * `busy`. A thread that finds it taken returns without doing anything. */
 #include "lib/train/labels.h"
 
 #include "lib/amp/mailbox.h"
@@ -14,17 +15,18 @@
 
 #include <stdio.h>
 
-/* Words of a record, as ssq_index_check has them. */
+/* Words of a record, as ssq_index_check() writes them. */
 enum { INDEX_WRONG, INDEX_PLACE, INDEX_VALUE, INDEX_N, INDEX_WORDS };
 
-/* Words of the block. TRAINED and EVALUATED are records; their counts only
+/* Words of the block. TRAINED and EVALUATED are records. Their counts only
  * grow, modulo 2^32. */
 enum {
-    SETTLED, /* the count of TRAINED when the last step was made */
+    SETTLED, /* TRAINED's count at the last step */
     TRAINED,
     EVALUATED = TRAINED + INDEX_WORDS,
-    SUMMED = EVALUATED + INDEX_WORDS, /* f32: the flags of all steps */
-    WRONG,                            /* of this rank in the current step */
+    SUMMED = EVALUATED + INDEX_WORDS, /* f32: sum of the flags of all steps */
+    WRONG,                            /* this rank's count in the current
+                                         step */
     MAGIC,
     WORDS
 };
@@ -35,22 +37,22 @@ struct labels {
     struct mailbox *mailbox;
     ssq_tensor *block;               /* i32 [WORDS] */
     ssq_tensor *words;               /* SETTLED and TRAINED's count */
-    ssq_tensor *settled, *count;     /* each of them */
+    ssq_tensor *settled, *count;     /* views of SETTLED and TRAINED's count */
     ssq_tensor *trained, *evaluated; /* the records */
-    ssq_tensor *summed, *wrong;      /* those words */
-    ssq_tensor *flag;  /* f32 [2], the second is 0; NULL: this rank is alone */
-    ssq_tensor *first; /* its first */
-    bool unsettled;    /* labels were checked since the last step */
-    atomic_bool stale; /* ... since the words were sent last */
-    atomic_bool captured; /* by a graph, whose launches change them as well */
+    ssq_tensor *summed, *wrong;      /* views of SUMMED and WRONG */
+    ssq_tensor *flag;     /* f32 [2], the second is 0; NULL: only one rank */
+    ssq_tensor *first;    /* view of flag[0] */
+    bool unsettled;       /* labels were checked since the last step */
+    atomic_bool stale;    /* the words may have changed since they were sent */
+    atomic_bool captured; /* a graph has a check, which each launch repeats */
     atomic_bool spoilt;
     atomic_uint busy; /* 0, or 1 + fork_count() of the process in which a thread
-                         sends or tells */
-    uint32_t told[WORDS]; /* counts that were told of */
+                         sends or reports */
+    uint32_t told[WORDS]; /* the counts that were reported last */
 };
 
-/* Returns false if another thread sends or tells. In a child of fork, a thread
- * of the parent does not count. */
+/* Set `busy`. Return false if another thread has set it. In a child of fork(),
+ * a thread of the parent does not count. */
 static bool labels_enter(struct labels *l)
 {
     unsigned mine = 1 + fork_count(), seen = 0;
@@ -185,8 +187,9 @@ ssq_status labels_raise(struct labels *l, ssq_queue *queue)
     return st;
 }
 
-/* May be repeated: the sum of flags is only compared. Until the words have been
- * sent another rank's labels are not known here. */
+/* The call may be repeated: the sum of flags is only compared with its last
+ * value. This rank does not know about another rank's labels until the words
+ * have been sent. */
 ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
 {
     ssq_status st = SSQ_OK;
@@ -202,7 +205,7 @@ ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
     return st;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static void labels_free(struct object *o)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.h - labels out of range: counted on the device beside the losses of a
- * trainer's passes, reported when their words have arrived.
+/* labels.h - labels out of range: counted on the device together with the
+ * losses of a trainer, and reported when the words have arrived on the host.
  *
- * A block of device words has a record (ssq_index_check) for passes of training
- * and one for passes of evaluation. Its first two words differ if labels of the
- * current step were out of range: the optimizer's check reads them and skips
- * the step. With ranks the check reads the flag instead, which is summed with
- * the gradients, so that all ranks skip the step. */
+ * A block of device words has one record (ssq_index_check()) for training
+ * passes and one for evaluation passes. Its first two words differ if labels of
+ * the current step were out of range. The optimizer's check reads them and
+ * skips the step.
+ *
+ * If there are several ranks, the check reads the flag instead. The flag is
+ * summed with the gradients, so that all ranks skip the step. */
 #ifndef LIB_TRAIN_LABELS_H
 #define LIB_TRAIN_LABELS_H
 
@@ -14,34 +16,36 @@
 
 struct labels;
 
-/** Make the words and add their report to the queue.
- *  @param ranks  there are several */
+/** Create the words and add their report to the queue.
+ *  @param ranks  true if there are several ranks */
 ssq_status labels_create(ssq_queue *queue, bool ranks, struct labels **labels);
-/** Drop them; NULL is allowed. */
+/** Remove the report and release the words. NULL is allowed. */
 void labels_destroy(struct labels *labels, ssq_queue *queue);
 
-/** The two words for the optimizer's check. Borrowed. */
+/** Return the two words for the optimizer's check. Borrowed. */
 const ssq_tensor *labels_words(const struct labels *labels);
-/** With ranks: the tensor to be summed over them. Borrowed. */
+/** Return the flag that is summed over ranks, or NULL if there is only one
+ *  rank. Borrowed. */
 const ssq_tensor *labels_flag(const struct labels *labels);
 
 /** Enqueue the check of a loss's labels. */
 ssq_status labels_check(struct labels *labels, ssq_queue *queue, bool training,
                         const ssq_tensor *target, int64_t n,
                         int64_t ignore_index);
-/** With ranks, before the sum over them: set the flag for this rank's passes of
- *  the step. */
+/** Set the flag for this rank's passes of the step. Call it only if there are
+ *  several ranks, before the sum over them. */
 ssq_status labels_raise(struct labels *labels, ssq_queue *queue);
-/** The step was made or dropped: the next one begins without wrong labels. */
+/** Begin the next step without wrong labels, after a step was made or dropped.
+ *  @param summed  the flag was summed over ranks */
 ssq_status labels_settle(struct labels *labels, ssq_queue *queue, bool summed);
 
-/** Send the words to the host, if they may have changed; waits for nothing. */
+/** Send the words to the host if they may have changed. Never waits. */
 ssq_status labels_send(struct labels *labels, ssq_queue *queue);
-/** SSQ_ERR_INVALID, once, if words have arrived that say that labels were out
- *  of range; else SSQ_OK. */
+/** Report labels out of range, if words that say so have arrived.
+ *  @return SSQ_ERR_INVALID once for each report; otherwise SSQ_OK */
 ssq_status labels_tell(struct labels *labels);
-/** True, once, after a report of labels of training: losses since the last one
- *  are NaN. */
+/** Return true once after labels of training were reported. The losses since
+ *  the previous report are NaN. */
 bool labels_spoilt(struct labels *labels);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* losses.c - means of the losses and accuracies of passes, for show.
+/* losses.c - mean losses and accuracies of passes, to show to the user.
  *
- * A window is the passes since one was last taken, by ssq_trainer_loss, which
- * waits, or by ssq_trainer_poll, which sends its sums to the host and begins
- * another one. */
+ * A window is the set of passes since the previous window was taken.
+ * ssq_trainer_loss() takes a window and waits for it. ssq_trainer_poll() sends
+ * the window's sums to the host and begins another window. */
 #include "lib/amp/mailbox.h"
 #include "lib/core/queue.h"
 #include "lib/tape/tape.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Words of the sums: f32 of losses, f32 of accuracies. */
+/* Words of the sums: the f32 sum of losses, the f32 sum of accuracies. */
 enum { LOSSES, SCORES, MAGIC, WORDS };
 #define MAGIC_VALUE 0x6c6f7373u
 
@@ -72,7 +72,7 @@ void trainer_drop_spoilt(ssq_trainer *t)
 
 /* ---- a pass ---- */
 
-/* Of several losses of a pass the last one counts. */
+/* If a pass has several losses, the last one counts. */
 ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
                          const ssq_tensor *target, int64_t ignore_index)
 {
@@ -88,7 +88,8 @@ ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
     return st;
 }
 
-/* The first of a window is written, the others are added. */
+/* Add x to a sum of *n values. The first value of a window overwrites the
+ * sum. */
 static ssq_status add(ssq_trainer *t, const ssq_tensor *x, const ssq_tensor *to,
                       uint32_t *n)
 {
@@ -146,7 +147,7 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
     return SSQ_OK;
 }
 
-/* The window that was sent, if it has arrived. */
+/* Fill in *p from the window that was sent, if it has arrived. */
 static void receive(ssq_trainer *t, ssq_trainer_progress *p)
 {
     uint32_t words[WORDS];
@@ -159,7 +160,7 @@ static void receive(ssq_trainer *t, ssq_trainer_progress *p)
     t->sent.losses = 0;
 }
 
-/* Send the window that is open, unless another one is on its way. */
+/* Send the current window, unless another one is still in flight. */
 static ssq_status send(ssq_trainer *t)
 {
     if (t->sent.losses > 0 || t->window.losses == 0)
@@ -210,7 +211,8 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
     if (st != SSQ_OK)
         return st;
     if (!arrived)
-        receive(trainer, &now); /* at once, if the device is the host */
+        receive(trainer, &now); /* on a CPU device the words arrive
+                                   immediately */
     *progress = now;
     return SSQ_OK;
 }

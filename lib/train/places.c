@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.c - places of a training that the program alone knows: epochs and
+/* places.c - places of a training that only the program knows: epochs and
  * validation. */
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
@@ -23,7 +23,7 @@ static ssq_status resume(ssq_trainer *t)
     if (st != SSQ_OK)
         return st;
     t->ended = false;
-    t->alike = 0; /* ranks may have written different values meanwhile */
+    t->alike = 0; /* ranks may have written different values since the end */
     return SSQ_OK;
 }
 
@@ -38,9 +38,9 @@ ssq_status trainer_start(ssq_trainer *t)
     return st;
 }
 
-/* A place, and the state that it moves. */
+/* A place, and the state that it changes. */
 struct move {
-    const char *name; /* of the epoch or validation; NULL: another place */
+    const char *name; /* of the epoch or validation; NULL: other */
     bool *begun;
     bool begins;
 };

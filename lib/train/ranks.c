@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks.c - a trainer that is one of several: the sum of their gradients.
+/* ranks.c - a trainer that is one of several ranks: the sum of their gradients.
  *
- * The check reads what the sum has made of the gradients, so that its verdict
- * and its norm are those of all ranks, and nothing more has to be agreed upon:
- * what is not finite on one rank is not finite in a sum. */
+ * The optimizer's check reads the summed gradients. Its overflow flag and norm
+ * therefore cover all ranks, and no other agreement is needed: a gradient that
+ * is not finite on one rank makes the sum not finite. */
 #include "lib/amp/optimizer.h"
 #include "lib/train/trainer.h"
 
@@ -15,7 +15,7 @@ static ssq_status sum_tensors(ssq_trainer *t, const ssq_tensor *const *tensors,
         SSQ_COMM_ALL_REDUCE(.tensors = tensors, .n = n, .tag = tag));
 }
 
-/* The flag of the labels goes with the gradients. */
+/* Sum all gradients and the flag of the labels in one collective. */
 static ssq_status sum_all(ssq_trainer *t, const ssq_tensor *flag)
 {
     const ssq_optimizer *o = t->optimizer;
@@ -30,7 +30,8 @@ static ssq_status sum_all(ssq_trainer *t, const ssq_tensor *flag)
     return st;
 }
 
-/* Sums of shards are of runs of parameters, and the flag is none of them. */
+/* Sum all gradients over ranks. With shards, the sums cover runs of parameters,
+ * so the flag of the labels is summed separately. */
 static ssq_status reduce_whole(ssq_trainer *t)
 {
     const ssq_tensor *flag = labels_flag(t->labels);
@@ -43,8 +44,8 @@ static ssq_status reduce_whole(ssq_trainer *t)
     return st == SSQ_OK ? sum_tensors(t, &flag, 1, "labels") : st;
 }
 
-/* Behind a sum that a call has failed after, the step is due with it: it is not
- * summed again. */
+/* If a call fails after the sum, the step stays due. When it is repeated, the
+ * gradients are not summed again. */
 ssq_status trainer_reduce(ssq_trainer *t)
 {
     ssq_status st;

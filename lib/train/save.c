@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - a trainer in a file, and out of it. */
+/* save.c - save a trainer to a file, and load it. */
 #include <sesqui/checkpoint.h>
 
 #include "lib/amp/optimizer.h"
@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* The losses since they were last asked for, how many and their sum; the number
- * of steps, its lower half first. Older files have the first two. */
+/* The trainer's words in a checkpoint: the number of losses in the current
+ * window, their sum, and the number of steps, lower half first. Older files
+ * contain only the first two. */
 #define WORDS       4
 #define WORDS_LEAST 2
 
@@ -46,7 +47,7 @@ static struct checkpoint parts_of(ssq_trainer *t, const char *what,
                                .user = t};
 }
 
-/* A file with a parameter that the optimizer does not have could not be
+/* Refuse to save if the optimizer lacks a parameter: such a file could not be
  * loaded. */
 static ssq_status check_all_given(const ssq_trainer *t, const char *what)
 {
@@ -83,7 +84,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     words[3] = (uint32_t)(trainer->steps >> 32);
     memcpy(&words[1], &sum, sizeof(sum));
     struct checkpoint c = parts_of(trainer, what, words);
-    if (trainer->given == 0) /* the first step decides what it has */
+    if (trainer->given == 0) /* the first step adds parameters to it */
         c.optimizer = NULL;
     st = trainer_weights_text(trainer, &c.weights);
     if (st == SSQ_OK)
@@ -95,7 +96,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
 struct loading {
     ssq_trainer *trainer;
     struct checkpoint c;
-    double *weights; /* the ranks' weights, owned; NULL if all are equal */
+    double *weights; /* of the ranks; owned; NULL if all are equal */
 };
 
 static ssq_status give(void *user)
@@ -110,8 +111,8 @@ static ssq_status check_weights(void *user)
     return trainer_weights_read(l->trainer, l->c.weights, &l->weights);
 }
 
-/* A load has failed: the optimizer no longer has the parameters that the load
- * gave to it, but may have some that the program did. */
+/* Undo trainer_give() after a failed load. The optimizer no longer has the
+ * parameters that the load added, but may have some that the program added. */
 static void take_back(ssq_trainer *t, size_t given, const char *closed)
 {
     t->params->closed = closed;
@@ -156,7 +157,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     mem_free(c->weights);
     if (st != SSQ_OK)
         take_back(trainer, given, closed);
-    if (c->written) { /* other ranks have loaded, too: see what */
+    if (c->written) { /* other ranks have loaded too: compare again */
         trainer->alike = 0;
         trainer->compared = trainer->stepped = false;
         trainer->torn = st != SSQ_OK;

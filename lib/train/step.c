@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - passes, and the step behind them. */
+/* step.c - passes, and the step after the last pass of an accumulation. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
 #include "lib/core/repeat.h"
@@ -9,12 +9,12 @@
 
 #include <stdio.h>
 
-/* ---- what is due ---- */
+/* ---- work that is due ---- */
 
-/* The step, and the update behind it: what has failed is done by the next
- * begin, with the gradients that are there, and before a forward part could see
- * parameters that change. An event of the scaler's is told, and is no failure.
- */
+/* Make the step and the scaler's update if they are due. If a part fails, the
+ * next begin() repeats it with the existing gradients, before a forward pass
+ * could read parameters that change. SSQ_ERR_SCALE from the scaler is returned,
+ * but does not count as a failure. */
 static ssq_status finish(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
@@ -56,7 +56,8 @@ ssq_status trainer_torn(const char *what)
                      "%s: a load has failed while it wrote: load again", what);
 }
 
-/* A captured step would count as taken, and might never be launched. */
+/* Refuse a capture by the program: a captured step would count as made, but its
+ * graph might never be launched. */
 static ssq_status check_capture(const ssq_trainer *t, const char *what)
 {
     if (!queue_capturing(t->queue))
@@ -67,8 +68,8 @@ static ssq_status check_capture(const ssq_trainer *t, const char *what)
                      what);
 }
 
-/* Hooks where a pass begins: they may evaluate, load or save, which end the
- * pass that was begun for the caller. It is begun again. */
+/* Call hooks at a place where a pass begins. A hook may evaluate, load or save,
+ * which ends the caller's pass. Therefore begin that pass again. */
 static ssq_status call_outside(ssq_trainer *t, ssq_trainer_place place,
                                bool training)
 {
@@ -103,15 +104,17 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = trainer_torn(what);
     if (st == SSQ_OK && training && !t->begun) {
         st = trainer_start(t);
-        ssq_tape_begin(t->tape, training); /* its hooks may begin passes */
+        ssq_tape_begin(t->tape, training); /* hooks may begin passes */
     }
     if (st == SSQ_OK && training && t->comm != NULL)
-        st = ssq_comm_status(t->comm); /* sums of a pass may be under way yet */
+        st = ssq_comm_status(t->comm); /* sums of a pass may still be in
+                                          flight */
     if (st == SSQ_OK && training)
         st = trainer_alike(t);
     if (st == SSQ_OK && training)
         st = call_outside(t, SSQ_PLACE_BATCH_BEGIN, training);
-    /* a pass that was given up, or a step by the optimizer's own call */
+    /* an abandoned pass, or a step by the optimizer's own function, may have
+     * left wrong labels */
     if (st == SSQ_OK && training && t->taken == 0)
         st = labels_settle(t->labels, t->queue, false);
     if (st == SSQ_OK && training && t->replay)
@@ -133,7 +136,8 @@ ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer)
 
 /* ---- parameters ---- */
 
-/* The first step: groups in the order of their wishes, then the rest. */
+/* Add all parameters to the optimizer at the first step: first the groups of
+ * the wishes, in order, then all others. */
 ssq_status trainer_give(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
@@ -159,7 +163,8 @@ ssq_status trainer_late(const struct param *p, const char *what)
                      what, p->name);
 }
 
-/* Those that came later than the optimizer's memory have no moments. */
+/* Refuse parameters that were created after the optimizer's state: they have no
+ * moments. */
 static ssq_status check_new(ssq_trainer *t)
 {
     for (; t->given < t->params->n; t->given++) {
@@ -171,8 +176,9 @@ static ssq_status check_new(ssq_trainer *t)
     return SSQ_OK;
 }
 
-/* After a backward: what the optimizer does with its gradients. The loss is
- * added to the mean once the pass counts; NULL: there is none. */
+/* Use the gradients after a backward: add them to the sums and, after the last
+ * pass, make the step. Once the pass counts, the loss is added to the mean.
+ * @param loss  NULL: the pass has none */
 static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
@@ -197,8 +203,9 @@ static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
     return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
 }
 
-/* The loss that is shown is the program's, whatever a hook makes of it: its
- * value is kept beyond the backward. */
+/* Call the hooks before a backward. They may replace the loss, but the loss
+ * that is reported is the one from the program. Keep its value until after the
+ * backward. */
 static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
 {
     if (t->hooks == NULL || t->tape->status != SSQ_OK)
@@ -210,7 +217,8 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
     return st;
 }
 
-/* The gradients of a pass are there, if st is SSQ_OK: a step may be due. */
+/* Count the pass if st is SSQ_OK, that is, if its gradients are complete. This
+ * may make a step. */
 static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
 {
     bool counted = st == SSQ_OK;
@@ -245,7 +253,7 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
     return count(trainer, st, weighs ? &loss : NULL);
 }
 
-/* Zeros are this rank's part of the pass. */
+/* Run a pass in which this rank contributes zero gradients. */
 static ssq_status idle(ssq_trainer *t)
 {
     static const char what[] = "trainer_idle";
@@ -260,7 +268,7 @@ static ssq_status idle(ssq_trainer *t)
     if (st != SSQ_OK)
         return st;
     tape_turn(t->tape);
-    if (t->scaler != NULL) /* zeros are multiples of any scale */
+    if (t->scaler != NULL) /* zeros are correct for any scale */
         scale_bound(t->scaler->scale);
     ssq_params_clean(t->params);
     st = params_settle(t->params, t->queue);
@@ -294,7 +302,8 @@ static ssq_status flush(ssq_trainer *t)
     ssq_status st = leave_pass(t, "trainer_flush");
     if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
         return st;
-    bool again = t->due != DUE_NOTHING; /* of a pass that is not told of */
+    bool again = t->due != DUE_NOTHING; /* a pass whose hooks at BATCH_END have
+                                           not been called */
     if (!again) {
         optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
         t->due = DUE_STEP;
@@ -337,7 +346,8 @@ uint32_t ssq_trainer_accumulated(const ssq_trainer *trainer)
     return trainer == NULL ? 0 : trainer->taken;
 }
 
-/* What waits is handed over whatever the pass has come to. */
+/* End the span and hand over all waiting ops, whether or not the pass
+ * failed. */
 static ssq_status end_span(ssq_trainer *t, ssq_status st)
 {
     if (!t->replay)
@@ -351,8 +361,9 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
     return st == SSQ_OK ? ended : error_set(st, "%s", text);
 }
 
-/* Return the error of a call, or that of labels which has arrived. With the
- * latter the pass counts, and the step was made or skipped. */
+/* Return the error of a call or, if there was none, an error about labels that
+ * has arrived. After the latter the pass counts, and the step was made or
+ * skipped. */
 static ssq_status tell(ssq_trainer *t, ssq_status st)
 {
     if (st == SSQ_OK)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainer.c - what a trainer is made of. */
+/* trainer.c - create and destroy a trainer, and access its parts. */
 #include "lib/train/trainer.h"
 
 #include "lib/amp/optimizer.h"
@@ -63,7 +63,8 @@ static ssq_status check_scaler(const ssq_trainer_args *args, const char *policy,
                      args->scaler != NULL ? "\"" : "");
 }
 
-/* Where nobody names one, the policy says whether gradients need a scale. */
+/* Create the scaler. If the arguments do not describe one, the policy decides
+ * whether gradients need a scale. */
 static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
                               const char *policy, ssq_scaler **scaler)
 {
@@ -92,7 +93,8 @@ static ssq_status made(void *user)
     return trainer_alike(user);
 }
 
-/* Classes are dimension 1, but 0 of a single row. */
+/* Check the labels of a loss. The classes are dimension 1 of x, or dimension 0
+ * if x is a single row. */
 static ssq_status label(void *user, const ssq_tensor *x,
                         const ssq_tensor *target, int64_t ignore_index)
 {
@@ -121,7 +123,7 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
     ssq_device *device = t->queue->device;
     const char *policy = args->policy == NULL ? "float32" : args->policy;
     ssq_params_options options = args->params;
-    if (args->clip_value > 0.0) /* f16 cannot hold true gradients */
+    if (args->clip_value > 0.0) /* unscaled gradients may not fit in f16 */
         options.float32_gradients = true;
     ssq_status st = ssq_params_create(device, policy, &options, &t->params);
     if (st == SSQ_OK)
@@ -294,7 +296,7 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
     return SSQ_OK;
 }
 
-/* Before the first group changes: may all of them? */
+/* Check the schedule for all groups before any group changes. */
 static ssq_status check_schedule(ssq_trainer *t, ssq_hyper hyper,
                                  const ssq_schedule *schedule)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trainer.h - a trainer's inside. */
+/* trainer.h - the internals of a trainer. */
 #ifndef LIB_TRAIN_TRAINER_H
 #define LIB_TRAIN_TRAINER_H
 
@@ -8,16 +8,16 @@
 #include "lib/core/core.h"
 #include "lib/train/labels.h"
 
-/** Parameters that are to have hyper-parameters of their own. */
+/** Parameters that will be in a separate group of the optimizer. */
 struct wish {
     struct wish *next;
     char *pattern;
-    ssq_group *group; /* the optimizer's */
+    ssq_group *group; /* owned by the optimizer */
 };
 
 struct param;
 
-/** Somebody who is called at the places of a training. */
+/** A function that is called at the places of a training. */
 struct hook {
     struct hook *next;
     ssq_trainer_hook *fn;
@@ -26,8 +26,9 @@ struct hook {
 
 /** Passes whose losses are summed. */
 struct window {
-    uint32_t losses, scores; /* passes; of them with an accuracy */
-    uint64_t steps;          /* the trainer's, when the last was taken */
+    uint32_t losses, scores; /* passes; passes with an accuracy */
+    uint64_t steps;          /* the trainer's steps when it was sent or
+                                loaded */
 };
 
 struct mailbox;
@@ -39,90 +40,92 @@ struct ssq_trainer {
     ssq_params *params;
     ssq_tape *tape;
     ssq_optimizer *optimizer;
-    ssq_scaler *scaler; /* NULL: none */
+    ssq_scaler *scaler; /* or NULL */
     struct wish *wishes, **wishes_end;
-    uint32_t accumulate; /* passes to a step */
-    uint32_t taken;      /* of them, so far */
-    enum due due;        /* what has failed, and is still to be done */
-    size_t given;        /* parameters that the optimizer has been offered */
-    uint64_t steps;      /* that were made, skipped ones too */
-    struct mailbox *mailbox; /* of sums; NULL: there are none yet */
+    uint32_t accumulate; /* passes per step */
+    uint32_t taken;      /* passes of the current step so far */
+    enum due due;        /* work that failed and must be repeated */
+    size_t given;        /* parameters, states included, that were offered to
+                            the optimizer */
+    uint64_t steps;      /* made so far, including skipped ones */
+    struct mailbox *mailbox; /* of sums; NULL: not created yet */
     ssq_tensor *sums;        /* device words: see losses.c */
-    ssq_tensor *sum, *hits;  /* f32 []: of losses, of accuracies */
-    struct window window;    /* that they are of */
-    struct window sent;      /* of a poll; on its way to the host */
-    uint64_t sent_number;    /* of its post */
-    bool accuracy;           /* is wanted */
+    ssq_tensor *sum, *hits;  /* f32 []: sum of losses, sum of accuracies */
+    struct window window;    /* the passes in these sums */
+    struct window sent;      /* by a poll; in flight to the host */
+    uint64_t sent_number;    /* the number of its mailbox post */
+    bool accuracy;           /* the accuracy is requested */
     ssq_tensor *score;       /* f32 []: the accuracy of the pass */
-    bool scored;             /* it has one */
+    bool scored;             /* score was computed in this pass */
     struct labels *labels;
     struct hook *hooks, **hooks_end;
-    double clip_value;      /* of elements of true gradients; 0: none */
-    bool unscaled;          /* the gradients of the step that is due are true */
+    double clip_value;      /* for elements of unscaled gradients; 0: none */
+    bool unscaled;          /* the gradients of the due step are unscaled */
     bool clipped;           /* and within clip_value */
     bool replay;            /* passes are spans of lib/core/repeat.h */
-    bool begun, ended;      /* the training */
-    bool end_told;          /* to all hooks */
-    bool in_hook;           /* in a hook that a begin runs */
-    bool epoch, validating; /* have begun: places.c */
-    ssq_comm *comm;         /* of the program's; NULL: alone */
+    bool begun, ended;      /* the state of the training */
+    bool end_told;          /* all TRAIN_END hooks succeeded */
+    bool in_hook;           /* within a hook that a begin runs */
+    bool epoch, validating; /* in progress: places.c */
+    ssq_comm *comm;         /* held; NULL: there is only one rank */
     bool shard;             /* the optimizer is distributed */
     uint64_t bucket_bytes;
     uint32_t compare_every; /* steps; 0: never */
-    bool divided;           /* the pass's gradients go by buckets */
-    bool reduced;  /* the sums of the step that is due are those of all ranks */
-    bool torn;     /* a load has failed while it wrote: nothing to go on from */
-    bool compared; /* with the other ranks, what they are made of */
-    bool stepped;  /* since then, with them */
-    size_t alike;  /* parameters that have rank 0's values */
-    uint32_t removals; /* the set's, when these were counted */
-    char loaded[20];   /* digest of the checkpoint; "" none */
-    double *weights;   /* of the ranks; owned; NULL: all the same */
-    bool weighted;     /* they are the program's, whatever is loaded */
-    double weight;     /* of the next pass: 1 is a share as large as others' */
-    struct ahead *ahead; /* passes that are announced; NULL: none ever was */
+    bool divided;           /* the pass's gradients use buckets */
+    bool reduced;           /* the due step's gradients are summed over ranks */
+    bool torn;           /* a load failed while it wrote: values are unusable */
+    bool compared;       /* the trainer's facts, with the other ranks */
+    bool stepped;        /* a step was made since creation or the last load */
+    size_t alike;        /* parameters with rank 0's values */
+    uint32_t removals;   /* of the set, when these were counted */
+    char loaded[20];     /* digest of the checkpoint, or "" */
+    double *weights;     /* of the ranks; owned; NULL: all are equal */
+    bool weighted;       /* given by the program: a load keeps them */
+    double weight;       /* of the next pass; 1: an equal share */
+    struct ahead *ahead; /* announced passes; NULL: there were none */
 };
 
 /* ---- step.c ---- */
 
-/** Give the optimizer all parameters that there are, each in its group. */
+/** Add all existing parameters to the optimizer, each to its group. */
 ssq_status trainer_give(ssq_trainer *t);
-/** Set the error for a parameter that was made after the first step. */
+/** Set the error for a parameter that was created after the first step. */
 ssq_status trainer_late(const struct param *p, const char *what);
 /* ---- losses.c ---- */
 
 /** Create the sums of losses unless they exist. */
 ssq_status trainer_make_sums(ssq_trainer *t);
-/** Add the loss of a pass, and its accuracy. */
+/** Add the loss of a pass to the window and, if computed, its accuracy. */
 ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss);
-/** Work out the accuracy of a pass, if it is wanted. x: its logits. */
+/** Compute the accuracy of a pass, if requested.
+ *  @param x  logits */
 ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
                          const ssq_tensor *target, int64_t ignore_index);
 void trainer_free_losses(ssq_trainer *t);
-/** Restart the mean of losses if labels out of range were reported: the sum is
- *  NaN. */
+/** Restart the mean of losses if labels out of range were reported, because the
+ *  sum is NaN. */
 void trainer_drop_spoilt(ssq_trainer *t);
-/** The error of a trainer that is torn. */
+/** Set the error of a trainer that is `torn`. */
 ssq_status trainer_torn(const char *what);
 
 /* ---- facts.c ---- */
 
-/** Compare with all ranks what the trainers are made of, unless that is
- *  `compared`. */
+/** Compare the trainer's facts with all ranks, unless `compared` is set. */
 ssq_status trainer_compare(ssq_trainer *t);
 
 /* ---- ranks.c ---- */
 
-/** Sum the gradients of the step that is due over all ranks, once. */
+/** Sum the gradients of the due step over all ranks, unless `reduced` is
+ *  set. */
 ssq_status trainer_reduce(ssq_trainer *t);
-/** The factor that makes a mean of the sum of so many passes' gradients: 1
- *  divided by the passes of all ranks. */
+/** Return the factor that converts a sum over `passes` passes of each rank to a
+ *  mean: 1 / (passes * ranks). */
 static inline double trainer_factor(const ssq_trainer *t, uint32_t passes)
 {
     unsigned ranks = t->comm == NULL ? 1 : ssq_comm_size(t->comm);
     return 1.0 / ((double)passes * ranks);
 }
-/** Set the error of a call that is refused within an accumulation. */
+/** Set the error of a call that is not allowed within an accumulation. */
 static inline ssq_status trainer_accumulating(const ssq_trainer *t,
                                               const char *what)
 {
@@ -135,56 +138,63 @@ static inline ssq_status trainer_accumulating(const ssq_trainer *t,
 
 /* ---- buckets.c ---- */
 
-/** Before a pass's backward: decide whether its gradients go by buckets, which
- *  is what `divided` says then. */
+/** Decide before a backward whether its gradients use buckets. Sets
+ *  `divided`. */
 ssq_status trainer_divide(ssq_trainer *t);
-/** The backward: what is whole is added and sent on its way meanwhile. */
+/** Run the backward. If `divided` is set, add each complete bucket to the sums
+ *  and begin its sum over ranks during the backward. */
 ssq_status trainer_backward(ssq_trainer *t, ssq_var loss);
-/** All gradients of a divided pass are in the sums; and in those of all ranks,
- *  which is the end of being divided. */
+/** Add all remaining gradients of a divided pass to the sums. Then
+ *  trainer_reduce_divided() sums them over all ranks and clears `divided`. */
 ssq_status trainer_add_divided(ssq_trainer *t);
 ssq_status trainer_reduce_divided(ssq_trainer *t);
-/** A pass has failed with st, which is returned with its text: where the other
- *  ranks have a part of it, the group ends. */
+/** Clear `divided` after a pass failed with st. Returns st with its error text.
+ *  If other ranks may have received a part of the gradients, the group ends. */
 ssq_status trainer_undivide(ssq_trainer *t, ssq_status st);
 
 /* ---- digest.c ---- */
 
-/** Behind a step, with compare_every: are the ranks alike? Before the scaler's
- *  update, whose event is to be told once. */
+/** After a step, compare values between ranks if compare_every is set. Call
+ *  it before the scaler's update, whose SSQ_ERR_SCALE must be reported only
+ *  once. */
 ssq_status trainer_digest(ssq_trainer *t);
 
 /* ---- alike.c ---- */
 
-/** Parameters that have come since the last call get rank 0's values. */
+/** Copy rank 0's values to parameters that were created since the last call. */
 ssq_status trainer_alike(ssq_trainer *t);
 
 /* ---- weight.c ---- */
 
-/** The ranks' weights, copied; NULL: as they are. what begins texts. */
+/** Copy the ranks' weights. If weights is NULL, nothing changes. `what` begins
+ *  error texts. */
 ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
                                const double *weights);
-/** How much a pass of this rank counts, if nobody says. */
+/** Return the weight of this rank's pass that follows from the ranks'
+ *  weights. */
 double trainer_weight(const ssq_trainer *t);
-/** The loss as the next pass counts. */
+/** Return the loss multiplied by the next pass's weight. */
 ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
-/** A text of the weights for a file, to be freed; NULL for none. */
+/** Set *text to the weights as a text for a file, or to NULL if all are equal.
+ *  The caller must free it. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
-/** Read such a text. *weights is NULL if the program gave weights, or the text
- * is of another number of ranks; else to be freed.
- *  @return INVALID a weight out of range */
+/** Read such a text. *weights is NULL if the program gave weights, or if the
+ *  text is for another number of ranks. Otherwise the caller must free it.
+ *  @return SSQ_ERR_INVALID a weight is out of range */
 ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
                                 double **weights);
-/** Make *weights the trainer's, unless the program gave weights, and set it to
- *  NULL. NULL means that all ranks weigh the same. */
+/** Replace the trainer's weights by *weights and set *weights to NULL, unless
+ *  the program gave weights. NULL means that all ranks have the same weight. */
 void trainer_take_weights(ssq_trainer *t, double **weights);
 
-/** Rows of a batch, or of a pass, and products of them with a weight or the
- *  number of ranks, that a double has exactly: at most so many. */
+/** Maximum number of rows of a batch or a pass. A double represents such a
+ *  number exactly. Its products with the number of ranks are exact up to
+ *  2^53. */
 #define TRAINER_ROWS ((int64_t)1 << 50)
-/** SSQ_ERR_INVALID where they are more, or below 0. */
+/** Return SSQ_ERR_INVALID if rows is below 0 or above TRAINER_ROWS. */
 ssq_status trainer_check_rows(const char *what, int64_t rows);
-/** The next pass counts as much as `rows` are of all; 0: nothing. */
+/** Weight the next pass by the share of `rows` in `all`. If `all` is 0, the
+ *  weight is 0. */
 void trainer_weigh_rows(ssq_trainer *t, int64_t rows, int64_t all);
 
 /* ---- ahead.c ---- */
@@ -193,18 +203,19 @@ void trainer_free_ahead(ssq_trainer *t);
 
 /* ---- places.c ---- */
 
-/** The first pass, or epoch, of a training: call hooks at TRAIN_BEGIN, once. */
+/** Begin a training at its first pass or epoch: call hooks at TRAIN_BEGIN,
+ *  once. */
 ssq_status trainer_start(ssq_trainer *t);
-/** trainer_call_hooks where a pass begins: a hook may not begin another one for
- *  training. */
+/** Call all hooks at a place outside a pass. Such a hook may begin passes for
+ *  evaluation only. */
 ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place);
 
 /* ---- hooks.c ---- */
 
-/** Call all hooks, in the order in which they came, until one fails. */
+/** Call all hooks, in the order in which they were added, until one fails. */
 ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
                               ssq_var *var);
-/** What the step does before the optimizer's: clip by value. */
+/** Clip gradients by value, before the optimizer's step. */
 ssq_status trainer_clip(ssq_trainer *t);
 void trainer_free_hooks(ssq_trainer *t);
 

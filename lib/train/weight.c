@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight.c - which rows of a batch are a rank's, and how much its passes count.
+/* weight.c - each rank's rows of a common batch, and the weight of its passes.
  *
- * The step divides the sum of all passes by their number, so a pass counts as
- * much as its loss is multiplied by: its part of the batch times the ranks. A
- * part that is as large as all others is multiplied by nothing, and has the
- * bits of a group that knows no weights. */
+ * The step divides the sum of all passes by their number. A pass is therefore
+ * weighted by a factor on its loss: its share of the batch times the number of
+ * ranks. If all shares are equal, the factor is 1 and no multiplication
+ * happens. The result is then bit-identical to a group without weights. */
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Digits of a weight's bits, and a space. */
+/* Characters per weight: the digits of its bits, and a space. */
 #define DIGITS 17
 
 static double weight_of(const ssq_trainer *t, unsigned rank)
@@ -23,7 +23,7 @@ static double weight_of(const ssq_trainer *t, unsigned rank)
     return t->weights == NULL ? 1.0 : t->weights[rank];
 }
 
-/* The weights of the first n ranks. */
+/* Return the sum of the weights of the first n ranks. */
 static double weights_of(const ssq_trainer *t, unsigned n)
 {
     double sum = 0.0;
@@ -79,7 +79,8 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
 
 /* ---- shares ---- */
 
-/* The first row of who comes behind ranks of this weight. */
+/* Return the first row of the rank that follows ranks of total weight
+ * `before`. */
 static int64_t edge(int64_t rows, double before, double all)
 {
     return (int64_t)floor((double)rows * before / all + 0.5);
@@ -131,14 +132,15 @@ ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
 {
     if (t->weight == 1.0)
         return loss;
-    (void)ssq_var_tensor(loss); /* it is shown: kept beyond the backward */
+    (void)ssq_var_tensor(loss); /* it is reported: keep it after the backward */
     return ssq_scale_var_at("trainer_step", loss,
                             SSQ_SCALE(.alpha = t->weight));
 }
 
 /* ---- in files ---- */
 
-/* Their bits: decimals depend on the program's locale. */
+/* Write the bits of the weights, because decimals depend on the program's
+ * locale. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
 {
     unsigned size = ssq_comm_size(t->comm);
