@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - what saving and loading check of their arguments. */
+/* call.c - check the arguments of saving and loading. */
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/disk.h"
@@ -44,7 +44,8 @@ ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
                          c->what);
     if (c->optimizer != NULL && (!c->whole || c->optimizer->n > 0))
         st = optimizer_at_rest(c->queue, c->optimizer, "optimizer_save");
-    size_t bytes; /* asked for its size, it says whether a check was made */
+    size_t bytes; /* a call without a blob only checks that no update is
+                     pending */
     if (st == SSQ_OK && c->scaler != NULL)
         st = ssq_scaler_save(c->queue, c->scaler, NULL, 0, &bytes);
     return st;

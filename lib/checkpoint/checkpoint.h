@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.h - the parts of a checkpoint, for those who save and load.
+/* checkpoint.h - the parts of a checkpoint, for saving and loading.
  *
- *     NAME                    a parameter or a state; "param/NAME" in the
- *                             metadata is its number, " state" and " full"
- *                             behind it where it is that
+ * The tensors are:
+ *
+ *     NAME                    a parameter or a state. "param/NAME" in the
+ *                             metadata is its number, followed by " state"
+ *                             and " full" if it is that
  *     sesqui/params           u32 [3]: passes that drew words, the seed
  *     sesqui/optimizer/STATE  as ssq_optimizer_visit names it
  *     sesqui/scaler           u8: the blob of ssq_scaler_save
- *     sesqui/trainer          u32: the trainer's own words
+ *     sesqui/trainer          u32: the words of a trainer
  *
- * and in the metadata "sesqui.version", "sesqui.policy", "sesqui.optimizer",
- * "sesqui.weights" of ranks, "sesqui.choice." and each of choice_names, and
- * digests of each tensor and of the header. */
+ * The metadata has "sesqui.version", "sesqui.policy", "sesqui.optimizer", the
+ * ranks' "sesqui.weights", "sesqui.choice." followed by each of choice_names,
+ * and digests of each tensor and of the header. */
 #ifndef LIB_CHECKPOINT_CHECKPOINT_H
 #define LIB_CHECKPOINT_CHECKPOINT_H
 
@@ -30,31 +32,33 @@
 #define PARAM_FULL         " full"
 
 struct checkpoint {
-    const char *what; /* begins texts */
+    const char *what; /* begins error texts */
     ssq_queue *queue;
-    ssq_params *params; /* NULL: not of it, as the other two */
+    ssq_params *params; /* this and the next two: NULL if absent */
     ssq_optimizer *optimizer;
     ssq_scaler *scaler;
-    uint32_t *words; /* of a trainer; NULL: none */
-    size_t n_words, least_words; /* a file may have fewer, the rest is 0 */
-    /* of a trainer, to load: the file's parts are all wanted, and `give` gives
-     * the optimizer its parameters where it has none */
+    uint32_t *words;             /* of a trainer; or NULL */
+    size_t n_words, least_words; /* a file may have as few as least_words; the
+                                    rest is then 0 */
+    /* to load a trainer: all parts of the file are required. If the optimizer
+     * has no parameters, `give` adds them */
     bool whole;
     ssq_status (*give)(void *user);
     ssq_status (*check)(void *user); /* of words and weights, before anything is
-                                        written; NULL: they will do */
+                                        written; or NULL */
     void *user;
-    char *weights;   /* a trainer's, of ranks, as it spells them; to load: out,
-                        to be freed; NULL: none */
-    bool written;    /* out: something was, before a failure */
-    char digest[20]; /* out: of all that was loaded */
+    char *weights;   /* text of a trainer's weights of ranks, or NULL; to load:
+                        out, the caller must free it */
+    bool written;    /* out: something was written, also after an error */
+    char digest[20]; /* out: of the file that was loaded */
     bool elsewhere;  /* to save: another rank writes the file */
 };
 
-/** The parts that a caller names. */
+/** Set *c from the arguments of a public call. Returns SSQ_ERR_INVALID if they
+ *  are not valid. */
 ssq_status checkpoint_parts(struct checkpoint *c, const char *what,
                             ssq_queue *queue, const ssq_checkpoint_args *args);
-/** What both calls check of their queue and path. */
+/** Check the queue, the path and the objects before saving or loading. */
 ssq_status checkpoint_call(const struct checkpoint *c, const char *path);
 ssq_status checkpoint_save(struct checkpoint *c, const char *path);
 ssq_status checkpoint_load(struct checkpoint *c, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.c - sums over tensors in files. */
+/* digest.c - digests of tensors in files. */
 #include "lib/checkpoint/digest.h"
 
 #include "lib/checkpoint/disk.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Strings with their ends, and sizes as eight bytes, low byte first, so that no
- * two descriptions are the same bytes. */
+/* Strings are added with their terminating 0, and sizes as eight bytes, low
+ * byte first. Two different descriptions are therefore never the same bytes. */
 uint64_t digest_begin(const struct crc64 *c, const struct entry *e)
 {
     uint64_t sum = crc64_add(c, 0, e->name, strlen(e->name) + 1);
@@ -29,7 +29,7 @@ void digest_text(uint64_t sum, char text[DIGEST_DIGITS + 1])
     snprintf(text, DIGEST_DIGITS + 1, "%016llx", (unsigned long long)sum);
 }
 
-/* As strcmp of a key with DIGEST_KEY and a name behind it. */
+/* Compare DIGEST_KEY followed by a name with a key, as strcmp() would. */
 static int by_digest(const void *name, const void *metadata)
 {
     const char *key = ((const struct metadata *)metadata)->key;
@@ -76,7 +76,8 @@ ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
     return st;
 }
 
-/* It is read once more: strings have been unescaped in the one in memory. */
+/* The header is read again, because strings in the copy in memory have been
+ * unescaped. */
 ssq_status header_check(const ssq_safetensors *f, const struct crc64 *c)
 {
     const size_t at = sizeof(HEADER_BEGIN) - 1;

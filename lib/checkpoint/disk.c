@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* disk.c - reads and writes that go on where a signal or a full disk has made
- * them short, and files that are replaced by a rename. */
+/* disk.c - read and write files, and replace them by a rename. A read or write
+ * that was cut short, for example by a signal, is continued. */
 #include "lib/checkpoint/disk.h"
 
 #include "lib/core/object.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/** Links that one may lead to another, as on Linux. */
+/** Maximum number of symbolic links to follow, as on Linux. */
 #define MOST_LINKS 40
 
 static ssq_status fail(const char *what, const char *path, const char *did,
@@ -49,9 +49,10 @@ ssq_status disk_path_check(const char *what, const char *path)
                      path == NULL ? "NULL" : "empty");
 }
 
-/* ---- to read ---- */
+/* ---- reading ---- */
 
-/* O_NONBLOCK: a pipe of that name would wait for a writer. */
+/* O_NONBLOCK: without it, opening a pipe of that name would wait for a
+ * writer. */
 ssq_status disk_open(const char *what, const char *path, int *fd,
                      uint64_t *bytes)
 {
@@ -96,15 +97,15 @@ ssq_status disk_read(const char *what, const char *path, int fd, uint64_t at,
     return SSQ_OK;
 }
 
-/* Where a signal interrupts it, it is closed all the same. */
+/* If a signal interrupts close(), the file is closed nevertheless. */
 void disk_close(int fd)
 {
     (void)close(fd);
 }
 
-/* ---- to write ---- */
+/* ---- writing ---- */
 
-/* The folder of a path, with room for a name of n bytes behind it. */
+/* Return the directory of a path, with room to append a name of n bytes. */
 static char *folder_of(const char *path, size_t n, size_t *bytes)
 {
     const char *slash = strrchr(path, '/');
@@ -115,8 +116,8 @@ static char *folder_of(const char *path, size_t n, size_t *bytes)
     return at;
 }
 
-/* Replace r->target, a link, by the path in it, which may be relative to the
- * link's folder. */
+/* Replace r->target, a link, by the path that it contains. This path may be
+ * relative to the link's directory. */
 static ssq_status follow(struct replacement *r)
 {
     char *to = mem_alloc(PATH_MAX);
@@ -143,8 +144,9 @@ static ssq_status follow(struct replacement *r)
     return SSQ_OK;
 }
 
-/* Follow links to the file that is to be replaced or made. Anything but a plain
- * file is refused. *mode is the file's mode, 0 if it does not exist. */
+/* Follow links to the file that will be replaced or created. Refuse a file that
+ * is not a regular file. *mode is set to the file's mode, or to 0 if it does
+ * not exist. */
 static ssq_status find_target(struct replacement *r, mode_t *mode)
 {
     struct stat s = {.st_mode = 0};
@@ -197,16 +199,17 @@ ssq_status replacement_begin(struct replacement *r, const char *what,
         return st;
     }
     r->temporary = name;
-    /* A file system may keep no modes, as CIFS or FUSE: the file has the mode
-     * of all others there. */
+    /* Some file systems do not store modes, for example CIFS and FUSE. The file
+     * then has the mode of all files there. */
     if (mode != 0)
         (void)fchmod(r->fd, mode & 0777);
     return SSQ_OK;
 }
 
-/* A limit on the size of files sends SIGXFSZ, which ends a process that does
- * not expect it: here it is an error like a full disk. One that was sent while
- * it was blocked is taken, unless it was pending before. */
+/* Write without raising SIGXFSZ. The kernel sends it if the file exceeds a size
+ * limit, and it ends a process that does not expect it. Here the limit is an
+ * error like a full disk. A signal that this write raised is removed, unless
+ * one was already pending. */
 static ssize_t write_quietly(int fd, const void *from, size_t n, uint64_t at)
 {
     sigset_t limit, pending, before;
@@ -253,9 +256,11 @@ static int sync_file(int fd)
     return e;
 }
 
-/* Write the rename to disk. The new file is already in place, so an error here
- * is ignored: some file systems cannot sync a folder. name: of a file in it,
- * which is cut, since memory may be short. */
+/* Sync the directory, so that the rename is on disk. The new file is already
+ * in place, so errors are ignored: some file systems cannot sync a
+ * directory.
+ * @param name  a file in the directory; it is cut, because memory may be
+ *              short */
 static void sync_folder(char *name)
 {
     char *slash = strrchr(name, '/');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* disk.h - files that are read at any place, and files that are replaced as a
- * whole or not at all. */
+/* disk.h - read files at any offset, and replace files completely or not at
+ * all. */
 #ifndef LIB_CHECKPOINT_DISK_H
 #define LIB_CHECKPOINT_DISK_H
 
@@ -9,31 +9,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Can there be a file of this name? @return INVALID path is NULL or empty */
+/** Check that a path may name a file.
+ *  @return SSQ_ERR_INVALID path is NULL or empty */
 ssq_status disk_path_check(const char *what, const char *path);
-/** Open a plain file to read. @return NOT_FOUND there is none */
+/** Open a regular file for reading.
+ *  @return SSQ_ERR_NOT_FOUND it does not exist */
 ssq_status disk_open(const char *what, const char *path, int *fd,
                      uint64_t *bytes);
-/** Read exactly n bytes from a place on. */
+/** Read exactly n bytes at offset `at`. */
 ssq_status disk_read(const char *what, const char *path, int fd, uint64_t at,
                      void *to, size_t n);
 void disk_close(int fd);
 
-/** A file that is being written beside the one that it will replace. */
+/** A temporary file that will replace another file in the same directory. */
 struct replacement {
-    const char *what, *path; /* the caller's; path is for texts */
+    const char *what, *path; /* owned by the caller; path is for error texts */
     char *target, *temporary;
-    int fd; /* -1: none */
+    int fd; /* -1: not open */
 };
 
-/** Begin: a file of another name in the same folder, of the old file's mode. */
+/** Create the temporary file, with the mode of the old file. */
 ssq_status replacement_begin(struct replacement *r, const char *what,
                              const char *path);
 ssq_status replacement_write(struct replacement *r, uint64_t at,
                              const void *from, size_t n);
-/** Put it in the old file's place once the disk has it. */
+/** Sync the temporary file and rename it to the old file's name. */
 ssq_status replacement_commit(struct replacement *r);
-/** Let go of it; what was not committed goes. Also where begin has failed. */
+/** Free *r and delete a file that was not committed. Call it also if
+ *  replacement_begin() has failed. */
 void replacement_end(struct replacement *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header.c - what a safetensors file says of its tensors. */
+/* header.c - parse the header of a safetensors file. */
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/safetensors.h"
 #include "lib/core/object.h"
@@ -60,8 +60,8 @@ const char *shape_text(int rank, const int64_t *shape, char *buf, size_t bytes)
 
 /* ---- lists that grow ---- */
 
-/* Room for one more of n elements. What is in the list was in the file: its
- * memory is a few times that of the header. */
+/* Make room for one more element in a list of n. All elements come from the
+ * file's header, so the list needs at most a few times the header's size. */
 ssq_status list_grow(const char *what, void **list, size_t n, size_t *room,
                      size_t size)
 {
@@ -137,7 +137,7 @@ static ssq_status range(struct json *j, struct description *d)
     return st == SSQ_OK ? json_take(j, ']') : st;
 }
 
-/* One member of a description; each may be there once. */
+/* Parse one member of a tensor's description. Each member may occur once. */
 static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
                          struct description *d)
 {
@@ -160,7 +160,7 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
         d->has_range = true;
         st = range(j, d);
     } else {
-        st = json_skip(j); /* of a later version */
+        st = json_skip(j); /* a member of a later version */
     }
     if (st == SSQ_OK && twice)
         return error_set(SSQ_ERR_INVALID,
@@ -169,8 +169,8 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
     return st;
 }
 
-/* Nothing is known of a dtype that is not in the list: its tensor is listed,
- * but cannot be read. */
+/* Return the spelling of a dtype. A tensor whose dtype is not in the table is
+ * listed, but cannot be read. */
 static struct spelling spelled(char *text)
 {
     const struct spelling *known = spelling_of(text);
@@ -242,11 +242,11 @@ static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
     return st;
 }
 
-/* ---- the whole ---- */
+/* ---- the header ---- */
 
 static ssq_status metadata(ssq_safetensors *f, struct json *j)
 {
-    if (json_is(j, 'n')) /* null: there is none */
+    if (json_is(j, 'n')) /* null means no metadata */
         return json_skip(j);
     ssq_status st = json_take(j, '{');
     bool more = st == SSQ_OK && !json_is(j, '}');

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index.c - opening: one file, or an index of several, its shards.
+/* index.c - open a file of tensors, or an index of several such files, its
+ * shards.
  *
  * Large models come as model-00001-of-00005.safetensors and so on, with an
- * index that names the shard of each tensor. The index decides: a tensor of a
- * shard that it does not name is not listed. Shards are files in the index's
- * own directory, so that an index cannot make other files be read.
+ * index that names the shard of each tensor. Tensors that the index does not
+ * name are not listed. All shards must be in the directory of the index, so
+ * that an index cannot make the library read other files.
  *
- * total_size is not an error if it is wrong: some writers count tied weights
- * twice, or parameters instead of bytes. The headers of the shards decide, and
- * a difference is logged. */
+ * A wrong total_size is not an error: some writers count tied weights twice, or
+ * count parameters instead of bytes. The headers of the shards decide, and a
+ * difference is logged. */
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/safetensors.h"
@@ -29,7 +30,7 @@ struct index {
     size_t n, room;
     const char **shard; /* each once, sorted */
     size_t shards;
-    double total; /* total_size; negative: there is none */
+    double total; /* total_size; negative: missing */
     bool has_map;
 };
 
@@ -62,12 +63,12 @@ static ssq_status read_map(struct index *x, struct json *j)
     return st;
 }
 
-/* Some writers have 13476835328.0. Anything but a whole number counts as no
- * total. */
+/* Some writers write 13476835328.0. A value that is not a whole number is
+ * treated like a missing total. */
 static ssq_status read_total(struct index *x, struct json *j)
 {
     double total = 0.0;
-    (void)json_is(j, '0'); /* passes over white space */
+    (void)json_is(j, '0'); /* skips white space */
     const unsigned char *at = j->at, *from = at;
     ssq_status st = json_skip(j);
     for (; at < j->at && *at >= '0' && *at <= '9'; at++)
@@ -84,7 +85,7 @@ static ssq_status read_total(struct index *x, struct json *j)
 static ssq_status read_metadata(struct index *x, struct json *j)
 {
     if (!json_is(j, '{'))
-        return json_skip(j); /* null: there is none */
+        return json_skip(j); /* null means no metadata */
     ssq_status st = json_take(j, '{');
     bool more = st == SSQ_OK && !json_is(j, '}');
     if (st == SSQ_OK && !more)
@@ -157,7 +158,7 @@ static bool plain_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Sort the map, refuse names that it has twice, and list the shards. */
+/* Sort the map, refuse names that occur twice, and list the shards. */
 static ssq_status list_shards(struct index *x)
 {
     const ssq_safetensors *f = x->f;
@@ -238,7 +239,7 @@ static ssq_status open_shards(struct index *x)
     return st;
 }
 
-/* Each tensor of the index is in its shard. */
+/* Check that each tensor of the index is in its shard. */
 static ssq_status check_places(const struct index *x)
 {
     const ssq_safetensors *f = x->f;
@@ -261,7 +262,8 @@ static ssq_status check_places(const struct index *x)
     return SSQ_OK;
 }
 
-/* Where the index has a tensor of a shard; NULL: it does not name it. */
+/* Return the index's entry for a tensor of a shard, or NULL if the index does
+ * not name it. */
 static const struct placed *place_of(const struct index *x, const char *name)
 {
     const struct placed key = {name, NULL};
@@ -269,8 +271,9 @@ static const struct placed *place_of(const struct index *x, const char *name)
                      : bsearch(&key, x->map, x->n, sizeof(*x->map), by_name);
 }
 
-/* All tensors that the index names, in the order of shards and bytes. One that
- * another shard has as well is refused: either may be the right one. */
+/* List all tensors that the index names, ordered by shard and then by position.
+ * A tensor that is also in another shard is refused, because either may be the
+ * right one. */
 static ssq_status merge(struct index *x)
 {
     ssq_safetensors *f = x->f;
@@ -307,10 +310,11 @@ static void compare_total(const struct index *x)
                  f->what, f->path, x->total, bytes);
 }
 
-/* ---- open ---- */
+/* ---- opening ---- */
 
-/* Is a file that begins so JSON? A header of that length would be refused: a
- * text has no 0 where the upper bytes of a length do. */
+/* Return whether a file with these first bytes is JSON. They cannot be the
+ * length of a valid header: its upper bytes would be 0, and a text contains no
+ * 0. */
 static bool index_is(const unsigned char begin[8])
 {
     size_t i = 0;
@@ -320,10 +324,12 @@ static bool index_is(const unsigned char begin[8])
            (begin[4] | begin[5] | begin[6] | begin[7]) != 0;
 }
 
-/** Bytes of an index that are read at first; then as many as there are. */
+/** Size of the first piece of an index that is read. Later pieces are as large
+ *  as all pieces before them. */
 #define PIECE 65536u
 
-/* The next piece of the text, in larger memory. */
+/* Read the next piece of the text to larger memory. Refuses a text that
+ * contains a 0. */
 static ssq_status read_more(ssq_safetensors *f, size_t bytes)
 {
     const size_t at = f->header_bytes;
@@ -343,7 +349,8 @@ static ssq_status read_more(ssq_safetensors *f, size_t bytes)
                                     f->what, f->path, (size_t)(zero - text));
 }
 
-/* A text has no 0, so a sparse file is refused before it takes memory. */
+/* Read the text in growing pieces. A sparse file contains a 0, so it is refused
+ * before much memory is allocated. */
 static ssq_status read_text(ssq_safetensors *f, size_t size)
 {
     ssq_status st = SSQ_OK;

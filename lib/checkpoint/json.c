@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - a reader of strict JSON that allocates nothing. */
+/* json.c - a parser of strict JSON that allocates no memory. */
 #include "lib/checkpoint/json.h"
 
 #include <stdio.h>
@@ -53,12 +53,12 @@ ssq_status json_more(struct json *j, char close, bool *more)
 
 /* ---- skipping ---- */
 
-/** Depth of nested objects and arrays. */
+/** Maximum depth of nested objects and arrays. */
 #define MOST_DEEP 64
 
 static ssq_status skip(struct json *j, unsigned depth);
 
-/* The elements of an object or an array, up to its end. */
+/* Skip an object or an array. */
 static ssq_status skip_inside(struct json *j, char open, unsigned depth)
 {
     const char close = open == '{' ? '}' : ']';
@@ -142,8 +142,8 @@ ssq_status json_number(struct json *j, uint64_t *x)
 
 /* ---- strings ---- */
 
-/* By the table of well-formed sequences: no surrogates, nothing longer than it
- * has to be, nothing above U+10FFFF. */
+/* Implements Unicode's table of well-formed byte sequences: no surrogates, no
+ * overlong sequences, no code points above U+10FFFF. */
 size_t utf8_length(const unsigned char *p, size_t n)
 {
     unsigned char least = 0x80, most = 0xbf;
@@ -169,7 +169,7 @@ size_t utf8_length(const unsigned char *p, size_t n)
     return length;
 }
 
-/* Four digits of base 16. */
+/* Read four hexadecimal digits. */
 static ssq_status hex(struct json *j, unsigned *x)
 {
     *x = 0;
@@ -207,7 +207,8 @@ static unsigned char *put_utf8(unsigned char *to, unsigned c)
     return to;
 }
 
-/* Behind \u: a character, of two escapes where it is a surrogate. */
+/* Read a character after \u. A surrogate must be followed by the second escape
+ * of its pair. */
 static ssq_status escaped(struct json *j, unsigned char **to)
 {
     unsigned c, low;
@@ -249,8 +250,9 @@ static ssq_status escape(struct json *j, unsigned char **to)
     return SSQ_OK;
 }
 
-/* No escape is shorter than what it stands for, so what is written never
- * overtakes what is read, and the end has the place of the quote. */
+/* Escapes are never shorter than the characters that they represent. The output
+ * therefore never overtakes the input, and the terminating 0 fits in the place
+ * of the quote. */
 ssq_status json_string(struct json *j, char **s)
 {
     ssq_status st = json_is(j, '"') ? SSQ_OK : fail(j, "a string");

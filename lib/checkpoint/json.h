@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h - the strict part of JSON that headers of safetensors files need:
- * objects, arrays, strings and whole numbers, read in the order in which they
- * are expected; any other value can only be skipped. */
+/* json.h - a parser for the strict subset of JSON that headers of safetensors
+ * files need.
+ *
+ * It reads objects, arrays, strings and whole numbers in the order in which the
+ * caller expects them. Other values can only be skipped. */
 #ifndef LIB_CHECKPOINT_JSON_H
 #define LIB_CHECKPOINT_JSON_H
 
@@ -11,28 +13,30 @@
 
 struct json {
     unsigned char *begin, *at, *end; /* strings are unescaped in place */
-    const char *what;                /* begins an error's text, with path */
+    const char *what;                /* begins error texts, with path */
     const char *path;
 };
 
-/** Is c what follows, behind white space? It is not taken. */
+/** Skip white space, and return whether c follows. c is not consumed. */
 bool json_is(struct json *j, char c);
-/** Take c, or say that it was expected. */
+/** Consume c, or report that it was expected. */
 ssq_status json_take(struct json *j, char c);
-/** Take a string of UTF-8 without a 0 in it: *s lives as long as the bytes. */
+/** Consume a UTF-8 string that contains no 0. *s is valid as long as the
+ *  parser's bytes are. */
 ssq_status json_string(struct json *j, char **s);
-/** Take a whole number from 0 to UINT64_MAX, without sign, fraction, exponent
- *  or leading zeros. */
+/** Consume a whole number from 0 to UINT64_MAX, without sign, fraction,
+ *  exponent or leading zeros. */
 ssq_status json_number(struct json *j, uint64_t *x);
-/** Behind an element: true in *more for a comma, false for `close`; both are
- *  taken. */
+/** After an element, consume a comma (*more is true) or `close` (*more is
+ *  false). */
 ssq_status json_more(struct json *j, char close, bool *more);
 /** Skip one value of any kind. */
 ssq_status json_skip(struct json *j);
-/** Nothing but white space may follow. */
+/** Check that only white space follows. */
 ssq_status json_done(struct json *j);
 
-/** Bytes of the UTF-8 character at p, of n bytes; 0: it is none. */
+/** Return the length in bytes of the UTF-8 character at p, where n bytes are
+ *  available. Returns 0 if it is not well-formed. */
 size_t utf8_length(const unsigned char *p, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load.c - a training goes on from a file.
+/* load.c - continue a training from a file.
  *
- * First the file is compared with the program's objects, then with its digests,
- * so that a damaged file cannot make us allocate what it claims. Then missing
- * parameters and the optimizer's memory are made; they are freed if anything
- * differs. Values are written last. */
+ * The file is first compared with the program's objects, and then with its
+ * digests. A damaged file therefore cannot cause allocations of wrong sizes.
+ * Then missing parameters and the optimizer's state are created. They are
+ * removed if anything differs. Values are written last. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
@@ -23,12 +23,12 @@ struct loading {
     struct checkpoint *c;
     ssq_safetensors *f;
     const struct entry **param; /* by number; owned */
-    bool *state, *full;         /* likewise */
+    bool *state, *full;         /* by number; owned */
     size_t n;                   /* parameters in the file */
     uint32_t words[PARAMS_WORDS];
     struct crc64 crc;
-    bool *seen; /* entries that the optimizer has; owned */
-    /* as it was */
+    bool *seen; /* entries that match a state of the optimizer; owned */
+    /* before the load */
     size_t had_params, had_given;
     bool had_state;
 };
@@ -57,7 +57,7 @@ static ssq_status no_param(const struct loading *l, const char *name,
                      l->c->what, l->f->path, name, l->n, text);
 }
 
-/* True for a text that begins so, which is left behind it. */
+/* If *text begins with word, move it past the word and return true. */
 static bool taken(const char **text, const char *word)
 {
     bool there = begins(*text, word);
@@ -65,7 +65,8 @@ static bool taken(const char **text, const char *word)
     return there;
 }
 
-/* Its number, and whether it is a state, and full. */
+/* Read a parameter's number from the metadata, and whether it is a state, and
+ * whether it is full. */
 static ssq_status place_param(struct loading *l, const struct entry *e)
 {
     char key[sizeof(PARAM_KEY) + SSQ_PARAM_NAME];
@@ -129,7 +130,8 @@ static ssq_status compare_param(const struct loading *l, size_t i)
     return values_fit(l->f, e, NULL, p->tensor, &place);
 }
 
-/* Zeros, since masters begin as what is there before values are read. */
+/* Create a parameter with zeros. They are needed because masters are
+ * initialised from parameters before values are read. */
 static ssq_status make_param(const struct loading *l, size_t i)
 {
     ssq_params *p = l->c->params;
@@ -184,7 +186,8 @@ static ssq_status make_params(const struct loading *l)
 
 /* ---- the optimizer ---- */
 
-/* t is checked here as ssq_optimizer_visit would, when it is too late. */
+/* Check the step count t. ssq_optimizer_visit would check it too, but only
+ * after values have been written. */
 static ssq_status compare_control(const struct loading *l,
                                   const struct entry *e)
 {
@@ -248,7 +251,8 @@ static ssq_status compare_optimizer(const struct loading *l)
     return SSQ_OK;
 }
 
-/* Its memory, and whether the file has all of it. */
+/* Create the optimizer's state, and check that the file has exactly its
+ * tensors. */
 static ssq_status make_optimizer(struct loading *l)
 {
     struct checkpoint *c = l->c;
@@ -269,7 +273,8 @@ static ssq_status make_optimizer(struct loading *l)
     return st;
 }
 
-/* What is here of it: of the file's tensor, a run of elements. */
+/* Read the part of a state that is on this rank: a run of elements of the
+ * file's tensor. */
 static ssq_status write_state(void *user, const struct state_of *state)
 {
     struct loading *l = user;
@@ -289,7 +294,8 @@ static ssq_status write_state(void *user, const struct state_of *state)
     return values_read(l->c->queue, l->f, &part, &place);
 }
 
-/* A schedule that follows t is told of the new one. */
+/* Read all states. Then send the new t to the host if a schedule depends on
+ * it. */
 static ssq_status write_optimizer(struct loading *l)
 {
     ssq_status st = optimizer_states(l->c->optimizer, write_state, l);
@@ -299,7 +305,7 @@ static ssq_status write_optimizer(struct loading *l)
 
 /* ---- host words ---- */
 
-/* n elements of a tensor, which has to be there with just as many. */
+/* Read a tensor to host memory. It must exist and have exactly n elements. */
 static ssq_status read_host(const struct loading *l, const char *name,
                             ssq_dtype dtype, size_t n, void *to)
 {
@@ -316,7 +322,7 @@ static ssq_status read_host(const struct loading *l, const char *name,
     return st;
 }
 
-/* It checks all before it writes. */
+/* Load the scaler. ssq_scaler_load() checks the whole blob before it writes. */
 static ssq_status load_scaler(const struct loading *l)
 {
     const struct entry *e = entry_find(l->f, OWN_SCALER);
@@ -338,7 +344,7 @@ static ssq_status load_scaler(const struct loading *l)
     return st;
 }
 
-/* ---- the whole ---- */
+/* ---- the load ---- */
 
 static ssq_status compare_version(const struct loading *l)
 {
@@ -363,7 +369,7 @@ static ssq_status compare_digests(const struct loading *l)
                              l->c->what, l->f->path, e->name);
         st = digest_check(l->f, &l->crc, e);
     }
-    if (st == SSQ_OK) /* the header has those of all tensors */
+    if (st == SSQ_OK) /* the header contains the digests of all tensors */
         snprintf(l->c->digest, sizeof(l->c->digest), "%s",
                  ssq_safetensors_metadata(l->f, "crc64"));
     return st;
@@ -387,7 +393,7 @@ static ssq_status write_params(struct loading *l)
     return st;
 }
 
-/* The ranks' weights, where it has some. */
+/* Read the ranks' weights, if the file has them. */
 static ssq_status read_weights(struct loading *l)
 {
     const char *text = ssq_safetensors_metadata(l->f, "sesqui.weights");
@@ -397,7 +403,7 @@ static ssq_status read_weights(struct loading *l)
                : error_nomem(l->c->what, strlen(text));
 }
 
-/* Does the file have what is here, and the other way round? */
+/* Check that the file and the program have the same parts. */
 static ssq_status compare_all(struct loading *l, bool has_optimizer)
 {
     struct checkpoint *c = l->c;
@@ -440,7 +446,8 @@ static ssq_status read_words(struct loading *l)
     return st == SSQ_OK && c->check != NULL ? c->check(c->user) : st;
 }
 
-/* The scaler checks its blob, so it comes first. */
+/* Write all values. The scaler is first, because it may still refuse its
+ * blob. */
 static ssq_status write_all(struct loading *l, bool has_optimizer)
 {
     struct checkpoint *c = l->c;
@@ -488,8 +495,8 @@ static ssq_status load_all(struct loading *l)
     return st;
 }
 
-/* Another device, processor, driver or choice rounds elsewhere: that is
- * allowed, and said. A file without choices tells nothing. */
+/* Log differences of device, processor, driver or choices: they are allowed,
+ * but may change the rounding. A file without choices is not compared. */
 static void compare_choices(const struct loading *l)
 {
     const ssq_device *d = ssq_queue_device(l->c->queue);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c - one file that is opened, and what a file or an index has. */
+/* safetensors.c - open one file, and look up tensors of a file or an index. */
 #include "lib/checkpoint/safetensors.h"
 
 #include "lib/checkpoint/disk.h"
@@ -18,7 +18,8 @@ static uint64_t little_u64(const unsigned char b[8])
 
 /* ---- order ---- */
 
-/* Empty tensors come before what begins at the same byte. */
+/* Order tensors by position. An empty tensor comes before a tensor that begins
+ * at the same byte. */
 static int by_place(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -103,8 +104,8 @@ ssq_status header_order(ssq_safetensors *f, uint64_t data)
 
 /* ---- open ---- */
 
-/* Name a file that is often found in place of weights, by its first bytes; ""
- * if it is none of those. */
+/* Identify, by its first bytes, a file that is often found in place of weights.
+ * Returns "" for other files. */
 static const char *looks_like(const unsigned char *begin, size_t n)
 {
     static const struct {
@@ -132,7 +133,7 @@ static const char *looks_like(const unsigned char *begin, size_t n)
     return "";
 }
 
-/* The first bytes, which are the header's length. */
+/* Read the first 8 bytes, which are the header's length. */
 static ssq_status read_length(const ssq_safetensors *f, uint64_t size,
                               unsigned char length[8])
 {
@@ -209,7 +210,7 @@ void ssq_safetensors_close(ssq_safetensors **file)
     *file = NULL;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 size_t ssq_safetensors_count(const ssq_safetensors *file)
 {

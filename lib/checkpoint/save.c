@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - a training becomes a file. */
+/* save.c - save a training to a file. */
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/write.h"
@@ -37,17 +37,18 @@ static ssq_status add_params(const struct checkpoint *c, struct writing *w)
 
 /* ---- the optimizer ---- */
 
-/* Its states, and room for one of them where they are whole nowhere. */
+/* The optimizer's states. If they are distributed over ranks, `room` is memory
+ * for one whole state. */
 struct states {
     struct writing *w;
     const ssq_optimizer *o;
-    struct piece *piece; /* of each; owned */
+    struct piece *piece; /* one for each state; owned */
     size_t n;
-    ssq_tensor *room; /* u8, as large as the largest; owned, or NULL */
-    ssq_tensor whole; /* the one that is in it; no owner */
+    ssq_tensor *room; /* u8, of the size of the largest state; owned, or NULL */
+    ssq_tensor whole; /* the state that is in it; not owned */
 };
 
-/* What a state's values are asked of. */
+/* The arguments of whole_state() for one state. */
 struct piece {
     struct states *all;
     size_t param;
@@ -55,8 +56,8 @@ struct piece {
     struct view whole;
 };
 
-/* The ranks' parts come to rank 0. The room is used again for the next, in the
- * order of the queue. */
+/* Gather the ranks' parts of a state on rank 0. The next state reuses the
+ * memory, in the order of the queue. */
 static ssq_status whole_state(const void *user, ssq_queue *queue,
                               const ssq_tensor **values, ssq_tensor **made)
 {
@@ -108,7 +109,7 @@ static ssq_status add_optimizer(const struct checkpoint *c, struct writing *w,
     return st == SSQ_OK ? optimizer_states(o, add_state, s) : st;
 }
 
-/* ---- the rest ---- */
+/* ---- other parts ---- */
 
 static ssq_status add_scaler(const struct checkpoint *c, struct writing *w)
 {
@@ -126,7 +127,7 @@ static ssq_status add_scaler(const struct checkpoint *c, struct writing *w)
     return st;
 }
 
-/* What decides the bits of the training that goes on from here. */
+/* Add the choices that decide the bits of the further training. */
 static ssq_status add_choices(const struct checkpoint *c, struct writing *w)
 {
     struct choices choice;
@@ -157,8 +158,9 @@ static ssq_status add_all(const struct checkpoint *c, struct writing *w,
     return st;
 }
 
-/* What every rank has to have a part in goes on where the file has failed, so
- * that the others do not wait for it. */
+/* Write the file, or only gather states if another rank writes it. If writing
+ * fails, the remaining collectives still run, so that other ranks do not wait
+ * for this one. */
 static ssq_status write_or_ask(const struct checkpoint *c, struct writing *w,
                                const char *path)
 {

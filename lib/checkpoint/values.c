@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* values.c - tensors of a file become tensors of a device. */
+/* values.c - read tensors of a file to tensors of a device. */
 #include "lib/checkpoint/values.h"
 
 #include "lib/checkpoint/digest.h"
@@ -26,7 +26,7 @@ void values_little(void *bytes, size_t n, unsigned element)
         }
 }
 
-/* ---- does it fit? ---- */
+/* ---- compatibility ---- */
 
 static bool is_float(ssq_dtype d)
 {
@@ -86,8 +86,9 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
 
 /* ---- pieces ---- */
 
-/* The way through a place in the order of the file: whole dimensions behind
- * `cut`, runs of at most `run` along it, and each place of those before. */
+/* An iteration over a place in the order of the file. A piece has whole
+ * dimensions after `cut`, at most `run` elements along `cut`, and one index of
+ * each dimension before it. */
 struct way {
     const struct view *place;
     int cut;
@@ -105,7 +106,8 @@ static struct way way_of(const struct view *place, size_t element)
     return w;
 }
 
-/* The next piece; false behind the last. No dimension is 0. */
+/* Get the next piece. Returns false after the last one. No dimension may be
+ * 0. */
 static bool next_piece(struct way *w, struct view *piece)
 {
     const struct view *p = w->place;
@@ -136,8 +138,8 @@ struct reading {
     ssq_queue *queue;
     const ssq_safetensors *f;
     const struct entry *e;
-    unsigned char *bytes; /* a chunk */
-    unsigned char *wide;  /* as float32; NULL: as the file has it */
+    unsigned char *bytes; /* memory for a chunk */
+    unsigned char *wide;  /* its values in float32; NULL: not converted */
     uint64_t at;
 };
 
@@ -161,7 +163,7 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
         st = ssq_tensor_write(r->queue, &to, r->wide, count * sizeof(float),
                               SSQ_F32);
     }
-    ssq_status synced = queue_wait(r->queue); /* the bytes are read again */
+    ssq_status synced = queue_wait(r->queue); /* the memory is reused */
     return st == SSQ_OK ? synced : st;
 }
 
@@ -188,8 +190,9 @@ ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
     return st;
 }
 
-/* Values that do not fit an integer are refused by ssq_tensor_write, before its
- * piece is written; of several pieces all are looked at first. */
+/* Check that all values fit the tensor's integer dtype. ssq_tensor_write()
+ * would refuse a piece before writing it, but earlier pieces would have been
+ * written. */
 static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
                                ssq_dtype to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - parameters alone, in files of others: by their names there, and
- * as they lie there. */
+/* weights.c - load and save only the parameters, in files of other programs.
+ * Names and the order of dimensions may be different there. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
@@ -15,15 +15,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Longest name in a file that a rule makes. */
+/** Maximum size of a name that a rule makes, in bytes. */
 #define NAME_MOST 512
 
-/* A parameter's place in a file. */
+/* A parameter and its tensor in a file. */
 struct place {
     const struct param *param;
-    const ssq_optimizer *optimizer; /* to save */
-    const struct entry *entry;      /* to load; NULL: it is not loaded */
-    const int *axes;                /* NULL: as the file's */
+    const ssq_optimizer *optimizer; /* for saving */
+    const struct entry *entry;      /* for loading; NULL: not loaded */
+    const int *axes;                /* NULL: in the file's order */
 };
 
 /* ---- rules ---- */
@@ -54,7 +54,8 @@ static ssq_status check_rule(const char *what, size_t i,
     return SSQ_OK;
 }
 
-/* A rule's axes for a parameter that it matches; *axes: NULL for the file's. */
+/* Get a rule's axes for a parameter that it matches. *axes is NULL if the file
+ * has the same order. */
 static ssq_status axes_of(const char *what, const ssq_params_rule *rule,
                           const struct param *p, const int **axes)
 {
@@ -94,7 +95,8 @@ static ssq_status check(const char *what, const ssq_params *params,
     return st;
 }
 
-/* The name of a parameter in the file, "" for none; *rule, or NULL. */
+/* Get the name of a parameter in the file, "" if it is not in the file. *rule
+ * is set to the matching rule, or to NULL. */
 static ssq_status name_of(const char *what, const struct param *p,
                           const ssq_params_file_args *args,
                           char name[NAME_MOST], const ssq_params_rule **rule)
@@ -118,7 +120,7 @@ static ssq_status name_of(const char *what, const struct param *p,
                      what, p->name, n, NAME_MOST);
 }
 
-/* ---- to load ---- */
+/* ---- loading ---- */
 
 struct weights {
     const char *what;
@@ -131,7 +133,8 @@ struct weights {
     size_t found;
 };
 
-/* What went wrong with a tensor of another name also says whose it is. */
+/* Add the parameter's name to the error text if the tensor in the file has
+ * another name. */
 static ssq_status for_param(ssq_status st, const struct place *p)
 {
     char text[ERROR_TEXT];
@@ -170,7 +173,7 @@ static ssq_status find_one(struct weights *w, size_t i)
     return for_param(st, place);
 }
 
-/* What nobody wants may be a sign of wrong names. */
+/* Refuse unused tensors, because they may be a sign of wrong names. */
 static ssq_status check_unused(const struct weights *w)
 {
     for (size_t i = 0; i < w->f->n && !w->args->unused; i++)
@@ -251,9 +254,10 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
     return st;
 }
 
-/* ---- to save ---- */
+/* ---- saving ---- */
 
-/* In float32, and in the order of the file's dimensions. */
+/* Get a parameter's values in float32, in the order of the file's
+ * dimensions. */
 static ssq_status values(const void *user, ssq_queue *queue,
                          const ssq_tensor **value, ssq_tensor **made)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.c - a header, and the bytes of tensors behind it.
+/* write.c - write a header, followed by the bytes of tensors.
  *
- * Digests are known when the bytes have gone by: their digits are zeros until
- * then, and the header is written once more. */
+ * Digests are known only after all bytes have been written. Until then their
+ * digits are zeros. The header is then written a second time. */
 #include "lib/checkpoint/write.h"
 
 #include "lib/checkpoint/disk.h"
@@ -40,7 +40,7 @@ void writing_free(struct writing *w)
     w->notes = NULL;
 }
 
-/* ---- what is to be written ---- */
+/* ---- items and notes ---- */
 
 static char *joined(const char *prefix, const char *name)
 {
@@ -72,7 +72,8 @@ static ssq_status check_name(const struct writing *w, const char *name)
     return SSQ_OK;
 }
 
-/* A new item, whose name is there; the rest is the caller's to fill in. */
+/* Append an item with a name and a dtype. The caller must set its other
+ * members. */
 static ssq_status item_of(struct writing *w, const char *prefix,
                           const char *name, ssq_dtype dtype, struct item **item)
 {
@@ -194,7 +195,7 @@ static void put_number(struct text *t, uint64_t x)
     put_text(t, digits);
 }
 
-/* A string as JSON, without its quotes. */
+/* Append a string in JSON's syntax, without quotes. */
 static void put_escaped(struct text *t, const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -229,7 +230,8 @@ static void put_metadata(struct writing *w, struct text *t)
     put_text(t, "}");
 }
 
-/* Spaces at the end, so that the bytes behind it begin at a multiple of 8. */
+/* Write the header. It ends with spaces, so that the data begin at a multiple
+ * of 8 bytes. */
 static void put_header(struct writing *w, struct text *t)
 {
     put_metadata(w, t);
@@ -254,8 +256,8 @@ static void put_header(struct writing *w, struct text *t)
         put_text(t, " ");
 }
 
-/* Larger elements first, so that each tensor is aligned for readers that map
- * the file. */
+/* Place larger elements first, so that each tensor is aligned for readers that
+ * map the file. */
 static void place(struct writing *w)
 {
     uint64_t at = 0;
@@ -296,7 +298,7 @@ void writing_rest(struct writing *w)
     char text[ERROR_TEXT];
     (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     (void)writing_ask(w);
-    (void)error_set(SSQ_ERR_INVALID, "%s", text); /* the text alone counts */
+    (void)error_set(SSQ_ERR_INVALID, "%s", text); /* only the text matters */
 }
 
 static ssq_status write_item(struct writing *w, struct replacement *r,
@@ -391,7 +393,7 @@ ssq_status writing_end(struct writing *w, const char *path)
     return st;
 }
 
-/* ---- tensors of the caller's ---- */
+/* ---- tensors of the caller ---- */
 
 static ssq_status check_write(ssq_queue *queue, const char *what,
                               const char *path, bool lists)

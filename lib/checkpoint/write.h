@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write.h - a file of tensors as it is put together, and written. */
+/* write.h - collect tensors and metadata, and write them to a file. */
 #ifndef LIB_CHECKPOINT_WRITE_H
 #define LIB_CHECKPOINT_WRITE_H
 
@@ -7,8 +7,9 @@
 #include "lib/core/core.h"
 #include "lib/core/names.h"
 
-/** The values of an item when they are wanted: a contiguous tensor of its dtype
- *  and shape, and *made, if it was made for that: then it is destroyed. */
+/** Get the values of an item when they are written.
+ *  @param values  out: a contiguous tensor of the item's dtype and shape
+ *  @param made    out: the tensor, if the caller must destroy it; or NULL */
 typedef ssq_status item_values(const void *user, ssq_queue *queue,
                                const ssq_tensor **values, ssq_tensor **made);
 
@@ -16,13 +17,13 @@ struct item {
     struct item *next;
     char *name; /* owned */
     struct entry e;
-    const ssq_tensor *tensor; /* borrowed; NULL: values, or bytes */
+    const ssq_tensor *tensor; /* borrowed; or NULL */
     item_values *values;      /* or NULL */
-    bool asked;               /* for them */
-    const void *user;         /* of these */
-    unsigned char *bytes;     /* owned; little-endian */
+    bool asked;               /* `values` was called */
+    const void *user;         /* its first argument */
+    unsigned char *bytes;     /* host data; owned; little-endian; or NULL */
     uint64_t sum;
-    size_t digits; /* where in the header its digest is */
+    size_t digits; /* position of its digest in the header */
 };
 
 struct note {
@@ -40,30 +41,31 @@ struct writing {
 };
 
 void writing_begin(struct writing *w, const char *what, ssq_queue *queue);
-/** A contiguous tensor, under prefix and name, which are copied; it has to stay
+/** Add a contiguous tensor. prefix and name are copied. The tensor must exist
  *  until the file is written. */
 ssq_status writing_tensor(struct writing *w, const char *prefix,
                           const char *name, const ssq_tensor *tensor);
-/** A tensor of a dtype and shape whose values are asked for when they are
- *  written; user has to stay until then. */
+/** Add a tensor of a dtype and shape. `values` is called when the tensor is
+ *  written. user must exist until then. */
 ssq_status writing_values(struct writing *w, const char *prefix,
                           const char *name, ssq_dtype dtype, int rank,
                           const int64_t *shape, item_values *values,
                           const void *user);
-/** n elements of host memory, which are copied. */
+/** Add a tensor of n elements of host memory, which are copied. */
 ssq_status writing_bytes(struct writing *w, const char *name, ssq_dtype dtype,
                          size_t n, const void *host);
-/** A text of "__metadata__". */
+/** Add a text to "__metadata__". */
 ssq_status writing_note(struct writing *w, const char *prefix, const char *key,
                         const char *text);
-/** All of it into a file, that replaces the one of this path. Waits. */
+/** Write everything to a file, which replaces the file at `path`. Waits. */
 ssq_status writing_end(struct writing *w, const char *path);
-/** Ask for all values that nobody has asked for yet, and drop them: where
- * others wait for this rank's part in that. */
+/** Call `values` of all items for which it was not called yet, and drop the
+ *  results. Other ranks wait for this rank to take part in these
+ *  collectives. */
 ssq_status writing_ask(struct writing *w);
-/** The same behind a failure, whose text stays. */
+/** Do the same after an error, and keep its text. */
 void writing_rest(struct writing *w);
-/** Let go of what was put together; the file is as it is. */
+/** Free the items and notes. The file is not changed. */
 void writing_free(struct writing *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - slabs, and extents of them. */
+/* arena.c - allocate slabs, and extents from them. */
 #include "lib/tape/arena.h"
 
 #include <string.h>
@@ -9,7 +9,8 @@
 #define MOST_SLAB  (UINT64_C(64) << 20)
 #define NO_LINK    UINT32_MAX
 
-/* Room for one more element of size bytes in an array; false: no memory. */
+/* Make room for one more element of `size` bytes in an array. Returns false if
+ * memory is short. */
 static bool grow(struct arena *a, void **array, size_t n, size_t *room,
                  size_t size)
 {
@@ -28,7 +29,8 @@ static bool grow(struct arena *a, void **array, size_t n, size_t *room,
     return true;
 }
 
-/* Where a size is in the table, or would be. The table is never full. */
+/* Return the table's entry for a size, or the empty entry in which it belongs.
+ * The table is never full. */
 static struct spare *place(struct spare *table, size_t room, uint64_t bytes)
 {
     size_t i = (size_t)(bytes / ALIGN * UINT64_C(0x9E3779B97F4A7C15) >> 32) &
@@ -38,7 +40,7 @@ static struct spare *place(struct spare *table, size_t room, uint64_t bytes)
     return &table[i];
 }
 
-/* A larger table, of the same sizes. */
+/* Make the table larger, with the same sizes in it. */
 static bool rehash(struct arena *a)
 {
     size_t room = a->spare_room == 0 ? 64 : 2 * a->spare_room;
@@ -55,7 +57,7 @@ static bool rehash(struct arena *a)
     return true;
 }
 
-/* The extents of a size that were given back; NULL: no memory. */
+/* Return the list of released extents of a size, or NULL if memory is short. */
 static struct spare *spare_of(struct arena *a, uint64_t bytes)
 {
     if (2 * (a->nspares + 1) > a->spare_room && !rehash(a))
@@ -68,7 +70,8 @@ static struct spare *spare_of(struct arena *a, uint64_t bytes)
     return s;
 }
 
-/* A slab of at least so many bytes, each larger than the one before. */
+/* Add a slab of at least `bytes` bytes. Each slab is twice as large as the one
+ * before, up to MOST_SLAB. */
 static ssq_status add_slab(struct arena *a, ssq_device *device, uint64_t bytes)
 {
     void *slabs = a->slabs;
@@ -92,7 +95,8 @@ static ssq_status add_slab(struct arena *a, ssq_device *device, uint64_t bytes)
     return SSQ_OK;
 }
 
-/* The next bytes of a slab, from the one under way on. */
+/* Take the next bytes of the current slab, or of the next slab that is large
+ * enough. If there is none, add a slab. */
 static ssq_status carve(struct arena *a, ssq_device *device, uint64_t bytes,
                         struct extent *e)
 {
@@ -125,8 +129,8 @@ ssq_status arena_take(struct arena *a, ssq_device *device, uint64_t bytes,
         a->free_link = s->first;
         s->first = next;
     } else {
-        /* the link that will hold it when it is given back, which must not
-         * fail */
+        /* Reserve the link that will store this extent when it is released,
+         * because arena_give() must not fail. */
         void *links = a->links;
         bool room =
             grow(a, &links, a->nlinks, &a->link_room, sizeof(*a->links));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* autocast.c - regions with policies of their own, and what a policy makes of
- * the dtypes of a call.
+/* autocast.c - regions with different policies, and the dtypes that a policy
+ * decides for a call.
  *
- * A policy's text is read when it is met first, into a table of classes that
- * stays with the tape: a push of a text that was there before makes nothing. */
+ * A policy's text is parsed when it is used first, into a table of classes that
+ * the tape keeps. A later push of the same text allocates nothing. */
 #include "lib/tape/tape.h"
 
 #include "lib/amp/policy.h"
@@ -22,8 +22,10 @@ static size_t count(const struct tape_op *const *ops)
     return n;
 }
 
-/* In a byte of the table, beside the class: the op is a product, which wants
- * one dtype for its operands, whichever class the policy moves it to. */
+/* A byte of the table contains the op's class and the flag PRODUCT. The flag
+ * marks ops whose default class is half, for example matmuls and convolutions.
+ * They need operands of one dtype, even if the policy moves them to another
+ * class. */
 #define CLASS   3u
 #define PRODUCT 4u
 
@@ -32,7 +34,7 @@ static ssq_status read_policy(const ssq_tape *t, const char *name, size_t n,
 {
     ssq_policy p = SSQ_POLICY_INIT;
     enum policy_scale scale = POLICY_SCALE_DEFAULT;
-    if (name == NULL) /* for what is a product */
+    if (name == NULL) /* only to find the ops with the flag PRODUCT */
         name = "float32";
     ssq_status st = policy_read("autocast", name, &p, &scale);
     if (st == SSQ_OK && scale != POLICY_SCALE_DEFAULT)
@@ -58,7 +60,7 @@ static struct autocast **known(const ssq_tape *t)
     return t->policies.at;
 }
 
-/* The number of a policy in the tape's list, which it is added to. */
+/* Set *i to a policy's index in the tape's list. A new policy is added. */
 static ssq_status find(ssq_tape *t, const char *name, uint32_t *i)
 {
     for (*i = 0; *i < t->policies.n; ++*i) {
@@ -158,8 +160,9 @@ ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape, ssq_var made)
 
 /* ---- decisions ---- */
 
-/* A region of float32 is Keras's dtype="float32": whatever comes in becomes
- * that. Outside of regions the policy "float32" casts no more than others. */
+/* Return whether a float32 region casts all operands to float32, as Keras's
+ * dtype="float32" does. Outside of regions, the policy "float32" is not
+ * special. */
 static bool all_wide(const ssq_tape *t)
 {
     return t->regions.n > 0 && t->autocast->name != NULL &&
@@ -171,7 +174,7 @@ bool autocast_wide(const ssq_tape *t)
     return t->autocast->name == NULL || all_wide(t);
 }
 
-/* f32 where one of the vars is, or where 16-bit dtypes meet; else theirs. */
+/* Return the common dtype of the present vars, or f32 if they differ. */
 static ssq_dtype promoted(const ssq_dtype *dtype, unsigned present)
 {
     ssq_dtype all = SSQ_F32;
@@ -211,8 +214,9 @@ ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c)
     return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c->from, c->present);
 }
 
-/* The table of doc/design/semantics.md: one for every device. Where nothing is
- * cast results are as the operands, as torch has them. */
+/* Implements the table of doc/design/semantics.md, which is the same for all
+ * devices. If nothing is cast, results get the dtypes of the operands, as in
+ * torch. */
 ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c)
 {
     if (all_wide(t))
@@ -231,7 +235,7 @@ ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c)
     }
 }
 
-/* Operands of a join are converted as they are copied. */
+/* The copy of the operands also converts them. */
 ssq_dtype autocast_joined(const ssq_tape *t, ssq_dtype common)
 {
     if (t->autocast->name == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* autocast.h - which dtypes a call's operands and results have: by its class,
- * under the policy of the region that it stands in. */
+/* autocast.h - the dtypes of a call's operands and results: they follow from
+ * the op's class, under the policy of the region that contains the call. */
 #ifndef LIB_TAPE_AUTOCAST_H
 #define LIB_TAPE_AUTOCAST_H
 
@@ -8,39 +8,42 @@
 
 #include "lib/tape/ops.h"
 
-/** A policy as a tape uses it; made once for each text. */
+/** A policy as a tape uses it. It is created once for each text. */
 struct autocast {
     char *name;        /* the policy's text; NULL: nothing is cast */
-    ssq_dtype compute; /* of class half */
-    uint8_t classes[]; /* of the ops, then of concat: enum ssq_op_class */
+    ssq_dtype compute; /* dtype of class half */
+    uint8_t classes[]; /* per op, then concat: enum ssq_op_class, flags */
 };
 
-/** What a call's vars are and become. */
+/** The vars of a call, before and after casts. */
 struct casting {
     const struct tape_op *op;
-    unsigned present;                         /* vars that are there, in bits */
-    unsigned again;                           /* whose cast was there before */
-    ssq_dtype from[TAPE_VARS], to[TAPE_VARS]; /* of each var */
+    unsigned present;                         /* bit i: var i exists */
+    unsigned again;                           /* bit i: no new cast was made for
+                                                 var i */
+    ssq_dtype from[TAPE_VARS], to[TAPE_VARS]; /* dtype of each var */
 };
 
-/** The policy that stands outside of all regions, for calls of a table.
+/** Set the policy that applies outside of all regions, for calls of a table.
  *  @return as ssq_policy_from_name */
 ssq_status autocast_begin(ssq_tape *t, const struct tape_op *const *ops,
                           const char *policy);
 void autocast_free(ssq_tape *t);
-/** A new pass: no region is open. */
+/** Begin a pass: no region is open. */
 void autocast_reset(ssq_tape *t);
 
-/** True where all that is made is float32: parameters too. */
+/** Return true if everything that is created is float32, parameters
+ *  included. */
 bool autocast_wide(const ssq_tape *t);
-/** The dtype that operands are cast to, but those that stay as they are; 0:
- *  none is. */
+/** Return the dtype that operands are cast to, or 0 if none is cast. Some
+ *  operands keep their dtype anyway (enum slot_cast). */
 ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c);
-/** The dtype of results that are not float32 anyway. */
+/** Return the dtype of those results that do not have a fixed dtype. */
 ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c);
-/** The same for a join of vars: common is f32 where their dtypes differ. */
+/** Return the dtype of a concatenation. `common` is the common dtype of its
+ *  operands, or f32 if they differ. */
 ssq_dtype autocast_joined(const ssq_tape *t, ssq_dtype common);
-/** A line of what was decided, for SSQ_VERBOSE=autocast. */
+/** Log one line about the decision, for SSQ_VERBOSE=autocast. */
 void autocast_tell(const ssq_tape *t, const char *where,
                    const struct casting *c, ssq_dtype result);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backward.c - the nodes of a pass from the last to the first. */
+/* backward.c - walk the nodes of a pass from the last to the first. */
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- which gradients are made ---- */
+/* ---- selection of gradients ---- */
 
 bool node_sought(const ssq_tape *t, const struct node *n)
 {
@@ -33,8 +33,8 @@ void sought_spread(ssq_tape *t)
     }
 }
 
-/* What leads to a parameter; what only leads to a var that is watched does
- * not. */
+/* Mark values that depend on a parameter as sought. A value that depends only
+ * on a watched var is not sought. */
 static void seek_params(ssq_tape *t)
 {
     for (uint32_t i = 0; i < t->nvalues; i++) {
@@ -44,7 +44,7 @@ static void seek_params(ssq_tape *t)
     sought_spread(t);
 }
 
-/* ---- where gradients go ---- */
+/* ---- destinations of gradients ---- */
 
 bool grad_lasts(const ssq_tape *t, const struct value *v)
 {
@@ -58,7 +58,8 @@ ssq_dtype grad_dtype(const ssq_tape *t, const struct value *v)
                : v->is.tensor.view.dtype;
 }
 
-/* A parameter's gradient is a tensor of its own, which lasts. */
+/* Select a parameter's gradient, which is a separate tensor that outlives the
+ * pass. */
 static ssq_status into_param(ssq_tape *t, struct into *to,
                              const struct view *like)
 {
@@ -67,7 +68,7 @@ static ssq_status into_param(ssq_tape *t, struct into *to,
     if (st != SSQ_OK)
         return st;
     if (p->grad_state != GRAD_FULL) {
-        p->grad_state = GRAD_FULL; /* an op may have the parameter twice */
+        p->grad_state = GRAD_FULL; /* one op may use the parameter twice */
         to->tensor = p->grad;
         return SSQ_OK;
     }
@@ -124,7 +125,7 @@ ssq_status grad_dense(ssq_tape *t, uint32_t id)
 
 /* ---- one node ---- */
 
-/* The arguments of a call, and the gradients that it writes. */
+/* The arguments of a backward call, and the gradients that it writes. */
 struct work {
     ssq_tape *t;
     const struct node *n;
@@ -134,7 +135,7 @@ struct work {
         max_align_t align;
     } args;
     struct into into[TAPE_VARS];
-    unsigned wanted; /* gradients that somebody wants */
+    unsigned wanted; /* unused */
 };
 
 static void put(struct work *w, const struct slot *s, const ssq_tensor *x)
@@ -147,8 +148,8 @@ static const ssq_tensor *tensor_at(ssq_tape *t, uint32_t id)
     return id == NONE ? NULL : &value_of(t, id)->is.tensor;
 }
 
-/* The gradient of a result. One that nothing came to is absent where it may be,
- * else zeros. */
+/* Set the gradient of a result. If it does not exist, it stays NULL if it is
+ * optional. Otherwise it is set to zeros. */
 static ssq_status put_grad(struct work *w, const struct slot *s)
 {
     uint32_t id = w->n->out[s->index];
@@ -168,8 +169,8 @@ static ssq_status put_grad(struct work *w, const struct slot *s)
     return SSQ_OK;
 }
 
-/* A gradient that nobody wants is written all the same where the op has no
- * choice, and let go of. */
+/* Set the tensor for the gradient of a var. If no gradient is wanted but the op
+ * must write one, it goes to temporary memory. */
 static ssq_status put_into(struct work *w, const struct slot *s)
 {
     struct into *to = &w->into[s->index];
@@ -204,7 +205,7 @@ static ssq_status put_slot(struct work *w, const struct slot *s)
                (const char *)node_args(w->t, n) + s->from, s->bytes);
         return written_check_option(w->t, n, s->from);
     default:
-        return SSQ_OK; /* BACK_INTO comes last */
+        return SSQ_OK; /* BACK_INTO is set later */
     }
 }
 
@@ -228,7 +229,8 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
     memcpy(w.args.bytes, back->init, back->bytes);
     ssq_status st = SSQ_OK;
     if (n->op->rule[0] == rule_conv || n->op->rule[0] == rule_conv_transpose)
-        st = grad_dense(t, n->out[0]); /* images have no gaps */
+        st = grad_dense(t, n->out[0]); /* convolutions need contiguous
+                                          gradients */
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
         st = put_slot(&w, &back->slots[i]);
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
@@ -244,7 +246,8 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
     return st;
 }
 
-/* What a node made is not needed by any node before it. */
+/* Release a node's results and their gradients: earlier nodes do not need
+ * them. */
 static void release(ssq_tape *t, const struct node *n)
 {
     for (unsigned i = 0; i < n->op->nouts; i++) {
@@ -271,10 +274,10 @@ ssq_status node_walk(ssq_tape *t, const struct node *n)
     return st;
 }
 
-/* ---- the whole ---- */
+/* ---- the backward ---- */
 
-/* The gradient of the loss: the scale, or 1, in the loss's shape. It is bound
- * and not written: a gradient without memory of its own never is. */
+/* The gradient is the scale or 1, in the loss's shape. The tensor aliases the
+ * memory of `scale`, and is never written, because it does not own memory. */
 void backward_seed(struct value *loss, const ssq_tensor *scale)
 {
     struct view *v = &loss->grad.tensor.view;
@@ -377,7 +380,7 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         scale_bound(scale);
     else {
         latch(tape, st, "backward", op);
-        ssq_params_clean(tape->params); /* half of a pass is in them */
+        ssq_params_clean(tape->params); /* they are incomplete */
     }
     return st;
 }

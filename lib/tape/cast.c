@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cast.c - vars in another dtype, and what autocast makes of an operand. */
+/* cast.c - vars in another dtype, and the casts that autocast makes. */
 #include <sesqui/ops/data.h>
 
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
-/* The gradient comes back in the dtype of x. */
+/* The gradient is cast to the dtype of x. */
 static ssq_status own_cast(ssq_tape *t, const struct node *n)
 {
     struct into to;
@@ -32,7 +32,9 @@ static const struct tape_op cast = {.name = "cast",
 
 /* ---- parameters ---- */
 
-/* What is captured casts for itself: a launch finds other parameters. */
+/* Set *may to whether passes may share a cast of p. A captured or recorded pass
+ * makes its casts itself, because parameters have other values when it is
+ * launched. The shared cast also has one dtype, and stays on one queue. */
 static ssq_status may_share(ssq_tape *t, const struct param *p, ssq_dtype dtype,
                             bool *may)
 {
@@ -66,7 +68,7 @@ static ssq_status share(ssq_tape *t, struct param *p, ssq_dtype dtype,
         c->source_writes = writes;
         c->self_writes = atomic_load(&c->self.writes);
     }
-    /* held: the parameter may lose its copy before the pass is over */
+    /* held, because the parameter may drop its copy before the pass ends */
     return value_hold(t, NULL, c->tensor, made);
 }
 
@@ -97,8 +99,9 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
     return tape_note(t, &n, NULL, 0);
 }
 
-/* A cast that was made while nothing was noted leads nowhere: it is not used
- * where something is. One of memory that was written since is of no use. */
+/* A cast that was made while nothing was noted has no gradient. Therefore it is
+ * not reused if the pass notes ops. Casts of memory that was written later are
+ * dropped. */
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
                       ssq_dtype dtype, uint32_t *made)
 {

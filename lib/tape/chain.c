@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chain.c - what rules of second derivatives have in common: their operands,
- * arithmetic on vars, and where gradients go. */
+/* chain.c - helpers for rules of second derivatives: operands, arithmetic on
+ * vars, and destinations of gradients. */
 #include "lib/tape/second.h"
 
 #include <string.h>
@@ -150,9 +150,9 @@ ssq_var chain_choose(const struct chain *c, const ssq_tensor *where, ssq_var a,
     return ssq_where_var_at(c->n.where, a, b, SSQ_WHERE(.cond = where));
 }
 
-/* ---- answers ---- */
+/* ---- gradients ---- */
 
-/* The sum over the dimensions that broadcasting repeats. */
+/* Sum g over the dimensions in which the operand was broadcast. */
 static ssq_var fit(const struct chain *c, ssq_var g, const struct view *like)
 {
     const struct view v = value_of(c->t, g.id)->is.tensor.view;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - would the backward of this pass run? The walk itself, in a dry
- * capture: every call is checked and finds its implementation, and nothing of
- * it is done. Values stay; gradients have memory and no contents, and give it
- * back. */
+/* check.c - check whether the backward of this pass would succeed.
+ *
+ * It runs the real walk in a dry capture: each call is checked and gets an
+ * implementation, but none is executed. Values do not change. Gradients get
+ * memory but no contents, and release it afterwards. */
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
@@ -11,9 +12,9 @@
 
 struct survey {
     ssq_tape *t;
-    char text[ERROR_TEXT]; /* of the first that is wrong */
+    char text[ERROR_TEXT]; /* of the first error */
     ssq_status status;
-    size_t more; /* others */
+    size_t more; /* number of further errors */
 };
 
 /* "net.c:3: block1: relu of f32[4,4]: x was written .." */
@@ -43,7 +44,8 @@ static void note(struct survey *s, const struct node *n, ssq_status st)
     memcpy(s->text, text, sizeof(text));
 }
 
-/* What stands before a call that fails is looked at as if it had not. */
+/* Create the gradients that a failed call would have written, so that earlier
+ * nodes are checked as well. */
 static ssq_status pretend(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* draw.c - random words for the calls of a pass.
  *
- * The stream is the parameters' seed, the number of the call in its pass, and a
- * word on the device that says which of all training passes of the parameters
- * this is: it is written in order before the first call of a pass that draws,
- * and stays until the backward has read it. Passes count from 1, those of
- * several ranks in turn; parameters draw their initial values at 0. */
+ * The stream of a call is identified by the parameters' seed, the number of the
+ * call in its pass, and the number of the pass. The last is a word on the
+ * device. It is written in queue order before the first call of a pass that
+ * draws, and is kept until the backward has read it.
+ *
+ * Training passes of a set of parameters are numbered from 1. If there are
+ * several ranks, their passes alternate. Initial values of parameters use
+ * number 0. */
 #include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
 #include <sesqui/ops/data.h>
 
-/* Passes of all ranks that this one's is counted with. */
+/* Return the number of passes, one for each rank, that are counted together. */
 static unsigned turns(const ssq_tape *t)
 {
     return t->ranks > 1 ? t->ranks : 1;
@@ -24,7 +27,7 @@ void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks)
     t->ranks = ranks;
 }
 
-/* What draws once does so in each pass. */
+/* If one pass has drawn, all passes are assumed to draw. */
 void tape_turn(ssq_tape *t)
 {
     uint32_t *draws = &t->params->draws;
@@ -40,7 +43,7 @@ ssq_status tape_draw(ssq_tape *t, struct drawing *d)
     if (st == SSQ_OK && t->draws == 0) {
         uint32_t before = t->params->draws % INT32_MAX;
         uint32_t pass = (before + t->rank) % INT32_MAX + 1;
-        st = repeat_pause(t->queue); /* another value each time */
+        st = repeat_pause(t->queue); /* the value differs each time */
         if (st == SSQ_OK) {
             st = ssq_fill(t->queue,
                           SSQ_FILL(.x = t->step, .value = (double)pass));

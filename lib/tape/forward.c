@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c - any op of the table over vars: operands, casts, results, the
- * call, and the note for the backward. */
+/* forward.c - call any op of the table on vars: operands, casts, results, the
+ * call, and the node for the backward. */
 #include <sesqui/ops/gemm.h>
 
 #include "lib/tape/tape.h"
 
 #include <string.h>
 
-/* A call under way. */
+/* A call in progress. */
 struct call {
     ssq_tape *tape;
     const struct tape_op *op;
@@ -17,10 +17,10 @@ struct call {
         max_align_t align;
     } args;
     struct node node;
-    struct view view[TAPE_VARS]; /* of the vars; absent where there is none */
+    struct view view[TAPE_VARS]; /* of the vars; absent views for absent vars */
     struct casting casting;
     bool wanted;
-    ssq_activation activation; /* that comes behind it, as an op of its own */
+    ssq_activation activation; /* called afterwards, as a separate op */
 };
 
 static void *field(struct call *c, size_t at)
@@ -28,13 +28,14 @@ static void *field(struct call *c, size_t at)
     return c->args.bytes + at;
 }
 
-/* In the options every operand that the tape provides is NULL. */
+/* Copy the options. The operands that the tape sets must be NULL in them. */
 static ssq_status take_options(struct call *c, const void *options)
 {
     const struct tape_op *op = c->op;
     memcpy(c->args.bytes, options == NULL ? op->init : options, op->bytes);
     size_t size;
-    memcpy(&size, c->args.bytes, sizeof(size)); /* struct_size comes first */
+    memcpy(&size, c->args.bytes, sizeof(size)); /* struct_size is the first
+                                                   member */
     if (size != op->bytes)
         return error_set(
             SSQ_ERR_INVALID,
@@ -61,7 +62,7 @@ static ssq_status take_options(struct call *c, const void *options)
     return SSQ_OK;
 }
 
-/* A var as it is given. */
+/* Check a var that the caller passed, and record its dtype. */
 static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
 {
     ssq_tape *t = c->tape;
@@ -80,7 +81,8 @@ static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
     return SSQ_OK;
 }
 
-/* And as the call gets it: in the dtype that autocast wants, if any. */
+/* Cast a var to the dtype that autocast wants, if any, and use the result as
+ * the operand. */
 static ssq_status cast_var(struct call *c, const struct slot *s,
                            ssq_dtype dtype)
 {
@@ -122,8 +124,8 @@ static ssq_status take_vars(struct call *c, const ssq_var *vars)
     return st;
 }
 
-/* Results, with what their rules say; what only a backward wants is made where
- * there will be one. */
+/* Create a result with the shape that its rule returns. A result that only a
+ * backward reads is created if there will be a backward. */
 static ssq_status make_result(struct call *c, const struct slot *s)
 {
     ssq_tape *t = c->tape;
@@ -140,7 +142,7 @@ static ssq_status make_result(struct call *c, const struct slot *s)
     return st;
 }
 
-/* Values may move while others are made: their tensors are put in last. */
+/* Set the tensors of all operands and results in the arguments. */
 static void put_tensors(struct call *c)
 {
     for (size_t i = 0; i < c->op->nslots; i++) {
@@ -156,8 +158,8 @@ static void put_tensors(struct call *c)
     }
 }
 
-/* The backward of an op does not undo an activation that is fused into it, so
- * that on a tape it is an op of its own. */
+/* Remove a fused activation from the arguments. The backward of an op does not
+ * support it, so a tape calls it as a separate op. */
 static ssq_status take_activation(struct call *c)
 {
     const ssq_activation none = SSQ_ACTIVATION_NONE;

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grad.c - the gradients of a loss as vars, while the pass goes on.
+/* grad.c - the gradients of a loss as vars, while the pass continues.
  *
- * Only what lies between the loss and the vars is gone through. Values alone
- * come of the walk that a backward does too, which leaves everything where it
- * is; gradients with gradients of their own come of another, by rules that make
- * vars (second.c). */
+ * Only nodes between the loss and the vars are visited. If only values are
+ * wanted, the walk of a backward is used, but all values are kept. If gradients
+ * of the gradients are wanted, rules create vars instead (second.c). */
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
 #include "lib/amp/scaler.h"
 #include "lib/tape/second.h"
 
-/* A call under way. */
+/* A call in progress. */
 struct grad {
     ssq_tape *t;
     const char *where;
@@ -21,10 +20,11 @@ struct grad {
 
 static const char op[] = "tape_grad";
 
-/* ---- the loss's own gradient ---- */
+/* ---- the gradient of the loss ---- */
 
-/* 1, or the scale as it is now: memory of the tape's, so that no loss takes it
- * for the scaler's. */
+/* Create the gradient of the loss: 1, or a copy of the current scale. It is
+ * a copy so that losses do not mistake it for the scaler's memory
+ * (scale_bind). */
 static ssq_status seed(const struct grad *g, uint32_t *id)
 {
     ssq_tape *t = g->t;
@@ -41,10 +41,10 @@ static ssq_status seed(const struct grad *g, uint32_t *id)
                             .scale = ssq_scaler_scale_tensor(g->args.scaler)));
 }
 
-/* ---- values alone ---- */
+/* ---- gradients as values ---- */
 
-/* The gradient of what a node has made is complete before the node is gone back
- * through, which may take it for another's. */
+/* Copy the gradients of a node's results before the node is walked. They are
+ * complete then, but the walk may reuse their memory for other gradients. */
 static ssq_status collect(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
@@ -93,7 +93,7 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
     return t->status;
 }
 
-/* What nothing was made of before has its gradient now. */
+/* Take the gradients of values that no node made. */
 static ssq_status take_rest(ssq_tape *t, uint32_t n, uint32_t loss,
                             uint32_t from)
 {
@@ -110,7 +110,7 @@ static ssq_status take_rest(ssq_tape *t, uint32_t n, uint32_t loss,
     return st;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static ssq_status ask(struct grad *g, const ssq_var *vars, size_t count)
 {
@@ -132,7 +132,7 @@ static ssq_status ask(struct grad *g, const ssq_var *vars, size_t count)
     return SSQ_OK;
 }
 
-/* 1 / scale, of no dimension. */
+/* Create 1 / scale, of rank 0. */
 static ssq_status inverse(const struct grad *g, uint32_t *id)
 {
     ssq_status st = value_make(g->t, SSQ_F32, 0, NULL, id);
@@ -153,7 +153,7 @@ static ssq_var answer(const struct grad *g, uint32_t slope, uint32_t over)
                           var_of(g->t, over));
 }
 
-/* A var that is asked for twice has one gradient. */
+/* If a var is passed twice, both results are the same gradient. */
 static ssq_status answer_all(const struct grad *g, const ssq_var *vars,
                              size_t count, ssq_var *grads)
 {
@@ -179,7 +179,7 @@ static ssq_status answer_all(const struct grad *g, const ssq_var *vars,
     return st == SSQ_OK ? t->status : st;
 }
 
-/* ---- the whole ---- */
+/* ---- the call ---- */
 
 static ssq_status make(struct grad *g, const ssq_var *vars, size_t count,
                        ssq_var *grads)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gradcheck.c - gradients against difference quotients. */
+/* gradcheck.c - compare gradients with difference quotients. */
 #include <sesqui/gradcheck.h>
 #include <sesqui/ops/data.h>
 #include <sesqui/vars.h>
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Steps that are tried, each twice the one before. */
+/* Number of steps to try. Each is twice the previous one. */
 #define STEPS 4
 
 /* A state, such as a running mean, and its values before the check. */
@@ -20,23 +20,23 @@ struct kept {
     ssq_tensor *state, *copy; /* both held */
 };
 
-/* A check that runs. */
+/* A check in progress. */
 struct check {
     ssq_tape *tape;
     ssq_gradcheck_fn fn;
     void *user;
     ssq_gradcheck_args args;
     ssq_gradcheck_report worst;
-    bool wrong;     /* worst is out of its tolerance */
+    bool wrong;     /* worst exceeds its tolerance */
     uint32_t draws; /* of the parameters, the same for every pass */
     float *y;       /* the function's result, n elements */
-    double *w;      /* their weights */
+    double *w;      /* the weights of y's elements */
     size_t n;
-    double rounding;     /* B */
-    size_t params;       /* that the first pass has made; 0 before its end */
-    uint32_t removals;   /* the set's, when the check began */
+    double rounding;     /* B in sesqui/gradcheck.h */
+    size_t params;       /* parameters after the first pass; 0 before its end */
+    uint32_t removals;   /* of the set, when the check began */
     struct kept *kept;   /* n_kept of them */
-    size_t n_kept, seen; /* seen: parameters that were looked through */
+    size_t n_kept, seen; /* seen: parameters that keep_states() has visited */
 };
 
 /* ---- states ---- */
@@ -77,7 +77,8 @@ static ssq_status keep_states(struct check *c)
     return st;
 }
 
-/* Put the states back; st: of the check. */
+/* Restore the states. Returns st, the status of the check, if it is an
+ * error. */
 static ssq_status restore_states(struct check *c, ssq_status st)
 {
     for (size_t i = 0; i < c->n_kept; i++) {
@@ -92,8 +93,9 @@ static ssq_status restore_states(struct check *c, ssq_status st)
     return st;
 }
 
-/* Between 1/2 and 3/2, of either sign, and nothing that a sum of a softmax's
- * row, say, would make 0. */
+/* Return the weight of element i: between 1/2 and 3/2, of either sign. Weights
+ * differ, because equal ones would hide errors: for example, the sum of a row
+ * of softmax is constant. */
 static double weight(size_t i)
 {
     uint32_t h = (uint32_t)i * 2654435761u ^ 0x9e3779b9u;
@@ -104,7 +106,7 @@ static double weight(size_t i)
     return (h & 1u) != 0 ? u : -u;
 }
 
-/* A pass: the var that fn makes. */
+/* Run a pass. Returns the var that fn made in *y. */
 static ssq_status pass(struct check *c, ssq_var *y)
 {
     c->tape->params->draws = c->draws;
@@ -130,7 +132,7 @@ static ssq_status pass(struct check *c, ssq_var *y)
                : SSQ_OK;
 }
 
-/* f, where the parameters are. */
+/* Compute f for the current values of the parameters. */
 static ssq_status value(struct check *c, double *f)
 {
     ssq_var y = SSQ_VAR_NONE;
@@ -152,7 +154,8 @@ static ssq_status value(struct check *c, double *f)
     return st;
 }
 
-/* Room for results as large as this one, and the rounding of f. */
+/* Run the first passes: allocate arrays of the result's size, set the weights
+ * and compute the rounding error of f. */
 static ssq_status measure(struct check *c)
 {
     ssq_var y = SSQ_VAR_NONE;
@@ -179,7 +182,7 @@ static ssq_status measure(struct check *c)
     return st;
 }
 
-/* f on the tape, and backward from it. */
+/* Compute f on the tape, and run its backward. */
 static ssq_status backward(struct check *c)
 {
     ssq_var y = SSQ_VAR_NONE;
@@ -205,15 +208,16 @@ static ssq_status backward(struct check *c)
 /* ---- one element ---- */
 
 struct element {
-    const char *name;   /* the parameter's, copied: a pass may change the set */
+    const char *name;   /* of the parameter, copied: a pass may change the
+                           set */
     ssq_tensor *tensor; /* its values; held */
     size_t i, n;
     float *at;        /* the parameter's elements on the host */
     double differ;    /* D(h) */
-    double tolerance; /* how far that may be from the derivative */
+    double tolerance; /* maximum distance of D(h) from the derivative */
 };
 
-/* f with the element at x. */
+/* Compute f with the element set to x. */
 static ssq_status value_at(struct check *c, struct element *e, float x,
                            double *f)
 {
@@ -222,7 +226,7 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
     ssq_status st = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
                                      e->n * sizeof(*e->at), SSQ_F32);
     ssq_status then = st == SSQ_OK ? value(c, f) : st;
-    if (then != SSQ_OK) { /* nobody waited for what was written */
+    if (then != SSQ_OK) { /* the write may still be in flight */
         ssq_status waited = queue_wait(c->tape->queue);
         (void)waited;
     }
@@ -230,7 +234,7 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
     return then;
 }
 
-/* The steps are what float32 makes of them. */
+/* Compute D(h). The divisor is the difference of the two float32 arguments. */
 static ssq_status quotient(struct check *c, struct element *e, double h,
                            double *d)
 {
@@ -244,8 +248,8 @@ static ssq_status quotient(struct check *c, struct element *e, double h,
     return st;
 }
 
-/* Large steps are better for what is nearly linear, small ones for what bends:
- * of all pairs h and 2h that is taken which knows the most. */
+/* Compute D(h) with the smallest tolerance of all pairs h and 2h. Large steps
+ * suit nearly linear functions, small steps suit curved ones. */
 static ssq_status differ(struct check *c, struct element *e)
 {
     double h = c->args.step * fmax(1.0, fabs((double)e->at[e->i])), one, two;
@@ -261,8 +265,8 @@ static ssq_status differ(struct check *c, struct element *e)
     return st;
 }
 
-/* Keep the worst of the wrong elements, or of all while none is wrong. A NaN
- * agrees with nothing. */
+/* Keep the worst of the wrong elements, or of all elements while none is wrong.
+ * An element with a NaN is wrong. */
 static void judge(struct check *c, const struct element *e, double g)
 {
     double tolerance = e->tolerance + c->args.ulps * 0x1p-23 * fabs(g);
@@ -296,7 +300,7 @@ static ssq_status try_all(struct check *c, struct element *e,
         if (st == SSQ_OK)
             judge(c, e, (double)grads[e->i]);
     }
-    /* as it was, whatever has failed */
+    /* restore the values, also after an error */
     ssq_status back = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
                                        e->n * sizeof(*e->at), SSQ_F32);
     if (back == SSQ_OK)
@@ -332,7 +336,8 @@ static ssq_status check_param(struct check *c, const struct param *p)
     return st;
 }
 
-/* Gradients that nothing came to are zeros, which is checked as well. */
+/* Check all parameters. A gradient that the backward did not reach is zeros,
+ * and is checked as well. */
 static ssq_status check_params(struct check *c)
 {
     ssq_params *params = c->tape->params;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.c - the labels of losses, for a tape whose owner checks them. */
+/* labels.c - pass the labels of losses to a callback of the tape's owner. */
 #include <sesqui/ops/loss.h>
 
 #include "lib/tape/tape.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* latch.c - the first thing that goes wrong in a pass, which ends it. */
+/* latch.c - the first error in a pass, which ends it. */
 #include "lib/tape/tape.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ ssq_var var_inert(ssq_tape *t)
     return (ssq_var){t, NONE, t == NULL ? 0 : t->pass};
 }
 
-/* "net.c:12: block3: gemm: ..". The thread's text may be the one that is made
- * here, so it is copied first. */
+/* The text is, for example, "net.c:12: block3: gemm: ..". The thread's error
+ * text is copied first, because error_set() overwrites it. */
 void latch(ssq_tape *t, ssq_status status, const char *where, const char *op)
 {
     if (t->status != SSQ_OK)

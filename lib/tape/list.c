@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* list.c - arrays that grow to what a pass needs, and stay. */
+/* list.c - arrays that grow as a pass needs, and keep their size. */
 #include "lib/tape/tape.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.c - nodes: what a backward has to know of a call. */
+/* note.c - nodes: the information that a backward needs about a call. */
 #include "lib/tape/tape.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
     return joins ? j->id : n->var;
 }
 
-/* Nodes that follow each other in a scope share its text. */
+/* Get the current scope's text. Consecutive nodes in a scope share it. */
 static ssq_status note_scope(ssq_tape *t, uint32_t *at)
 {
     const char *texts = t->texts.at;
@@ -42,12 +42,12 @@ static ssq_status note_scope(ssq_tape *t, uint32_t *at)
     return SSQ_OK;
 }
 
-/* What the caller holds in his options is in the note; the values' tensors are
- * put in anew when the backward is called. */
+/* The node keeps the caller's tensors in the arguments. The tensors of values
+ * are set again when the backward is called. */
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes)
 {
-    /* in units, so that structs stand aligned */
+    /* in units of max_align_t, so that structs are aligned */
     size_t units = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
     size_t at = t->bytes.n;
     if (units > 0) {

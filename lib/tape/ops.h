@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.h - what a tape knows of every op: a table that vars.awk makes of the
- * ops' headers and of vars.list.
+/* ops.h - a tape's description of every op: a table that vars.awk generates
+ * from the ops' headers and from vars.list.
  *
- * Operands are named by where they stand in a struct of arguments, so that one
- * function calls any op, and one any backward. */
+ * Operands are identified by their offset in a struct of arguments. Therefore
+ * one function can call any op, and one function can call any backward. */
 #ifndef LIB_TAPE_OPS_H
 #define LIB_TAPE_OPS_H
 
@@ -11,34 +11,34 @@
 
 #include "lib/core/view.h"
 
-/** Most operands that a gradient goes to, and most results. */
+/** Maximum number of operands that receive gradients, and of results. */
 #define TAPE_VARS 7
 #define TAPE_OUTS 4
-/** Most bytes of arguments. */
+/** Maximum size of arguments in bytes. */
 #define TAPE_ARGS 256
 
 struct node;
 
 enum slot_role {
-    /* of a forward call */
-    SLOT_VAR,    /* var number index */
+    /* in a forward call */
+    SLOT_VAR,    /* var number `index` */
     SLOT_TENSOR, /* the caller's tensor, in the options */
-    SLOT_RESULT, /* result number index, whose gradient the backward takes */
-    SLOT_KEPT,   /* likewise, but written for the backward alone */
-    SLOT_NONE,   /* not the caller's business: NULL */
-    /* of a backward call */
-    BACK_VAR,  /* the value of var index */
-    BACK_OUT,  /* result index */
-    BACK_GRAD, /* the gradient of result index */
-    BACK_INTO, /* the gradient of var index, to be written */
-    BACK_COPY  /* bytes from place from of the forward call's arguments */
+    SLOT_RESULT, /* result number `index`; the backward reads its gradient */
+    SLOT_KEPT,   /* a result that only the backward reads */
+    SLOT_NONE,   /* NULL; the caller must not set it */
+    /* in a backward call */
+    BACK_VAR,  /* the value of var `index` */
+    BACK_OUT,  /* result `index` */
+    BACK_GRAD, /* the gradient of result `index` */
+    BACK_INTO, /* the gradient of var `index`, to be written */
+    BACK_COPY  /* bytes at offset `from` of the forward call's arguments */
 };
 
 /** How autocast treats an operand. */
 enum slot_cast {
-    CAST_POLICY, /* it is cast as the policy of the op says */
-    CAST_NONE,   /* it stays as it is */
-    CAST_FLOAT32 /* the op takes float32 only */
+    CAST_POLICY, /* cast as the op's policy says */
+    CAST_NONE,   /* never cast */
+    CAST_FLOAT32 /* cast to float32: the op takes no other dtype */
 };
 
 struct slot {
@@ -61,24 +61,23 @@ struct back {
     size_t nslots;
 };
 
-/** What a rule of shape is told: the values of the vars (absent views where
- *  optional ones are) and the arguments, and what it answers: rank and shape.
- */
+/** The input of a shape rule. A rule sets the rank and the shape of *out, and
+ *  the dtype if it is fixed. */
 struct tape_op;
 struct rule_in {
     const struct tape_op *op;
     const struct view *var;
     const void *args;
-    ssq_dtype dtype; /* of results that are not f32 anyway */
+    ssq_dtype dtype; /* of results without a fixed dtype */
 };
 typedef ssq_status rule_fn(const struct rule_in *in, struct view *out);
 
-/** A backward, or a forward done again, that is no single call. */
+/** A backward or a repeated forward that is not a single call. */
 typedef ssq_status own_fn(ssq_tape *t, const struct node *n);
 
 struct tape_op {
     const char *name;
-    unsigned number; /* in tape_ops */
+    unsigned number; /* index in tape_ops */
     tape_fn *call;
     const void *init;
     size_t bytes;
@@ -89,13 +88,14 @@ struct tape_op {
     const struct back *backs;
     size_t nbacks;
     own_fn *own;
-    own_fn *again; /* of one without call that has memory of its own */
-    /* where in the arguments, if it has them; 0: none */
+    own_fn *again; /* repeats the forward, if `call` is NULL and the result has
+                      memory */
+    /* offsets in the arguments; 0: the op has no such argument */
     size_t activation, reduction, ndim;
     const struct tape_op *const *activations; /* by ssq_activation */
 };
 
-/** All of them, in the order of vars.list, behind the last a NULL. */
+/** All ops in the order of vars.list, followed by NULL. */
 extern const struct tape_op *const tape_ops[];
 
 #endif

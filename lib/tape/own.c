@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own.c - backwards that are no single call. */
+/* own.c - backward functions that need more than a single call. */
 #include "lib/tape/own.h"
 
 #include <sesqui/ops.h>
@@ -9,7 +9,7 @@ static const ssq_tensor *grad_of(ssq_tape *t, const struct node *n)
     return &value_of(t, n->out[0])->grad.tensor;
 }
 
-/* dx = dy times the same factor. */
+/* dx = dy times the factor of the forward call. */
 ssq_status own_scale(ssq_tape *t, const struct node *n)
 {
     ssq_scale_args args = *(const ssq_scale_args *)node_args(t, n);
@@ -25,8 +25,8 @@ ssq_status own_scale(ssq_tape *t, const struct node *n)
     return st == SSQ_OK ? into_end(t, &to) : st;
 }
 
-/* Rows of dy are added to those that they came from: in zeros, or in what is
- * there already. */
+/* Add the rows of dy to zeros, each at the row of x that it came from.
+ * into_end() adds the result to an existing gradient. */
 ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 {
     const ssq_gather_rows_args *args = node_args(t, n);
@@ -48,8 +48,8 @@ ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 
 /* ---- choices ---- */
 
-/* One operand's: dy where it was chosen, else 0; summed where it was repeated.
- */
+/* Compute one operand's gradient: dy at the elements that were selected, else
+ * 0. It is summed over dimensions in which the operand was broadcast. */
 static ssq_status chosen(ssq_tape *t, const struct node *n, unsigned i,
                          const ssq_tensor *zero)
 {
@@ -94,9 +94,9 @@ ssq_status own_where(ssq_tape *t, const struct node *n)
     return st;
 }
 
-/* ---- products ---- */
+/* ---- matmuls ---- */
 
-/* d = alpha op(a) op(b) + bias: what its three gradients have in common. */
+/* d = alpha op(a) op(b) + bias: the values that its three gradients need. */
 struct product {
     ssq_tape *t;
     const ssq_tensor *a, *b, *dd;
@@ -105,8 +105,8 @@ struct product {
     bool batched;
 };
 
-/* One gradient as a product; where a batch of d repeats the operand, the sum
- * over it. */
+/* Compute one gradient as a matmul. It is summed over batch dimensions in which
+ * the operand was broadcast. */
 static ssq_status multiply(const struct product *p, uint32_t id,
                            const ssq_gemm_args *args)
 {
@@ -172,7 +172,8 @@ static ssq_status bias_gradient(const struct product *p, uint32_t id)
     return st == SSQ_OK ? into_end(p->t, &to) : st;
 }
 
-/* The gradient of a factor is a product with the other one. */
+/* Check that the operands were not written: the gradient of a factor is a
+ * matmul with the other factor. */
 static ssq_status check_factors(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own.h - backwards that are no single call: what vars.list marks as OWN, and
- * those of the views. */
+/* own.h - backward functions of ops that vars.list marks as OWN: they need more
+ * than a single call. Views have static backward functions in views.c and
+ * parts.c. */
 #ifndef LIB_TAPE_OWN_H
 #define LIB_TAPE_OWN_H
 

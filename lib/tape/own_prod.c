@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_prod.c - the gradient of a product of elements.
  *
- * The gradient of x[i] is dy times the product of all other elements. To divide
- * the whole product by x[i] would be wrong if an element is 0. So the products
- * of the elements before x[i] and after it are multiplied. Both come from a
- * scan over rows of n elements in log2(n) steps: in step s = 1, 2, 4, .. each
- * element is multiplied with the one s places away. */
+ * The gradient of x[i] is dy times the product of all other elements. Dividing
+ * the whole product by x[i] fails if an element is 0. Instead, the product of
+ * the elements before x[i] is multiplied with the product of those after it.
+ *
+ * Both come from a scan over rows of n elements in log2(n) steps. In step s =
+ * 1, 2, 4, .. each element is multiplied with the element s places away. */
 #include <sesqui/ops.h>
 
 #include "lib/op/reduce/reduce_axes.h"
 #include "lib/tape/own.h"
 
-/* Rows of elements, dense, and the memory for a scan over them. */
+/* Contiguous rows of elements, and the memory for a scan over them. */
 struct scan {
     ssq_tape *t;
     int64_t rows, n;
     struct held x, before, after, spare;
 };
 
-/* Columns from..to of rows that are dense. */
+/* Return a view of columns from..to - 1 of contiguous rows. */
 static ssq_tensor columns(const struct scan *s, const struct held *of,
                           int64_t from, int64_t to)
 {
@@ -41,8 +42,8 @@ static ssq_status copy_columns(const struct scan *s, const struct held *from,
     return n == 0 ? SSQ_OK : ssq_copy(s->t->queue, SSQ_COPY(.x = &x, .y = &y));
 }
 
-/* y[j] = x[j] x[j - step] for each j of from..to; a negative step: the one
- * after it. */
+/* Compute y[j] = x[j] x[j - step] for each column j from..to - 1. If step is
+ * negative, the second factor is after x[j]. */
 static ssq_status multiply_columns(const struct scan *s, const struct held *x,
                                    const struct held *y, int64_t from,
                                    int64_t to, int64_t step)
@@ -53,7 +54,7 @@ static ssq_status multiply_columns(const struct scan *s, const struct held *x,
     return ssq_mul(s->t->queue, SSQ_MUL(.a = &a, .b = &b, .y = &d));
 }
 
-/* Set *all to the products of the elements before each one, or after it. */
+/* Set *all to the product of the elements before each element, or after it. */
 static ssq_status scan(struct scan *s, struct held *all, bool after)
 {
     const int64_t n = s->n;
@@ -74,8 +75,8 @@ static ssq_status scan(struct scan *s, struct held *all, bool after)
     return st;
 }
 
-/* dx = dy times the products before and after. All views have the kept
- * dimensions first, and dy repeats over the others. */
+/* dx = dy times both products. The kept dimensions are first in all views, and
+ * dy is broadcast over the others. */
 static ssq_status prod_backward(struct scan *s, const ssq_tensor *x,
                                 const ssq_tensor *dy, const ssq_tensor *dx)
 {
@@ -109,7 +110,7 @@ static void scan_close(struct scan *s)
         held_put(s->t, all[i]);
 }
 
-/* The views of x, dy and dx with the kept dimensions first. */
+/* Make views of x, dy and dx with the kept dimensions first. */
 static ssq_status split(const ssq_prod_args *args, ssq_tensor *x,
                         ssq_tensor *dy, ssq_tensor *dx, struct scan *s)
 {

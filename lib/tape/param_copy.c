@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param_copy.c - a parameter in another dtype, which lasts until the parameter
- * is written: so the passes of an accumulation, and an evaluation between
- * steps, share it. */
+/* param_copy.c - a copy of a parameter in another dtype, valid until the
+ * parameter is written.
+ *
+ * The passes of an accumulation share it, and so does an evaluation between
+ * steps. */
 #include "lib/tape/params.h"
 
 ssq_status param_copy_make(struct param *p, ssq_dtype dtype)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* param_exact.c - the float32 values behind a parameter: where they are, and
- * how others come there.
+/* param_exact.c - read and write the float32 values that a parameter is rounded
+ * from.
  *
- * A parameter of 16 bits is rounded from a master, once an optimizer has begun
- * to work, or from an origin, which masters begin with. */
+ * A 16-bit parameter is rounded from a master after the optimizer's first use.
+ * Before that, it may be rounded from an origin, with which the master will
+ * begin. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
 #include "lib/amp/split.h"
 #include "lib/tape/params.h"
 
-/* The optimizer's half of a parameter; NULL: it has none of its memory. */
+/* Return the optimizer's data for a parameter. NULL: the optimizer lacks it, or
+ * another parameter of the optimizer has this name. */
 static struct parameter *half_of(const struct param *p, const ssq_optimizer *o)
 {
     struct parameter *has = o == NULL ? NULL : optimizer_find(o, p->name);
@@ -19,13 +21,14 @@ static struct parameter *half_of(const struct param *p, const ssq_optimizer *o)
     return same ? has : NULL;
 }
 
-/* Are masters parts, on several ranks? */
+/* Return whether masters are distributed over several ranks. */
 static bool in_shards(const struct parameter *has, const ssq_optimizer *o)
 {
     return has != NULL && o->state != NULL && o->state->shards != NULL;
 }
 
-/* Of a distributed optimizer: is there a truth beside the parameter? */
+/* Return whether a distributed optimizer has a master that is more exact than
+ * the parameter. */
 static bool has_truth(const struct parameter *has)
 {
     return has->truth == TRUTH_F32 || has->truth == TRUTH_SPLIT;
@@ -151,7 +154,7 @@ ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
         st = split_write(queue, w->to, p->tensor, master);
     else if (st == SSQ_OK && w->to != p->tensor)
         st = cast(queue, w->to, p->tensor);
-    else if (st == SSQ_OK && master != NULL) /* a flat one, of float32 */
+    else if (st == SSQ_OK && master != NULL) /* a flat float32 master */
         st = cast(queue, p->tensor, master);
     ssq_tensor_destroy(&w->made);
     return st;
@@ -169,7 +172,7 @@ void params_drop_origins(ssq_params *params)
     }
 }
 
-/* ---- another set's ---- */
+/* ---- copies of another set ---- */
 
 static ssq_status take(ssq_params *params, ssq_queue *queue,
                        const struct param *from)

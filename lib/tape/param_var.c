@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Names are parts of names of others, and of files: dots and slashes may be
- * in them, but no wild cards, which are for patterns. */
+/* Check a name. Names are used within other names and in files, so dots and
+ * slashes are valid. Wild cards are not valid, because they are for
+ * patterns. */
 static ssq_status check_name(const char *name, const char *what)
 {
     if (name == NULL)
@@ -53,7 +54,8 @@ static ssq_status check_args(const ssq_param_args *args)
     return SSQ_OK;
 }
 
-/* What is there already has the shape that is asked for. */
+/* Check that an existing parameter has the requested shape, and is a state if
+ * that was requested. */
 static ssq_status check_again(const struct param *p, const ssq_param_args *args)
 {
     const struct view *v = &p->tensor->view;
@@ -76,7 +78,7 @@ static ssq_status check_again(const struct param *p, const ssq_param_args *args)
     return SSQ_OK;
 }
 
-/* The value of parameter i in this pass, made once. */
+/* Get the value of parameter i in this pass. It is created once. */
 static ssq_status value_of_param(ssq_tape *t, size_t i, uint32_t *id)
 {
     const struct param *p = param_of(t->params, (uint32_t)i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params.c - the set of parameters: made, found, and let go of. */
+/* params.c - the set of parameters: create, find and remove them. */
 #include "lib/tape/params.h"
 
 #include <sesqui/ops/data.h>
@@ -73,7 +73,7 @@ ssq_status ssq_params_create(ssq_device *device, const char *policy,
     }
     object_init(&made->object, params_free);
     object_get(&device->object);
-    policy_drop_scale(made->policy_name); /* parameters are not scaled */
+    policy_drop_scale(made->policy_name); /* parameters do not use the scale */
     made->device = device;
     made->policy = p;
     made->options = o;
@@ -107,7 +107,7 @@ size_t param_find(const ssq_params *p, const char *name)
     return i == NAME_NONE ? p->n : i;
 }
 
-/* Room for one more. */
+/* Make room for one more parameter. */
 static ssq_status grow(ssq_params *p)
 {
     ssq_status st = names_reserve(&p->names, "params");
@@ -131,7 +131,7 @@ static void let_go(ssq_params *p, size_t i)
     param_free(&p->at[i]);
 }
 
-/* Build the index again, after parameters were removed. */
+/* Rebuild the index after parameters were removed. */
 static void index_all(ssq_params *p)
 {
     names_clear(&p->names);
@@ -264,8 +264,8 @@ ssq_status params_settle(ssq_params *p, ssq_queue *queue)
     return st;
 }
 
-/* Likewise, through a queue of its own, and waits: any queue may have them
- * next. */
+/* Set gradients that were never written to zeros. This uses a temporary queue
+ * and waits, because any queue may use the gradients next. */
 static ssq_status settle_now(ssq_params *p, size_t from, size_t to)
 {
     ssq_queue *queue;
@@ -295,7 +295,7 @@ void ssq_params_clean(ssq_params *params)
             params->at[i].grad_state = GRAD_CLEAN;
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static ssq_status check_info(const char *what, const ssq_params *params,
                              const ssq_param_info *info)
@@ -355,8 +355,9 @@ static bool is_wanted(const struct param *p, const char *pattern)
            (pattern == NULL || pattern_matches(pattern, p->name, NULL));
 }
 
-/* Where parameters that match a pattern may be, from..to - 1: a whole name is
- * looked up, so that a call for each parameter does not go through all. */
+/* Get the range from..to - 1 of parameters that may match a pattern. A full
+ * name is looked up, so that a call for each parameter does not visit all of
+ * them. */
 static void candidates(const ssq_params *params, const char *pattern,
                        size_t *from, size_t *to)
 {
@@ -369,7 +370,8 @@ static void candidates(const ssq_params *params, const char *pattern,
         *to = *from + 1;
 }
 
-/* See to it that those whose names match have a gradient; *found: how many. */
+/* Create the gradients of all parameters whose names match. *found is set to
+ * the number of these parameters. */
 static ssq_status make_grads(ssq_params *params, const char *pattern,
                              size_t *found)
 {
@@ -389,7 +391,8 @@ static ssq_status make_grads(ssq_params *params, const char *pattern,
     return st == SSQ_OK && raw ? settle_now(params, from, to) : st;
 }
 
-/* Another parameter of that name is for ssq_optimizer_add to refuse. */
+/* Return whether the optimizer has this parameter. If it has another one of
+ * that name, ssq_optimizer_add() refuses p. */
 static bool is_added(const ssq_optimizer *optimizer, const struct param *p)
 {
     const struct parameter *there = optimizer_find(optimizer, p->name);
@@ -411,7 +414,7 @@ static ssq_status add_one(ssq_optimizer *optimizer, const struct param *p,
     return st;
 }
 
-/* All of them or none. */
+/* Add all matching parameters, or none after an error. */
 ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
                                const char *pattern, ssq_group *group)
 {
@@ -426,7 +429,7 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     for (size_t i = from; i < to && st == SSQ_OK; i++)
         st = add_one(optimizer, &params->at[i], pattern, group);
     if (st != SSQ_OK) {
-        /* one that works already has refused the first */
+        /* If the optimizer was in use already, it has refused the first one. */
         if (optimizer->n > before)
             optimizer_cut(optimizer, before);
         return st;

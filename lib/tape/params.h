@@ -11,137 +11,150 @@
 #include "lib/core/witness.h"
 
 enum grad_state {
-    GRAD_NONE = 0,  /* nothing has been written: memory as it was found */
-    GRAD_CLEAN = 1, /* what it holds is of no use: the next is written over */
-    GRAD_ZERO = 2,  /* zeros, likewise */
-    GRAD_FULL = 3   /* the next is added */
+    GRAD_NONE = 0,  /* the memory was never written */
+    GRAD_CLEAN = 1, /* stale: the next gradient overwrites it */
+    GRAD_ZERO = 2,  /* zeros: the next gradient overwrites them */
+    GRAD_FULL = 3   /* the next gradient is added */
 };
 
-/** A parameter in another dtype. */
+/** A copy of a parameter in another dtype. */
 struct param_copy {
     ssq_tensor *tensor;                  /* owned */
-    struct witness source, self;         /* of the parameter; of the tensor */
-    uint32_t source_writes, self_writes; /* when it was made */
-    const ssq_queue *queue;              /* that made it */
+    struct witness source, self;         /* of the parameter; of `tensor` */
+    uint32_t source_writes, self_writes; /* counts when the copy was made */
+    const ssq_queue *queue;              /* the queue that made it */
     bool made;
 };
 
 struct param {
     char *name;
-    uint32_t hash;      /* of the name */
-    ssq_tensor *tensor; /* owned */
-    ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
-    enum grad_state grad_state, checked; /* checked: before ssq_tape_check */
-    uint32_t whole_behind;   /* a node of the walk under way: ready.c */
-    bool state;              /* it has no gradient */
+    uint32_t hash;                       /* of the name */
+    ssq_tensor *tensor;                  /* owned */
+    ssq_tensor *grad;                    /* owned; NULL: not requested yet */
+    enum grad_state grad_state, checked; /* checked: the state before
+                                            ssq_tape_check */
+    uint32_t whole_behind;   /* the node after which the gradient is complete:
+                                ready.c */
+    bool state;              /* it has no gradient, for example a running
+                                mean */
     bool full;               /* float32 under every policy */
-    bool given;              /* to an optimizer, with the others there were */
-    struct origin *origin;   /* what it was rounded from; or NULL */
-    struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
+    bool given;              /* given to an optimizer, states included */
+    struct origin *origin;   /* the values it was rounded from; or NULL */
+    struct param_copy *copy; /* owned; NULL: never used in another dtype */
 };
 
 struct ssq_params {
     struct object object;
     ssq_device *device;
     ssq_policy policy;
-    char *policy_name; /* as given: ops that change their class are in it */
+    char *policy_name; /* as given, without loss_scale; with the ops whose class
+                          it changes */
     ssq_params_options options;
     struct param *at;
     size_t n, room;
-    struct name_index names; /* their numbers */
-    const char *closed; /* why passes for training make no parameters: "after
-                           .."; NULL: they do */
-    char *allowed;      /* pattern of names that any pass may make; or NULL */
-    uint32_t removals;  /* calls that took parameters out */
-    uint32_t draws; /* passes, of all ranks, that have drawn words: draw.c */
-    size_t origins; /* parameters that have one */
+    struct name_index names; /* maps names to numbers */
+    const char *closed; /* why training passes create no parameters, for example
+                           "after a load"; NULL: they do */
+    char *allowed;      /* pattern of names that any pass may create; or NULL */
+    uint32_t removals;  /* calls that removed parameters */
+    uint32_t draws; /* passes, of all ranks, that drew random words: draw.c */
+    size_t origins; /* parameters that have an origin */
 };
 
 struct param *param_of(ssq_params *params, uint32_t i);
-/** The parameter of a whole name; params->n: there is none. */
+/** Return the number of the parameter with this full name, or params->n if it
+ *  does not exist. */
 size_t param_find(const ssq_params *params, const char *name);
-/** A new one, initialised in order on the queue; names are the caller's to
- *  compare. *i: its number. */
+/** Create and initialise a parameter, in order on the queue. Names are not
+ *  compared: the caller must ensure that the name is unused.
+ *  @param i  out: its number */
 ssq_status param_make(ssq_params *params, ssq_queue *queue, const char *name,
                       const ssq_param_args *args, size_t *i);
-/** One that has its values already: the tensor is taken over where it works. */
+/** Add a parameter that has values already. On success, the set owns the
+ *  tensor. */
 ssq_status param_put(ssq_params *params, const char *name, ssq_tensor *tensor,
                      bool state, bool full);
-/** Forget all parameters from number n on. */
+/** Remove all parameters from number n on. */
 void params_cut(ssq_params *params, size_t n);
 
 /* ---- params_names.c ---- */
 
-/** Set the error NOT_FOUND: no parameter has this name. The text suggests the
- * most similar one, and ends in `more`. */
+/** Set the error SSQ_ERR_NOT_FOUND for a name that no parameter has. The text
+ *  suggests the most similar name, and ends in `more`. */
 ssq_status params_unknown(const ssq_params *params, const char *what,
                           const char *name, const char *more);
-/** NOT_FOUND unless a pass may make a parameter of this name. */
+/** Return SSQ_ERR_NOT_FOUND unless a pass may create a parameter of this
+ *  name. */
 ssq_status params_may_make(const ssq_params *params, const char *name,
                            bool training);
 
 /* ---- param_copy.c ---- */
 
-/** A copy without values yet. */
+/** Create a copy that has no values yet. */
 ssq_status param_copy_make(struct param *p, ssq_dtype dtype);
-/** False where it has none, or those of a parameter that has changed. */
+/** Return false if the copy has no values, or if the parameter or the copy was
+ *  written since it was made. */
 bool param_copy_fresh(const struct param_copy *copy);
 /** NULL is allowed. */
 void param_copy_free(struct param_copy *copy);
 
 /* ---- params_values.c ---- */
 
-/** What calls on a set and a queue check; optimizer may be NULL. INVALID in a
- *  capture. */
+/** Check the arguments of a call on a set and a queue. optimizer may be NULL.
+ *  Returns SSQ_ERR_INVALID in a capture. */
 ssq_status params_call(const char *what, const ssq_params *params,
                        const ssq_queue *queue, const ssq_optimizer *optimizer);
 
 /* ---- params_wide.c ---- */
 
-/** The inverse of ssq_params_to_float32: parameters have the dtypes of the
- *  policy again, in the optimizer's tensors, with their float32 values rounded;
- *  masters have these values. After an error all are as before. */
+/** Undo ssq_params_to_float32: give parameters the dtypes of the policy, in the
+ *  optimizer's tensors, with their float32 values rounded. Masters get the
+ *  float32 values. After an error nothing has changed. */
 ssq_status params_to_policy(ssq_params *params, ssq_queue *queue,
                             ssq_optimizer *optimizer);
 
-/* ---- param_exact.c: float32 values behind a parameter ---- */
+/* ---- param_exact.c: float32 values that parameters are rounded from ---- */
 
-/** The most exact value that there is, of any float dtype: the master, what the
- *  parameter was rounded from, or the parameter itself. optimizer may be NULL.
- *  *made: a tensor that was made for it, the caller's; or NULL. */
+/** Get the most exact value that exists, of any float dtype: the master, the
+ *  origin that the parameter was rounded from, or the parameter itself.
+ *  @param optimizer  may be NULL
+ *  @param made       out: a tensor that was created for the value, owned by the
+ *                    caller; or NULL */
 ssq_status param_exact(const struct param *p, ssq_queue *queue,
                        const ssq_optimizer *optimizer, const ssq_tensor **value,
                        ssq_tensor **made);
 
-/** A parameter while it gets other values. */
+/** A parameter while new values are written to it. */
 struct param_writing {
     ssq_params *params;
     struct param *param;
     ssq_optimizer *optimizer; /* or NULL */
-    const ssq_tensor *to;     /* where they go: f32, contiguous */
-    ssq_tensor *made;         /* owned, or NULL; likewise */
+    const ssq_tensor *to;     /* where the values go: f32, contiguous */
+    ssq_tensor *made;         /* owned, or NULL; f32, contiguous */
     struct origin *origin;
 };
 
-/** A place for float32 values, which are the parameter's, and its master's,
- *  once param_write_end has rounded them. optimizer may be NULL. */
+/** Get w->to, a place for float32 values. param_write_end() rounds them to the
+ *  parameter, and copies them to its master. optimizer may be NULL. */
 ssq_status param_write_begin(struct param_writing *w, ssq_params *params,
                              struct param *p, ssq_optimizer *optimizer);
-/** st: of the writing; what it answers is what failed first. */
+/** Finish writing. If st, the status of the writing, is an error, return st.
+ *  Otherwise return the first error of this call. */
 ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
                            ssq_status st);
-/** Origins of parameters that were written since are let go of. */
+/** Release origins of parameters that were written after they were rounded. */
 void params_drop_origins(ssq_params *params);
-/** Copies of all parameters of another set of the device, into an empty one, in
+/** Copy all parameters of another set of the same device to an empty set, in
  *  the dtypes of its policy. */
 ssq_status params_take(ssq_params *params, ssq_queue *queue,
                        const ssq_params *from);
 
 /* ---- params.c ---- */
 
-/** See to it that p has the tensor of its gradient. */
+/** Create the gradient's tensor of p, unless it exists. */
 ssq_status param_grad(ssq_params *params, struct param *p);
-/** A gradient that a backward did not reach becomes zeros; and all of them. */
+/** Set a gradient that a backward did not reach to zeros. params_settle() does
+ *  this for all parameters. */
 ssq_status param_settle(ssq_queue *queue, struct param *p);
 ssq_status params_settle(ssq_params *params, ssq_queue *queue);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params_names.c - names that are not in a set: may a pass make the parameter,
- * and which one was meant. */
+/* params_names.c - names that are not in a set: similar names for error texts,
+ * and whether a pass may create the parameter. */
 #include "lib/core/nearest.h"
 #include "lib/core/object.h"
 #include "lib/tape/params.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- which one was meant ---- */
+/* ---- similar names ---- */
 
 _Static_assert(NEAREST_NAME >= SSQ_PARAM_NAME, "every name is compared");
 
@@ -26,7 +26,7 @@ ssq_status params_unknown(const ssq_params *params, const char *what,
                      what, name, params->n, question, more);
 }
 
-/* ---- which ones a pass may make ---- */
+/* ---- names that a pass may create ---- */
 
 ssq_status params_may_make(const ssq_params *params, const char *name,
                            bool training)

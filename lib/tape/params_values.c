@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params_values.c - parameters as numbers of the host, and how many there
- * are. */
+/* params_values.c - copy parameters from and to host memory, and count them. */
 #include "lib/amp/optimizer.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
@@ -50,7 +49,8 @@ ssq_status params_call(const char *what, const ssq_params *params,
     return st;
 }
 
-/* Which parameters a name stands for: from..end, with n elements at host. */
+/* Get the parameters from..end - 1 for a name, NULL for all. Checks that they
+ * have n elements. */
 static ssq_status range(const char *what, const ssq_params *params,
                         const char *name, const float *host, size_t n,
                         size_t *from, size_t *end)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - vars that are parts of others, repeat them, or join them. */
+/* parts.c - vars that are slices of other vars, broadcast them, or join
+ * them. */
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 #include <sesqui/ops/reduce.h>
@@ -9,7 +10,8 @@
 
 #include <string.h>
 
-/* The var behind a status: id, or an inert one after latching. */
+/* Return the var of a value. If st is an error, latch it and return an inert
+ * var. */
 static ssq_var answer(ssq_tape *t, ssq_status st, const char *where,
                       const char *op, uint32_t id)
 {
@@ -19,7 +21,7 @@ static ssq_var answer(ssq_tape *t, ssq_status st, const char *where,
     return var_inert(t);
 }
 
-/* As ssq_tensor_slice has it, of what is known to be there. */
+/* Return the view that ssq_tensor_slice() would return, without checks. */
 static struct view part_of(const struct view *v, int axis, int64_t start,
                            int64_t stop, int64_t step)
 {
@@ -34,8 +36,10 @@ static struct view part_of(const struct view *v, int axis, int64_t start,
 
 /* ---- slices ---- */
 
-/* The whole gradient of a value, for what is added to a part of it. *fresh:
- * nothing but zeros is there. NULL in *sum: none is wanted. */
+/* Get the whole gradient of a value, so that the caller can add to a part of
+ * it.
+ * @param sum    out: the gradient; NULL if none is wanted
+ * @param fresh  out: it contains only zeros */
 static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
                         bool *fresh)
 {
@@ -104,7 +108,7 @@ ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis, int64_t start,
     return answer(t, st, where, op, made);
 }
 
-/* ---- the other way round: a part in zeros ---- */
+/* ---- the reverse: a slice in zeros ---- */
 
 static struct view hole_of(const ssq_tape *t, const struct node *n,
                            const struct view *whole)
@@ -214,7 +218,7 @@ static ssq_status own_concat(ssq_tape *t, const struct node *n)
     return SSQ_OK;
 }
 
-/* The tensors of all stand in the tape's scratch. */
+/* Concatenate the values. `tensors` is in the tape's scratch memory. */
 static ssq_status join(ssq_tape *t, const struct join *j,
                        const ssq_tensor **tensors, uint32_t id)
 {
@@ -232,15 +236,16 @@ static ssq_status join_again(ssq_tape *t, const struct node *n)
     return tensors == NULL ? SSQ_ERR_NOMEM : join(t, j, tensors, n->out[0]);
 }
 
-/* No vars: their ids are its arguments. */
+/* nvars is 0: the ids of the operands are in its arguments. */
 static const struct tape_op concat = {.name = "concat",
                                       .nvars = 0,
                                       .nouts = 1,
                                       .own = own_concat,
                                       .again = join_again};
 
-/* The result's shape: that of the first, with all sizes of the axis. Others
- * that do not agree are found by the op. f32 where dtypes differ. */
+/* Compute the view of the result: the shape of the first operand, with the sum
+ * of all sizes of the axis. The op itself checks the other sizes. The dtype is
+ * f32 if the operands' dtypes differ. */
 static ssq_status joined(ssq_tape *t, const struct join *j, struct view *out)
 {
     const struct view *first = &value_of(t, j->id[0])->is.tensor.view;
@@ -266,7 +271,8 @@ static ssq_status joined(ssq_tape *t, const struct join *j, struct view *out)
     return SSQ_OK;
 }
 
-/* Ids and tensors of all stand in the tape's scratch. */
+/* Create the result and its node. Ids and tensors are in the tape's scratch
+ * memory. */
 static ssq_status join_all(ssq_tape *t, const char *where, struct join *j,
                            const ssq_tensor **tensors, size_t bytes,
                            uint32_t *id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pattern.c - names that match, and names made of others. */
+/* pattern.c - match names, and make names from other names. */
 #include "lib/tape/pattern.h"
 
 size_t pattern_cards(const char *pattern)
@@ -18,8 +18,9 @@ static void put(struct captured *c, size_t i, const char *at, size_t n)
     c->piece[i].n = n;
 }
 
-/* Each star stands for as little as it can. Where what is behind it does not
- * fit, the last one takes a character more: an earlier one need not. */
+/* Each star matches as few characters as possible. If the text after it does
+ * not match, only the last star is extended by a character. Earlier stars need
+ * not be extended. */
 bool pattern_matches(const char *pattern, const char *name, struct captured *c)
 {
     const char *star = NULL, *begin = NULL, *from = NULL;

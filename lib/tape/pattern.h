@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pattern.h - names of parameters by patterns: * stands for any characters, ?
- * for one. */
+/* pattern.h - match names of parameters. In a pattern, * matches any number of
+ * characters and ? matches one. */
 #ifndef LIB_TAPE_PATTERN_H
 #define LIB_TAPE_PATTERN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** What the wild cards of a pattern stand for in a name, in their order. */
+/** The parts of a name that the wild cards of a pattern match, in order. */
 #define PATTERN_MOST 8
 struct captured {
     struct {
@@ -16,14 +16,14 @@ struct captured {
     } piece[PATTERN_MOST];
 };
 
-/** Wild cards in a pattern. */
+/** Return the number of wild cards in a pattern. */
 size_t pattern_cards(const char *pattern);
-/** captured may be NULL; a pattern whose pieces are wanted has at most
- *  PATTERN_MOST. */
+/** Return whether a name matches. captured may be NULL. Only the first
+ *  PATTERN_MOST parts are captured. */
 bool pattern_matches(const char *pattern, const char *name,
                      struct captured *captured);
-/** A pattern whose wild cards are these pieces, as a name; its length, which
- *  may be bytes or more: then it is cut. */
+/** Replace the wild cards of a pattern by captured parts. Returns the length of
+ *  the name. If this is `bytes` or more, the name is cut. */
 size_t pattern_fill(const char *pattern, const struct captured *captured,
                     char *name, size_t bytes);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ready.c - who wants to know is told of a parameter's gradient as soon as no
- * node is left that would add to it, while the walk back goes on. */
+/* ready.c - report a parameter's gradient during a backward, as soon as no
+ * remaining node would add to it. */
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
-/* What no node has added to is zeros. */
+/* Report a parameter. If no node has added to its gradient, set it to zeros. */
 static ssq_status tell(ssq_tape *t, uint32_t i)
 {
     struct param *p = param_of(t->params, i);
@@ -14,15 +14,16 @@ static ssq_status tell(ssq_tape *t, uint32_t i)
     return st;
 }
 
-/* The parameter of an operand that gets a gradient; NONE: it is none. */
+/* Return the parameter of an operand that receives a gradient, or NONE if it is
+ * not a parameter. */
 static uint32_t param_in(const ssq_tape *t, uint32_t id)
 {
     const struct value *v = id == NONE ? NULL : value_of(t, id);
     return v != NULL && v->sought ? v->param : NONE;
 }
 
-/* Nodes are walked from the last to the first, so a gradient is whole behind
- * the first that its parameter is in. */
+/* Nodes are walked from the last to the first. A gradient is therefore complete
+ * after the first node that uses its parameter. */
 ssq_status ready_begin(ssq_tape *t)
 {
     ssq_params *params = t->params;
@@ -56,7 +57,7 @@ ssq_status ready_tell(ssq_tape *t, uint32_t node, const struct node *n)
         if (p == NONE || param_of(t->params, p)->whole_behind != node)
             continue;
         param_of(t->params, p)->whole_behind =
-            NONE; /* an op may have it twice */
+            NONE; /* one op may use it twice */
         st = tell(t, p);
     }
     return st;

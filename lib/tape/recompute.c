@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recompute.c - parts of a pass that are made twice, so that their memory is
- * free in between.
+/* recompute.c - parts of a pass that are computed twice, so that their memory
+ * is free in the meantime.
  *
- * A stretch is a run of nodes and values. When its region ends, what its nodes
- * have made is set aside: shapes stay, memory goes. Before the backward walks
- * its last node, memory is taken anew and the calls are made again in
- * their order, with the arguments that the notes have. Views have no memory of
- * their own: set aside they keep how far into their root's they begin. */
+ * A stretch is a run of nodes and values. At the end of its region, the results
+ * of its nodes are set aside: their shapes are kept and their memory is
+ * released.
+ *
+ * Before the backward walks the last node of a stretch, memory is allocated
+ * again. The calls are then repeated in order, with the arguments in the nodes.
+ *
+ * Views do not own memory. While they are set aside, their offset is relative
+ * to the value that owns it. */
 #include "lib/tape/tape.h"
 
 #include <string.h>
@@ -18,10 +22,11 @@ static uint32_t root_of(const ssq_tape *t, uint32_t id)
     return id;
 }
 
-/* ---- set aside ---- */
+/* ---- setting values aside ---- */
 
-/* A cast is made once for all who want it. Of a value that stays it stays too,
- * so that their gradients meet where they would without a region. */
+/* Return whether a node is a cast that other ops may share. If its operand is
+ * kept, the cast is kept too. The gradients of its users are then added in the
+ * same place as without a region. */
 static bool is_shared(const ssq_tape *t, const struct node *n)
 {
     if (n->op->nvars != 1 ||
@@ -67,7 +72,7 @@ void stretch_aside(ssq_tape *t, const struct stretch *s)
     views_aside(t, s);
 }
 
-/* ---- made again ---- */
+/* ---- recomputing ---- */
 
 const struct stretch *stretch_at(const ssq_tape *t, uint32_t i, size_t *left)
 {
@@ -85,7 +90,8 @@ static bool is_reached(const ssq_tape *t, const struct stretch *s)
     return false;
 }
 
-/* Memory for all that was set aside; roots come before their views. */
+/* Allocate memory for all values that were set aside. A view comes after the
+ * value that owns its memory. */
 static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t id = s->value; id < s->values_end; id++) {
@@ -110,7 +116,7 @@ static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
     return SSQ_OK;
 }
 
-/* What the call reads is what it has read before. */
+/* Check that the operands were not written since the first call. */
 static ssq_status check_read(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
@@ -122,7 +128,7 @@ static ssq_status check_read(ssq_tape *t, const struct node *n)
     return st;
 }
 
-/* Running statistics of a training have got this batch already. */
+/* Do not update running statistics: the first call has done this. */
 static void leave_running(const struct tape_op *op, char *args)
 {
     const ssq_tensor *none = NULL;
@@ -174,7 +180,8 @@ ssq_status stretch_keep(ssq_tape *t, size_t i, struct node *at)
     for (uint32_t k = s->value; k < s->values_end && !reached; k++)
         reached = value_of(t, k)->slope != NONE;
     ssq_status st = reached ? remake(t, s, at) : SSQ_OK;
-    if (reached && st == SSQ_OK) { /* nothing is left of it */
+    if (reached && st == SSQ_OK) { /* make it empty: it is not recomputed
+                                      again */
         s->node = s->nodes_end;
         s->value = s->values_end;
     }

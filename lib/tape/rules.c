@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - shapes of results, but of images (rules_images.c).
+/* rules.c - shapes of results. rules_images.c has the rules of images.
  *
- * A rule says what the op would accept as its result. Where operands do not
- * agree it answers any shape: the op itself looks at them, and says what is
- * wrong. */
+ * A rule returns the shape that the op expects of its result. If operands do
+ * not match, it may return any shape, because the op itself checks them and
+ * reports the error. */
 #include "lib/tape/rules.h"
 
 #include <sesqui/ops.h>
 
 #include <string.h>
 
-/* A dimension that is not there counts as 1. */
+/* Return the size of dimension i, or 1 if it does not exist. */
 static int64_t size_at(const struct view *v, int i)
 {
     return i >= 0 && i < v->rank ? v->shape[i] : 1;
@@ -29,7 +29,8 @@ ssq_status rule_like(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* Both from their last dimensions on, where a size of 1 repeats. */
+/* Align both shapes at their last dimensions and broadcast sizes of 1. The last
+ * `less` dimensions are left to the caller. */
 static void broadcast(const struct view *a, const struct view *b, int less,
                       struct view *out)
 {
@@ -48,7 +49,7 @@ ssq_status rule_broadcast(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* Of the condition as well, which is no var. */
+/* The condition, which is not a var, is broadcast as well. */
 ssq_status rule_where(const struct rule_in *in, struct view *out)
 {
     const ssq_where_args *args = in->args;
@@ -60,7 +61,7 @@ ssq_status rule_where(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* Without the dimensions that are reduced. */
+/* Drop the dimensions that are reduced. */
 ssq_status rule_reduce(const struct rule_in *in, struct view *out)
 {
     const ssq_reduce_args *args = in->args;
@@ -79,7 +80,7 @@ ssq_status rule_reduce(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* The last two dimensions: rows of op(a), columns of op(b). */
+/* Set the last two dimensions: rows of op(a), columns of op(b). */
 static ssq_status product(const struct rule_in *in, struct view *out)
 {
     const ssq_gemm_args *args = in->args;
@@ -120,7 +121,7 @@ ssq_status rule_loss(const struct rule_in *in, struct view *out)
     return reduction_of(in) == SSQ_REDUCTION_NONE ? rule_like(in, out) : SSQ_OK;
 }
 
-/* One loss for each target: the shape without the classes. */
+/* One loss for each target: the shape without the class dimension. */
 ssq_status rule_class_loss(const struct rule_in *in, struct view *out)
 {
     const struct view *x = &in->var[0];
@@ -133,7 +134,7 @@ ssq_status rule_class_loss(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* A value for each row of a norm over the last dimensions. */
+/* One value for each row of a norm over the last dimensions. */
 ssq_status rule_rows(const struct rule_in *in, struct view *out)
 {
     int ndim;
@@ -177,7 +178,7 @@ ssq_status rule_groups(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* The shape of index, then that of a row. */
+/* The shape of index, followed by the shape of a row. */
 ssq_status rule_gather(const struct rule_in *in, struct view *out)
 {
     const ssq_gather_rows_args *args = in->args;
@@ -194,7 +195,7 @@ ssq_status rule_gather(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* q's rows with v's columns. */
+/* The shape of q, with the number of columns of v. */
 ssq_status rule_attention(const struct rule_in *in, struct view *out)
 {
     set(out, in->var[0].rank, in->var[0].shape);
@@ -211,7 +212,8 @@ ssq_status rule_lse(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
-/* [t, batch, times h] of a recurrent layer: h by its w_hh, [.., h]. */
+/* Set [t, batch, times * h] of a recurrent layer. h is the second size of
+ * w_hh. */
 static void steps(const struct rule_in *in, int64_t times, struct view *out)
 {
     const int64_t shape[] = {size_at(&in->var[0], 0), size_at(&in->var[0], 1),

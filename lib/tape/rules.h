@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.h - shapes of results: what vars.list names behind the colons. */
+/* rules.h - shapes of results: the rules that vars.list names after a colon. */
 #ifndef LIB_TAPE_RULES_H
 #define LIB_TAPE_RULES_H
 

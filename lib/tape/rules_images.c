@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules_images.c - shapes of results of convolution and pooling. */
+/* rules_images.c - shapes of results of convolutions and pooling. */
 #include "lib/tape/rules.h"
 
 #include <sesqui/ops.h>
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Sizes of images by their layout. */
+/* The dimensions of an image in a layout. */
 static int height_at(ssq_layout layout)
 {
     return layout == SSQ_LAYOUT_NHWC ? 1 : 2;
@@ -93,7 +93,7 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
     return st;
 }
 
-/* The fields that the two poolings share, by name. */
+/* Pass the fields that both poolings have, by name. */
 #define POOL(ARGS)                                                             \
     pooled(in, out, (ARGS)->kernel, (ARGS)->stride, (ARGS)->padding,           \
            (ARGS)->dilation, (ARGS)->ceil_mode, (ARGS)->layout)

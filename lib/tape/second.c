@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second.c - a walk from a loss to its operands that makes vars, by the rule of
- * each op. */
+/* second.c - walk from a loss to its operands and create gradients as vars,
+ * with the rule of each op. */
 #include "lib/tape/second.h"
 
 #include <string.h>
 
-/* By name: the table of the ops cannot know the rules, which use the ops. */
+/* Find an op's rule by name. The table of ops cannot contain rules, because
+ * rules use the ops. */
 static second_fn *rule_of(const struct tape_op *op)
 {
     static const struct {
@@ -22,8 +23,8 @@ static second_fn *rule_of(const struct tape_op *op)
     return NULL;
 }
 
-/* A result that leads to nothing has no gradient. An op with several results
- * has no rule. */
+/* Apply the rule of a node. Only a result that the loss depends on has a
+ * gradient. Ops with several results have no rule. */
 static void step(ssq_tape *t, const struct node *n)
 {
     union {
@@ -55,7 +56,7 @@ static void step(ssq_tape *t, const struct node *n)
     memcpy(t->scope, outer, sizeof(outer));
 }
 
-/* Only the nodes that there are: rules add others. */
+/* Only existing nodes are walked, because rules append nodes. */
 ssq_status second_walk(ssq_tape *t, const char *where, uint32_t loss,
                        uint32_t seed)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second.h - gradients as vars, of which there are gradients again: the rules
- * of the ops, and what they have in common (chain.c).
+/* second.h - gradients as vars, which have gradients in turn: the rules of the
+ * ops, and helpers for them (chain.c).
  *
- * A rule writes the derivative of its op with other ops over vars, so that what
- * it makes is noted where it leads to a parameter. Nothing is cast there but by
- * the rule: 16-bit operands of a formula become float32, and what is given to
- * an operand gets its shape and dtype. Errors are latched: a rule looks at
- * none. */
+ * A rule computes the derivative of its op with other ops on vars. These ops
+ * are noted like others, if they depend on a parameter. Autocast is off, so a
+ * rule must cast explicitly: 16-bit operands of a formula become float32.
+ * chain_give() converts a gradient to the operand's shape and dtype.
+ *
+ * Errors are latched, so rules need not check them. */
 #ifndef LIB_TAPE_SECOND_H
 #define LIB_TAPE_SECOND_H
 
@@ -14,40 +15,46 @@
 
 #include "lib/tape/tape.h"
 
-/** A node on the way back. */
+/** A node during the walk back. */
 struct chain {
     ssq_tape *t;
     struct node n;
-    const void *args; /* of its call */
-    ssq_var dy;       /* the gradient of its result, of the result's shape */
+    const void *args; /* of the node's call */
+    ssq_var dy;       /* the gradient of its result, in the same shape */
 };
 
-/** The gradients of a loss as vars, in the slopes of the values that are
- *  sought, from its own, the seed. What fails is latched. */
+/** Set the `slope` of each sought value to its gradient as a var. Errors are
+ *  latched.
+ *  @param loss  the value to begin at
+ *  @param seed  the gradient of the loss */
 ssq_status second_walk(ssq_tape *t, const char *where, uint32_t loss,
                        uint32_t seed);
 
-/* ---- what a rule is given ---- */
+/* ---- the input of a rule ---- */
 
-/** True if a gradient goes to operand i: without one its rule need not be
- *  followed. */
+/** Return true if operand i receives a gradient. If not, the rule need not
+ *  compute it. */
 bool chain_wants(const struct chain *c, unsigned i);
-/** Operand i, which nobody has written since; in float32; the result. */
+/** Return operand i as it is (chain_var) or in float32 (chain_wide). Latches an
+ *  error if its memory was written after the call. chain_result() returns the
+ *  result in float32. */
 ssq_var chain_var(struct chain *c, unsigned i);
 ssq_var chain_wide(struct chain *c, unsigned i);
 ssq_var chain_result(struct chain *c);
-/** The gradient of the result in float32. */
+/** Return the gradient of the result in float32. */
 ssq_var chain_slope(struct chain *c);
-/** True if nobody has written a tensor of the options since; latches. at: its
- *  place in the arguments. */
+/** Return true if a tensor of the options was not written after the call.
+ *  Otherwise latches an error.
+ *  @param at  its offset in the arguments */
 bool chain_unwritten(struct chain *c, size_t at);
-/** The same tensor as a var that nothing leads to; SSQ_VAR_NONE: there is none.
- */
+/** Return the same tensor as a var without a gradient, or SSQ_VAR_NONE if the
+ *  option is NULL. */
 ssq_var chain_option(struct chain *c, size_t at);
 
-/* ---- what it makes of that ---- */
+/* ---- arithmetic ---- */
 
-/** The var of a value, or an inert one after latching what went wrong. */
+/** Return the var of a value. If st is an error, latch it and return an inert
+ *  var. */
 ssq_var chain_value(const struct chain *c, ssq_status st, uint32_t id);
 
 ssq_var chain_mul(const struct chain *c, ssq_var a, ssq_var b);
@@ -55,34 +62,37 @@ ssq_var chain_add(const struct chain *c, ssq_var a, ssq_var b);
 ssq_var chain_sub(const struct chain *c, ssq_var a, ssq_var b);
 ssq_var chain_times(const struct chain *c, ssq_var x, double factor);
 ssq_var chain_plus(const struct chain *c, ssq_var x, double number);
-/** A number of no dimension. */
+/** Return a number as a var of rank 0. */
 ssq_var chain_number(const struct chain *c, double number, ssq_dtype dtype);
-/** 0 in the dtype of the result's gradient. */
+/** Return 0 in the dtype of the result's gradient. */
 ssq_var chain_zero(const struct chain *c);
-/** x, or a copy without gaps, as products and convolutions want it. */
+/** Return x if it is contiguous, otherwise a contiguous copy. Matmuls and
+ *  convolutions need this. */
 ssq_var chain_dense(const struct chain *c, ssq_var x);
-/** The sum over a dimension, which stays with size 1. */
+/** Return the sum over a dimension, which is kept with size 1. */
 ssq_var chain_sum(const struct chain *c, ssq_var x, int axis);
 
-/** Where a compares so with b, in bytes; NULL once the tape has failed. */
+/** Compare a with b for each element. Returns bytes, or NULL after the tape has
+ *  failed. */
 typedef ssq_status chain_compare(ssq_queue *queue,
                                  const ssq_compare_args *args);
 const ssq_tensor *chain_where(const struct chain *c, chain_compare *compare,
                               ssq_var a, ssq_var b);
-/** a where a byte of where is not 0, else b. */
+/** Return a for elements at which `where` is not 0, otherwise b. */
 ssq_var chain_choose(const struct chain *c, const ssq_tensor *where, ssq_var a,
                      ssq_var b);
 
-/* ---- what it answers ---- */
+/* ---- the output of a rule ---- */
 
-/** A gradient of operand i; of a value. It is summed where the operand was
- *  repeated, and added to what others have given. */
+/** Add g to the gradient of operand i (chain_give) or of a value
+ *  (chain_give_to). It is summed over dimensions in which the operand was
+ *  broadcast. */
 void chain_give(struct chain *c, unsigned i, ssq_var g);
 void chain_give_to(struct chain *c, uint32_t id, ssq_var g);
 
 /* ---- rules ---- */
 
-/** Every op whose gradients have gradients, by its name on a tape. */
+/** All ops that have a second derivative, by their name on a tape. */
 #define SECOND_RULES(X)                                                        \
     X(relu)                                                                    \
     X(leaky_relu)                                                              \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_binary.c - rules of the ops on two operands. What broadcasting
- * repeats is summed where a gradient is given (chain_give). */
+/* second_binary.c - rules of ops with two operands. chain_give() sums over
+ * broadcast dimensions. */
 #include "lib/tape/second.h"
 
 static ssq_var over(const struct chain *c, ssq_var a, ssq_var b)
@@ -48,7 +48,7 @@ void second_div(struct chain *c)
 
 /* ---- choices ---- */
 
-/* An operand in the shape of the result. */
+/* Broadcast an operand to the shape of the result. */
 static ssq_var spread(struct chain *c, unsigned i)
 {
     ssq_var x = chain_var(c, i);
@@ -58,8 +58,10 @@ static ssq_var spread(struct chain *c, unsigned i)
     return ssq_var_broadcast_at(c->n.where, x, y.rank, y.shape);
 }
 
-/* dy to the winner, half of it to each of a tie, all of it to both where one is
- * NaN. loses: how a compares with b where it has lost. */
+/* Give dy to the operand that was selected. If both are equal, each gets half
+ * of it. If one is NaN, both get all of it.
+ * @param loses  the comparison of a with b that is true if b was selected
+ * @param wins   the comparison of a with b that is true if a was selected */
 static void contest(struct chain *c, chain_compare *loses, chain_compare *wins)
 {
     ssq_var a = spread(c, 0), b = spread(c, 1), none = chain_zero(c);
@@ -93,8 +95,8 @@ void second_where(struct chain *c)
 
 /* ---- powers ---- */
 
-/* da = dy b a^(b - 1), db = dy a^b log(a). Where a is 0 its logarithm counts as
- * 0, and where both are a^(b - 1) as 1: both gradients are 0 then. */
+/* da = dy b a^(b - 1), db = dy a^b log(a). If a is 0, log(a) is replaced by 0.
+ * If both are 0, a^(b - 1) is replaced by 1. Both gradients are then 0. */
 void second_pow(struct chain *c)
 {
     ssq_var a = chain_wide(c, 0), b = chain_wide(c, 1), dy = chain_slope(c);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_conv.c - rules of convolutions. The gradient of an image is a
- * transposed convolution, and the other way round; that of filters is an op of
- * its own, of an image and a gradient, whose gradients are both again. */
+/* second_conv.c - rules of convolutions.
+ *
+ * The gradient of a convolution's image is a transposed convolution, and vice
+ * versa. The gradient of the filters is a separate op of an image and a
+ * gradient. The gradients of that op are again a transposed convolution and a
+ * convolution. */
 #include "lib/tape/second.h"
 
 #include <string.h>
 
-/* ---- the gradient of filters, of an image and dy ---- */
+/* ---- the gradient of filters: an op of an image and dy ---- */
 
 typedef ssq_conv2d_backward_weight_args filters_args;
 
@@ -76,7 +79,8 @@ static const struct tape_op filters = {.name = "conv2d_filters",
                                        .nouts = 1,
                                        .own = own_filters};
 
-/* In the shape of the filters and the dtype of dy. */
+/* Create the gradient of filters, in the shape of the filters and the dtype of
+ * dy. */
 static ssq_var filters_var(const struct chain *c, ssq_var image, ssq_var dy,
                            const filters_args *args, const struct view *like)
 {
@@ -101,7 +105,7 @@ static ssq_var filters_var(const struct chain *c, ssq_var image, ssq_var dy,
     return chain_value(c, st, n.out[0]);
 }
 
-/* ---- what the rules share ---- */
+/* ---- helpers of the rules ---- */
 
 static filters_args filters_of(const int64_t *stride, const int64_t *padding,
                                const int64_t *dilation, int64_t groups,
@@ -116,8 +120,8 @@ static filters_args filters_of(const int64_t *stride, const int64_t *padding,
     return a;
 }
 
-/* dy convolved back to the size of an image: what is left of that when the
- * windows are placed is the transposed one's output padding. */
+/* Return the transposed convolution of dy, in the size of an image. Its output
+ * padding is the part of the image that no window covers. */
 static ssq_var image_var(const struct chain *c, ssq_var dy, ssq_var w,
                          const filters_args *a, const struct view *image,
                          const struct view *map, const struct view *window)
@@ -137,7 +141,7 @@ static ssq_var image_var(const struct chain *c, ssq_var dy, ssq_var w,
     return ssq_conv_transpose2d_var_at(c->n.where, dy, w, SSQ_VAR_NONE, &back);
 }
 
-/* All but the channels. */
+/* Sum dy over all dimensions except the channels. */
 static void give_bias(struct chain *c, ssq_layout layout)
 {
     const bool last = layout == SSQ_LAYOUT_NHWC;
@@ -187,8 +191,9 @@ void second_conv2d_filters(struct chain *c)
                                      SSQ_VAR_NONE, &f));
 }
 
-/* dy is the image, and x what filters have made of it: with an output padding
- * of a stride or more they would make more. */
+/* dy has the role of the image, and x the role of the convolution's result. If
+ * the output padding is at least the stride, that result would be larger than
+ * x. */
 void second_conv_transpose2d(struct chain *c)
 {
     const ssq_conv_transpose2d_args *args = c->args;

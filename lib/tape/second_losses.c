@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_losses.c - rules of losses, which have the gradient of their result in
- * one element or in each. */
+/* second_losses.c - rules of losses. The gradient of their result has one
+ * element, or one for each loss. */
 #include "lib/tape/second.h"
 
 #include <string.h>
 
-/* ---- an element at a time ---- */
+/* ---- losses of elements ---- */
 
-/* The gradient of each element's loss: that of the result, divided by their
- * number where it is a mean. */
+/* Return the gradient of each element's loss: dy, divided by the number of
+ * elements if the reduction is a mean. */
 static ssq_var each(struct chain *c, ssq_reduction reduction)
 {
     if (reduction != SSQ_REDUCTION_MEAN)
@@ -18,7 +18,8 @@ static ssq_var each(struct chain *c, ssq_reduction reduction)
     return ssq_div_var_at(c->n.where, c->dy, n);
 }
 
-/* x less the target: in all these structs of arguments at the same place. */
+/* Return x - target. All these structs of arguments have `target` at the same
+ * offset. */
 static ssq_var off_target(struct chain *c)
 {
     return chain_sub(c, chain_wide(c, 0),
@@ -33,7 +34,7 @@ void second_mse(struct chain *c)
     chain_give(c, 0, chain_mul(c, each(c, args->reduction), d));
 }
 
-/* The sign of d, 0 at 0: no gradient goes through it. */
+/* Return the sign of d, 0 at 0. It has no gradient. */
 static ssq_var sign_of(const struct chain *c, ssq_var d)
 {
     ssq_tape *t = c->t;
@@ -48,7 +49,8 @@ static ssq_var sign_of(const struct chain *c, ssq_var d)
     return chain_value(c, st, id);
 }
 
-/* d within -most .. most; at both, as in torch, it is straight already. */
+/* Clamp d to -most .. most. At both limits the derivative is 0 already, as in
+ * torch. */
 static ssq_var between(const struct chain *c, ssq_var d, double most)
 {
     ssq_var size = ssq_abs_var_at(c->n.where, d);
@@ -73,7 +75,7 @@ void second_l1(struct chain *c)
 void second_smooth_l1(struct chain *c)
 {
     const ssq_smooth_l1_args *args = c->args;
-    if ((float)args->beta < 0x1p-126f) { /* where the op is l1 */
+    if ((float)args->beta < 0x1p-126f) { /* the op is l1 then */
         absolute(c, args->reduction);
         return;
     }
@@ -114,14 +116,15 @@ void second_bce_with_logits(struct chain *c)
     chain_give(c, 0, chain_mul(c, each(c, args->reduction), dx));
 }
 
-/* ---- a row at a time ---- */
+/* ---- losses of rows ---- */
 
 static int class_axis(const struct chain *c)
 {
     return value_of(c->t, c->n.var[0])->is.tensor.view.rank == 1 ? 0 : 1;
 }
 
-/* The gradient of a row's loss with a dimension of size 1 for the classes. */
+/* Return the gradient of each row's loss, with size 1 in the class
+ * dimension. */
 static ssq_var each_row(const struct chain *c, ssq_reduction reduction)
 {
     const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
@@ -133,7 +136,8 @@ static ssq_var each_row(const struct chain *c, ssq_reduction reduction)
     return ssq_var_reshape_at(c->n.where, c->dy, x.rank, shape);
 }
 
-/* -w[t] at t, 0 elsewhere and in rows that are ignored, as the op says. */
+/* Return the gradient of nll_loss for dloss = 1. For a sum it is -w[t] at class
+ * t, and 0 elsewhere and in ignored rows. */
 static ssq_var hits(struct chain *c, const ssq_nll_loss_args *args)
 {
     ssq_tape *t = c->t;
@@ -151,7 +155,8 @@ static ssq_var hits(struct chain *c, const ssq_nll_loss_args *args)
     return chain_value(c, st, id);
 }
 
-/* It does not depend on x: dx = dloss times what dloss = 1 gives. */
+/* The gradient does not depend on x: dx = dloss times the gradient for dloss =
+ * 1. */
 void second_nll_loss(struct chain *c)
 {
     const ssq_nll_loss_args *args = c->args;
@@ -161,7 +166,7 @@ void second_nll_loss(struct chain *c)
     chain_give(c, 0, chain_mul(c, each_row(c, args->reduction), hits(c, args)));
 }
 
-/* A weight of each class, along their dimension. */
+/* Return the weights of the classes, along the class dimension. */
 static ssq_var class_weights(struct chain *c)
 {
     const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
@@ -173,7 +178,8 @@ static ssq_var class_weights(struct chain *c)
                           : ssq_var_reshape_at(c->n.where, w, x.rank, shape);
 }
 
-/* q of ssq_cross_entropy, of probabilities; *by: what a mean divides by. */
+/* Return q of ssq_cross_entropy for probabilities. *by is set to the divisor of
+ * a mean. */
 static ssq_var aims_of_probabilities(struct chain *c, ssq_var *by)
 {
     const ssq_cross_entropy_args *args = c->args;
@@ -186,7 +192,7 @@ static ssq_var aims_of_probabilities(struct chain *c, ssq_var *by)
     return chain_mul(c, class_weights(c), q);
 }
 
-/* Likewise, of classes. */
+/* Return q for class labels. *by is set to the divisor of a mean. */
 static ssq_var aims_of_classes(struct chain *c, ssq_var *by)
 {
     const ssq_cross_entropy_args *args = c->args;
@@ -209,8 +215,8 @@ static ssq_var aims_of_classes(struct chain *c, ssq_var *by)
                      chain_times(c, rest, e / (double)classes));
 }
 
-/* p sum(q) - q, with p = softmax(x); where all rows are ignored q is 0, and so
- * is what a mean divides by. */
+/* p sum(q) - q, with p = softmax(x). If all rows are ignored, q is 0 and so is
+ * the divisor of a mean. The divisor is then replaced by 1. */
 void second_cross_entropy(struct chain *c)
 {
     const ssq_cross_entropy_args *args = c->args;

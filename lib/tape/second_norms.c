@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_norms.c - rules of what normalises. Statistics are made again of x, as
- * vars, so that gradients go through them too. */
+/* second_norms.c - rules of norms. Statistics are computed again from x, as
+ * vars, so that gradients pass through them. */
 #include "lib/tape/second.h"
 
 #include <string.h>
 
-/* The dimensions that statistics are over. */
+/* The dimensions that statistics reduce. */
 struct over {
     int axes[SSQ_MAX_RANK];
     int n;
 };
 
-/* Their mean, with dimensions of size 1 in their place. */
+/* Return the mean over these dimensions, which are kept with size 1. */
 static ssq_var mean(const struct chain *c, ssq_var x, const struct over *o)
 {
     if (c->t->status != SSQ_OK)
@@ -34,8 +34,8 @@ static ssq_var inverse(const struct chain *c, ssq_var x, double eps)
     return ssq_rsqrt_var_at(c->n.where, chain_plus(c, x, (double)(float)eps));
 }
 
-/* dx = rstd (h - xhat mean(h xhat)), and less mean(h) where x was centred, of
- * the gradient h of xhat. */
+/* Return dx = rstd (h - xhat mean(h xhat)) for the gradient h of xhat. If x was
+ * centred, mean(h) is subtracted too. */
 static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
                        ssq_var rstd, const struct over *o, bool centred)
 {
@@ -46,8 +46,9 @@ static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
     return chain_mul(c, dx, rstd);
 }
 
-/* x minus its mean. For large numbers the mean has an error: it is the mean of
- * the differences, and is subtracted, too (kernels/norm/deviations.h). */
+/* Return x minus its mean. For large numbers the mean has a rounding error,
+ * which is the mean of the differences. It is subtracted too
+ * (kernels/norm/deviations.h). */
 static ssq_var centre(const struct chain *c, ssq_var x, const struct over *o)
 {
     ssq_var d = chain_sub(c, x, mean(c, x, o));
@@ -98,7 +99,7 @@ void second_rms_norm(struct chain *c)
 
 /* ---- channels ---- */
 
-/* A vector of the channels along their dimension. */
+/* Return a vector over channels, reshaped along the channel dimension. */
 static ssq_var along(const struct chain *c, ssq_var v, int axis)
 {
     const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
@@ -108,7 +109,7 @@ static ssq_var along(const struct chain *c, ssq_var v, int axis)
     return ssq_var_reshape_at(c->n.where, v, x.rank, shape);
 }
 
-/* The gradient of such a vector: the sum over all else. */
+/* Give the gradient of such a vector: the sum over all other dimensions. */
 static void give_channels(struct chain *c, unsigned i, ssq_var g,
                           const struct over *others)
 {
@@ -119,7 +120,7 @@ static void give_channels(struct chain *c, unsigned i, ssq_var g,
         chain_give(c, i, ssq_sum_var_at(c->n.where, g, &args));
 }
 
-/* Vars have no collectives. */
+/* Refuse statistics over ranks: collectives do not work on vars. */
 static bool over_ranks(const struct chain *c, const ssq_batch_norm_args *args)
 {
     if (!args->training || args->comm == NULL || ssq_comm_size(args->comm) == 1)
@@ -164,8 +165,8 @@ void second_batch_norm(struct chain *c)
                                   : chain_mul(c, h, rstd));
 }
 
-/* Statistics are of the shape in which the channels are [groups, c / groups].
- */
+/* Statistics use the shape in which the channels are split into [groups, c /
+ * groups]. */
 void second_group_norm(struct chain *c)
 {
     const ssq_group_norm_args *args = c->args;

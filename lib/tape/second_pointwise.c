@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_pointwise.c - rules of the functions of one number: dx = dy f'(x),
- * with an f' that keeps its relative accuracy and overflows nowhere before f'
- * does, as far as other ops have it. In float32, whatever the operands are. */
+/* second_pointwise.c - rules of functions of one number: dx = dy f'(x).
+ *
+ * Each f' keeps its relative accuracy, as far as the other ops allow. No
+ * intermediate result overflows before f' does. All is computed in float32, for
+ * operands of any dtype. */
 #include "lib/tape/second.h"
 
 #define SQRT_1_2    0.70710678118654752440
@@ -43,14 +45,13 @@ static ssq_var bell(const struct chain *c, ssq_var x)
     return chain_mul(c, sigmoid(c, x), sigmoid(c, negative(c, x)));
 }
 
-/* dx = dy times the slope. */
+/* Give dx = dy times the slope. */
 static void along(struct chain *c, ssq_var slope)
 {
     chain_give(c, 0, chain_mul(c, chain_slope(c), slope));
 }
 
-/* ---- straight pieces: dy is chosen, and an infinite one not multiplied by 0.
- */
+/* ---- piecewise linear: dy is selected, since inf times 0 is NaN ---- */
 
 void second_relu(struct chain *c)
 {
@@ -105,7 +106,7 @@ void second_scale(struct chain *c)
                    SSQ_SCALE(.alpha = args->alpha, .scale = args->scale)));
 }
 
-/* The same numbers are drawn again. */
+/* The forward call's random numbers are drawn again. */
 void second_dropout(struct chain *c)
 {
     ssq_dropout_args args = *(const ssq_dropout_args *)c->args;
@@ -136,7 +137,7 @@ void second_silu(struct chain *c)
     along(c, chain_add(c, sigmoid(c, x), chain_mul(c, x, bell(c, x))));
 }
 
-/* P(x) + x p(x), of the normal distribution */
+/* P(x) + x p(x), with the normal distribution P and its density p */
 void second_gelu(struct chain *c)
 {
     ssq_var x = chain_wide(c, 0);
@@ -172,7 +173,7 @@ void second_softplus(struct chain *c)
     along(c, sigmoid(c, chain_times(c, chain_wide(c, 0), args->beta)));
 }
 
-/* alpha e^x below 0, where alone it is taken. */
+/* alpha e^x for x <= 0. For other x, e^0 is computed and not used. */
 void second_elu(struct chain *c)
 {
     const ssq_elu_args *args = c->args;
@@ -249,7 +250,7 @@ void second_erf(struct chain *c)
 
 /* ---- gates ---- */
 
-/* The function of a gate, and its rule. */
+/* The activation of a gate, and its rule. */
 static const struct {
     ssq_var (*var)(const char *where, ssq_var x);
     second_fn *rule;
@@ -262,7 +263,8 @@ static const struct {
     [SSQ_ACTIVATION_TANH] = {ssq_tanh_var_at, second_tanh},
 };
 
-/* y = a f(b): da = dy f(b), and db as f's rule says of dy a. */
+/* y = a f(b): da = dy f(b), and db is given by f's rule for the gradient dy
+ * a. */
 void second_glu(struct chain *c)
 {
     const ssq_glu_args *args = c->args;

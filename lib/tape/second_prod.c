@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_prod.c - the rule of a product of elements: own_prod.c with vars. */
+/* second_prod.c - the rule of a product of elements: own_prod.c on vars. */
 #include "lib/op/reduce/reduce_axes.h"
 #include "lib/tape/second.h"
 
@@ -13,7 +13,8 @@ static ssq_var part(const struct chain *c, ssq_var x, int64_t from, int64_t to)
     return ssq_var_slice_at(c->n.where, x, 1, from, to, 1);
 }
 
-/* The products of the elements of x [rows, n] before each one, or after it. */
+/* Return the product of the elements of x [rows, n] before each element, or
+ * after it. */
 static ssq_var scanned(const struct chain *c, ssq_var x, int64_t rows,
                        int64_t n, bool after)
 {
@@ -41,11 +42,11 @@ void second_prod(struct chain *c)
     int64_t shape[SSQ_MAX_RANK];
     ssq_var of = chain_wide(c, 0);
     if (view_elements(&x) == 0) {
-        chain_give(c, 0, of); /* nothing, in its shape */
+        chain_give(c, 0, of); /* an empty var of that shape */
         return;
     }
     if (axes_read(args->axes, args->n_axes, x.rank, "prod", &a) != SSQ_OK)
-        return; /* cannot be: the product itself has read them */
+        return; /* cannot happen: the forward call has read them */
     for (int reduced = 0; reduced < 2; reduced++)
         for (int i = 0; i < x.rank; i++)
             if (a.reduced[i] == (reduced == 1)) {

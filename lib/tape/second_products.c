@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_products.c - rules of matrix products: each gradient is a product. */
+/* second_products.c - rules of matmuls: each gradient is a matmul. */
 #include "lib/tape/second.h"
 
 static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
@@ -14,9 +14,9 @@ static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
                : ssq_gemm_batched_var_at(c->n.where, a, b, SSQ_VAR_NONE, as);
 }
 
-/* Of d = alpha op(a) op(b) + bias: da = alpha dd op(b)^T, db = alpha op(a)^T
- * dd, or their transposes. Products of a batch have all of it; chain_give sums
- * where it repeats an operand. */
+/* For d = alpha op(a) op(b) + bias: da = alpha dd op(b)^T and db = alpha
+ * op(a)^T dd, or their transposes. A batched gradient has the whole batch.
+ * chain_give() sums it if the operand was broadcast. */
 static void factors(struct chain *c)
 {
     const ssq_gemm_args *args = c->args;

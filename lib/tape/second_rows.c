@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_rows.c - the rule of rows that are gathered: their gradients are added
- * where they came from, an op of its own, whose gradient gathers again. */
+/* second_rows.c - the rule of gathered rows. A separate op adds the rows of dy
+ * where they came from. The gradient of that op gathers rows again. */
 #include "lib/tape/second.h"
 
 static ssq_status own_scatter(ssq_tape *t, const struct node *n)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* second_shapes.c - rules of sums, and of what changes a shape or a dtype and
- * no number. */
+/* second_shapes.c - rules of sums, and of ops that change only a shape or a
+ * dtype. */
 #include "lib/tape/second.h"
 
 #include <string.h>
 
-/* dy, of the shape without the reduced dimensions, in that of x; *n: how many
- * elements of x stand behind one of it. */
+/* Broadcast dy, which lacks the reduced dimensions, to the shape of x. *n is
+ * set to the number of elements of x for each element of dy. */
 static ssq_var repeated(struct chain *c, ssq_var dy, double *n)
 {
     const ssq_reduce_args *args = c->args;
@@ -38,7 +38,7 @@ void second_mean(struct chain *c)
     chain_give(c, 0, ssq_div_var_at(c->n.where, dy, by));
 }
 
-/* ---- without arithmetic ---- */
+/* ---- ops without arithmetic ---- */
 
 void second_cast(struct chain *c)
 {
@@ -56,7 +56,7 @@ void second_reshape(struct chain *c)
     chain_give(c, 0, ssq_var_reshape_at(c->n.where, c->dy, x.rank, x.shape));
 }
 
-/* Dimension axes[i] of x was dimension i. */
+/* Dimension i of y is dimension axes[i] of x. */
 void second_transpose(struct chain *c)
 {
     const int rank = value_of(c->t, c->n.var[0])->is.tensor.view.rank;
@@ -83,7 +83,7 @@ void second_embed(struct chain *c)
         ssq_var_slice_at(c->n.where, c->dy, s.axis, s.start, s.stop, s.step));
 }
 
-/* Each its part of dy. */
+/* Each operand gets its part of dy. */
 void second_concat(struct chain *c)
 {
     const int axis = ((const struct join *)node_args(c->t, &c->n))->axis;

@@ -45,7 +45,7 @@ static void tape_free(struct object *o)
     mem_free(t);
 }
 
-/* The gradient of a loss that nobody scales. */
+/* Create the gradient of a loss without a scaler. */
 static ssq_status make_one(ssq_tape *t)
 {
     ssq_status st = tensor_create(t->queue->device, SSQ_F32, 0, NULL, &t->one);
@@ -124,7 +124,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
 
 /* ---- regions ---- */
 
-/* A scope's length before each push is kept, for the pop. */
+/* The length of the scope before each push is stored for the pop. */
 void ssq_tape_push(ssq_tape *tape, const char *name)
 {
     static const char op[] = "tape_push";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value.c - what vars stand for. */
+/* value.c - the values that vars refer to. */
 #include "lib/tape/tape.h"
 
 #include <string.h>
@@ -44,13 +44,13 @@ struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
     return NULL;
 }
 
-/* A tensor inside of the tape: nobody's references end it. */
+/* The tape owns its tensors: releasing a reference does not free them. */
 static void never_freed(struct object *o)
 {
     (void)o;
 }
 
-/* Row-major without gaps. */
+/* Set a view that is row-major and contiguous. */
 static void lay_out(struct view *v, ssq_dtype dtype, int rank,
                     const int64_t *shape)
 {
@@ -100,7 +100,7 @@ static bool add_block(ssq_tape *t)
     return false;
 }
 
-/* A new value; its number is its id. */
+/* Append a value. Its id is its number. */
 static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
                       uint32_t *id)
 {
@@ -150,7 +150,7 @@ ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
     return add(t, &h, base, id);
 }
 
-/* The caller may destroy his tensor; what it is of stays. */
+/* The caller may destroy the tensor. Its buffer is held. */
 ssq_status value_hold(ssq_tape *t, const char *where, const ssq_tensor *tensor,
                       uint32_t *id)
 {
@@ -182,7 +182,7 @@ ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
     return var_of(tape, id);
 }
 
-/* Without a text: for questions that may be asked of anything. */
+/* Return the value of any var, or NULL. Does not set an error text. */
 static struct value *var_there(ssq_var v)
 {
     return v.tape == NULL || v.pass != v.tape->pass || v.id >= v.tape->nvalues
@@ -202,7 +202,7 @@ int64_t ssq_var_size(ssq_var var, int i)
     return v == NULL ? 0 : ssq_tensor_size(&v->is.tensor, i);
 }
 
-/* Kept from now on, and so is the value whose memory it is. */
+/* From now on the value is kept, and so is the value that owns its memory. */
 const ssq_tensor *ssq_var_tensor(ssq_var var)
 {
     struct value *v = var_there(var);

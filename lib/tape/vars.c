@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vars.c - the functions of sesqui/vars.h and the table behind them, which
- * vars.awk makes of vars.list and of the headers of the ops. */
+/* vars.c - the functions of sesqui/vars.h and their table. vars.awk generates
+ * them from vars.list and from the headers of the ops. */
 #include <sesqui/vars.h>
 
 #include "lib/tape/own.h"
@@ -8,7 +8,7 @@
 
 #define ITEMS(A) (sizeof(A) / sizeof((A)[0]))
 
-/* What follows an op whose activation is not fused on a tape. */
+/* The op that follows an op whose activation is not fused on a tape. */
 static const struct tape_op *const activations[SSQ_ACTIVATION_TANH + 1];
 
 #include "tape_table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* views.c - vars that are other vars' memory in another shape. */
+/* views.c - vars that show the memory of other vars in another shape. */
 #include <sesqui/ops/data.h>
 
 #include "lib/tape/tape.h"
@@ -8,9 +8,9 @@
 
 /* ---- backward ---- */
 
-/* The gradient of a view as one of what it is a view of: the same memory where
- * nothing came to that yet, else a copy that is added. shaped is the view's
- * gradient in the shape of the other. */
+/* Give the gradient of a view to the var that it shows. If that var has no
+ * gradient yet, the memory is moved to it. Otherwise a copy is added.
+ * @param shaped  the view's gradient in the shape of that var */
 static ssq_status pass_on(ssq_tape *t, const struct node *n,
                           const struct view *shaped)
 {
@@ -51,7 +51,7 @@ static ssq_status own_reshape(ssq_tape *t, const struct node *n)
     return pass_on(t, n, &shaped);
 }
 
-/* Dimension axes[i] of x was dimension i. */
+/* Dimension i of y is dimension axes[i] of x. */
 static ssq_status own_transpose(ssq_tape *t, const struct node *n)
 {
     const struct view *g = &value_of(t, n->out[0])->grad.tensor.view;
@@ -63,7 +63,7 @@ static ssq_status own_transpose(ssq_tape *t, const struct node *n)
     return pass_on(t, n, &shaped);
 }
 
-/* One that is no view: make_dense. */
+/* Repeat a copy that make_dense() has made. */
 static ssq_status copy_again(ssq_tape *t, const struct node *n)
 {
     return ssq_copy(t->queue,
@@ -93,8 +93,8 @@ ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
     return tape_note(t, &note, args, bytes);
 }
 
-/* x itself if it has no gaps, else a copy without them; noted as a transpose
- * that leaves all dimensions where they are. */
+/* Replace *id by a contiguous copy unless it is contiguous. The copy is noted
+ * as a transpose that keeps the order of dimensions. */
 static ssq_status make_dense(ssq_tape *t, const char *where, uint32_t *id)
 {
     const struct view v = value_of(t, *id)->is.tensor.view;
@@ -164,7 +164,7 @@ ssq_var ssq_var_transpose_at(const char *where, ssq_var x, const int *axes)
     return var_inert(t);
 }
 
-/* A view from which no way leads back, since nothing is noted. */
+/* Return a view without a node, so that gradients do not pass through it. */
 static ssq_var cut(const char *where, ssq_var x, const char *op, bool watched)
 {
     ssq_tape *t = x.tape;

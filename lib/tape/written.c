@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* written.c - inputs and parameters that somebody writes between a forward part
- * and its backward.
+/* written.c - detect inputs and parameters that are written between a forward
+ * pass and its backward.
  *
- * Memory of the tape's own is written by its ops alone. Other memory has a
- * witness from its first use in a pass on; a node keeps how often it had been
- * written when the op read it, and its backward finds out whether that is still
- * so. Only what the backward reads is looked at. */
+ * Memory that the tape owns is written only by its ops. Other memory gets a
+ * witness at its first use in a pass. A node stores the number of writes at the
+ * time of its call. Its backward compares this number for each operand that it
+ * reads, and ignores all others. */
 #include <sesqui/ops/batch_norm.h>
 
 #include "lib/tape/params.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The value whose memory a view shows. */
+/* Return the value that owns the memory of a view. */
 static uint32_t root_of(const ssq_tape *t, uint32_t id)
 {
     while (value_of(t, id)->base != NONE)
@@ -47,14 +47,14 @@ void written_reset(ssq_tape *t)
     t->watched = NULL;
 }
 
-/* The value that a tensor in the options was held by. */
+/* Return the value that holds a tensor of the options. */
 static struct value *held_by(const ssq_tensor *tensor)
 {
     char *at = (char *)(uintptr_t)tensor;
     return (struct value *)(void *)(at - offsetof(struct value, is.tensor));
 }
 
-/* A slot of the forward call with a tensor at this place; NULL: none. */
+/* Return the slot of the forward call for a tensor at offset `at`, or NULL. */
 static const struct slot *option_at(const struct tape_op *op, size_t at)
 {
     for (size_t i = 0; i < op->nslots; i++)
@@ -80,7 +80,8 @@ void written_note(ssq_tape *t, struct node *n, const void *args)
     }
 }
 
-/* Both places: where it was put on the tape, and what has written it. */
+/* Set the error text. It names the line that put the tensor on the tape, and
+ * the op that wrote it. */
 static ssq_status tell(ssq_tape *t, const struct value *v, const char *what)
 {
     struct witness w;

@@ -6,7 +6,8 @@
  * the program is enqueued on this queue.
  *
  * ssq_trainer_next() waits for the sum. It need not wait if a step was enqueued
- * after the announcement, and if the device is at most that step behind. */
+ * after the announcement, and if the device has finished all work before that
+ * step. */
 #include "lib/train/trainer.h"
 
 #include <stdio.h>

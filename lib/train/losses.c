@@ -211,8 +211,8 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
     if (st != SSQ_OK)
         return st;
     if (!arrived)
-        receive(trainer, &now); /* on a CPU device the words arrive
-                                   immediately */
+        receive(trainer, &now); /* it arrives immediately if the device is the
+                                   CPU */
     *progress = now;
     return SSQ_OK;
 }

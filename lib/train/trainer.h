@@ -44,7 +44,7 @@ struct ssq_trainer {
     struct wish *wishes, **wishes_end;
     uint32_t accumulate; /* passes per step */
     uint32_t taken;      /* passes of the current step so far */
-    enum due due;        /* work that failed and must be repeated */
+    enum due due;        /* work that is to be done, kept after a failure */
     size_t given;        /* parameters, states included, that were offered to
                             the optimizer */
     uint64_t steps;      /* made so far, including skipped ones */
