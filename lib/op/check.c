@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* struct_size is the first member of every args struct, and is copied rather
- * than read through a type that this function does not know. */
+/* struct_size is the first member of every args struct. It is copied, because
+ * this function does not know the type of the struct. */
 ssq_status check_call(const ssq_queue *queue, const void *args, size_t want,
                       const char *op)
 {
@@ -45,8 +45,8 @@ ssq_status check_operand(const ssq_queue *queue, const ssq_tensor *tensor,
     return check_optional(queue, tensor, op, what);
 }
 
-/* An output whose elements share memory would depend on the order of writes,
- * which no backend promises. */
+/* Refuse an output whose elements share memory: its values would depend on the
+ * order of writes, which no backend guarantees. */
 ssq_status check_output(const ssq_queue *queue, const ssq_tensor *tensor,
                         const char *op, const char *what)
 {
@@ -57,7 +57,7 @@ ssq_status check_output(const ssq_queue *queue, const ssq_tensor *tensor,
     return st;
 }
 
-/* NULL passes, so that the dtypes of optional operands need no test before. */
+/* NULL passes, so that callers need not test optional operands first. */
 ssq_status check_dtype(const ssq_tensor *tensor, unsigned dtypes,
                        const char *op, const char *what)
 {
@@ -86,8 +86,8 @@ ssq_status check_same_shape(const ssq_tensor *a, const char *a_what,
                      view_text(&b->view, tb, sizeof(tb)));
 }
 
-/* NULL passes on either side. In place means element for element: an item then
- * reads what it writes itself, and nobody else. */
+/* NULL passes on either side. With in_place, out may be exactly in: each work
+ * item then reads only elements that no other item writes. */
 ssq_status check_alias(const ssq_tensor *out, const char *out_what,
                        const ssq_tensor *in, const char *in_what, bool in_place,
                        const char *op)

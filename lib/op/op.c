@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op.c - what all ops have in common: a name, and copies that hold what they
- * work on. */
+/* op.c - names of ops, and copies of ops that hold their operands. */
 #include "lib/core/backend.h"
 
 #include "lib/core/error.h"
@@ -31,8 +30,8 @@ const char *ssq_op_name(size_t i)
     return i < OP_COUNT ? names[i] : NULL;
 }
 
-/* The copy is what a queue or a graph keeps: the original may be on the stack
- * of the public call. Each reference taken here is dropped in op_release. */
+/* A queue or a graph keeps the copy, because the original may be on the stack
+ * of the public call. op_release() drops each reference taken here. */
 struct op *op_hold(const struct op *op)
 {
     struct op *copy = mem_alloc(op->bytes);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operands.c - checks of many operands at once, and operands seen as rows. */
+/* operands.c - checks of all operands of a call, and operands as rows. */
 #include "lib/op/operands.h"
 
 #include "lib/op/data/data.h"
 
-/** Most views that views_collapse_rows takes: layer norm's backward has 8. */
+/** Most views of views_collapse_rows(): layer norm's backward has 8. */
 #define VIEWS_MOST 8
 
-/* What a rule says of its operand alone, without the others. */
+/* Check one operand against its rule, regardless of the other operands. */
 static ssq_status check_one(const ssq_queue *queue, const char *op,
                             const struct operand_rule *r)
 {
@@ -19,9 +19,8 @@ static ssq_status check_one(const ssq_queue *queue, const char *op,
     return st == SSQ_OK ? check_dtype(r->tensor, r->dtypes, op, r->name) : st;
 }
 
-/* Operands are checked one by one first, so that those of pairs are known to be
- * there, of this device and of a dtype that has a size. Each output is then
- * compared with all others, the inputs and the outputs before it too. */
+/* Check each operand alone first, so that the overlap checks see only operands
+ * that are valid or NULL. Then compare each output with all other operands. */
 ssq_status operands_check(const ssq_queue *queue, const char *op,
                           const struct operand_rule *rules, int n)
 {
@@ -66,8 +65,8 @@ void view_append_ones(struct view *v, int n)
     }
 }
 
-/* Give v the dimensions of outer followed by those of inner; its buffer, offset
- * and dtype stay. */
+/* Set v's dimensions to outer's, followed by inner's. Its buffer, offset and
+ * dtype do not change. */
 static void join(struct view *v, const struct view *outer,
                  const struct view *inner)
 {
@@ -80,10 +79,10 @@ static void join(struct view *v, const struct view *outer,
         }
 }
 
-/* Each view is taken apart at the border, either side is collapsed over all of
- * them, and they are put together again. views_collapse leaves at least one
- * dimension, as a row needs; where no dimension counts rows it is not asked,
- * and there are none. */
+/* Split each view at the border, collapse each side over all views, and join
+ * the sides again. views_collapse() leaves at least one dimension, which a row
+ * needs. If no dimension counts rows, that side is not collapsed and stays
+ * empty. */
 int views_collapse_rows(struct view **views, int n, int inner)
 {
     struct view row[VIEWS_MOST], rest[VIEWS_MOST];

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h - the only list of ops.
  *
- * An op is what crosses from the core to a backend: a header, its parameters
- * by value, and its operands as views, in one block of memory that can be
- * copied and kept. The public function checks its arguments and fills the
- * struct in lib/op/<room>/<file>.c, and every backend has a best-first list of
- * implementations for it, struct X_impl.
+ * An op is a request from the core to a backend. It consists of a header, its
+ * parameters by value and its operands as views. All are in one block of memory
+ * that can be copied and kept. The public function in
+ * lib/op/<directory>/<file>.c checks its arguments and fills the struct. Every
+ * backend has a best-first list of implementations for it, struct X_impl.
  *
- * Whatever is said of every op stands in its entry here, and nowhere else:
+ * Each property that every op has is in the op's entry here, and nowhere else:
  *
  *     X(name, walked, functions, tables, struct)
  *
- * walked     which operands are walked together (bit i: view i), so that the op
- *            can be split into windows; the others are scalars that every
- *            window needs. 0: the op is not split (lib/core/window.c).
- *            BY_PLAN: its plans make the windows (lib/plan/windows.h), since
- *            they know what has to stay together for the same bits; backends
- *            whose own implementations see memory of any size get it whole.
- * functions  the public functions that come to it, each by its autocast class
- *            (lib/amp/policy.c): HALF for products, which matrix units sum in
- *            float32; FLOAT32 for ranges or sums that 16 bits do not hold;
- *            PROMOTE where several operands meet; ANY for one operand, and no
- *            more range or precision than it has. Backwards go with their
- *            forwards, and are listed by BACKWARD(x) for x_backward, and
- *            BACKWARDS(x) for x_backward_data and x_backward_weight.
+ * walked     which operands are traversed together (bit i: view i), so that the
+ *            op can be split into windows. The others are scalars that every
+ *            window needs. 0: the op is not split (lib/core/window.c). BY_PLAN:
+ *            its plans make the windows (lib/plan/windows.h), because they know
+ *            which elements must stay together for the same bits. A backend
+ *            whose own implementations see memory of any size gets it whole.
+ * functions  the public functions that enqueue it, each with its autocast class
+ *            (lib/amp/policy.c). HALF: matmuls, which matrix units sum in
+ *            float32. FLOAT32: ranges or sums that 16 bits cannot hold.
+ *            PROMOTE: several operands. ANY: one operand, and a result that
+ *            needs no more range or precision. A backward function has the
+ *            class of its forward function. BACKWARD(x) lists x_backward;
+ *            BACKWARDS(x) lists x_backward_data and x_backward_weight.
  *            UNARY_FUNCTIONS are the lines of UNARY_KINDS in
  *            kernels/elementwise/unary.h, UNARY_BACKWARDS their backwards.
- * tables     the tables of its tests: TABLE(x) is x_suite of tests/op, and runs
- *            in this order.
- * struct     MADE_OF(members), behind the header; or IN_HEADER where members
- *            need words: struct X_op is in lib/op/<room>/<family>.h. */
+ * tables     its tables of tests: TABLE(x) is x_suite of tests/op. The tables
+ *            run in this order.
+ * struct     MADE_OF(members): the members after the header. IN_HEADER: struct
+ *            X_op is in lib/op/<directory>/<family>.h, because its members need
+ *            comments. */
 #ifndef LIB_OP_OPS_H
 #define LIB_OP_OPS_H
 
 #include "lib/core/view.h"
 
-/* The words of an entry that stand for themselves; the others are defined by
- * who reads the list. */
+/* Words of an entry that are defined here. A file that expands the list defines
+ * the other words. */
 #define NO_FUNCTION
 #define NO_TABLE
 #define IN_HEADER
@@ -47,7 +48,7 @@
         __VA_ARGS__                                                            \
     }
 
-/** Every op, in the order of their families. */
+/** All ops, grouped by family. */
 /* clang-format off */
 #define SSQ_OPS(X) \
     X(upload, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
@@ -146,27 +147,27 @@ enum op_id {
     SSQ_OPS(X)
 #undef X
         OP_COUNT,
-    /* no op of the list: work that a library enqueues by itself, which
+    /* not in the list: work that another library enqueues by itself, and that
      * queue_call() puts into a queue's order (lib/core/enqueue.h) */
     OP_call = OP_COUNT
 };
 
-/** The first member of every op struct. The views stand together at the
- *  struct's end, from byte views_at on. Between the two nothing is padding: it
- *  would be what it was on the stack, and ops are compared by their bytes. It
- * is a member, gap, which initialisers clear. */
+/** The first member of every op struct. The views are contiguous at the end of
+ *  the struct, from byte views_at. No padding may be between this member and
+ *   the views: it would contain garbage from the stack, and ops are compared by
+ *   their bytes. A member, gap, takes its place; initialisers clear it. */
 struct op {
     enum op_id id;
     uint32_t bytes;         /* of the whole struct, so that it can be copied */
     uint32_t views_at;      /* bytes from its start to the first view */
-    uint32_t nviews;        /* views, the absent ones included */
+    uint32_t nviews;        /* views, including absent ones */
     struct view_list *list; /* more operands, shared; or NULL */
     uint64_t first;      /* elements before this window: for random streams */
     struct object *keep; /* host memory that the op works on; or NULL */
-    uint16_t prefer;     /* ask this implementation first, from 1; 0: none */
+    uint16_t prefer;     /* implementation to ask first, from 1; 0: none */
 };
 
-/** Start of the views of an op. */
+/** Return the views of an op. */
 static inline struct view *op_views(struct op *op)
 {
     return (struct view *)((char *)op + op->views_at);
@@ -177,7 +178,7 @@ static inline const struct view *op_views_const(const struct op *op)
     return (const struct view *)((const char *)op + op->views_at);
 }
 
-/** Initialiser of the header of struct NAME_op whose first view is FIRST. */
+/** Initialise the header of struct NAME_op, whose first view is FIRST. */
 #define OP_HEADER(NAME, FIRST)                                                 \
     {                                                                          \
         OP_##NAME, sizeof(struct NAME##_op),                                   \
@@ -191,13 +192,14 @@ static inline const struct view *op_views_const(const struct op *op)
 SSQ_OPS(X)
 #undef X
 
-/** "gemm" */
+/** Return the name of an op, for example "gemm". */
 const char *op_name(enum op_id id);
-/** The id of a name; OP_COUNT when there is none. */
+/** Return the id of a name, or OP_COUNT if no op has this name. */
 enum op_id op_from_name(const char *name);
-/** A copy of an op that holds its buffers; NULL: no memory, text set. */
+/** Return a copy of an op that holds the buffers, list and host memory of the
+ *  op; release it with op_release(). NULL: no memory; the error text is set. */
 struct op *op_hold(const struct op *op);
-/** Drop what op_hold has taken, and free the copy. */
+/** Drop the references that op_hold() took, and free the copy. */
 void op_release(struct op *op);
 
 #endif

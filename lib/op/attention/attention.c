@@ -14,12 +14,12 @@
 #define U8_BIT  DTYPE_BIT(SSQ_U8)
 #define I32_BIT DTYPE_BIT(SSQ_I32)
 
-/* What the text of a refusal says of three shapes. */
+/* The shapes of q, k and v as text, for error messages. */
 struct shapes {
     char q[128], k[128], v[128];
 };
 
-/* The shapes of q, k and v as text, whatever their ranks. */
+/* Format the shapes of q, k and v, which may have any rank. */
 static struct shapes shapes_text(const ssq_attention_args *a)
 {
     struct shapes s;
@@ -29,7 +29,7 @@ static struct shapes shapes_text(const ssq_attention_args *a)
     return s;
 }
 
-/* The error of two sizes that should be the same. */
+/* Report two sizes that differ but must be equal. */
 static ssq_status refuse_sizes(const ssq_attention_args *a, const char *name,
                                const char *what, int64_t x, int64_t y)
 {
@@ -39,8 +39,8 @@ static ssq_status refuse_sizes(const ssq_attention_args *a, const char *name,
                      name, s.q, s.k, s.v, what, (long long)x, (long long)y);
 }
 
-/* Find the sizes in q, k and v, and whether they agree on them. Several heads
- * of q may share one of k and v, so kv_heads has to divide heads. */
+/* Read the sizes from q, k and v, and check that they agree. Several heads of q
+ * may share one head of k and v, so kv_heads must divide heads. */
 static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
                               struct attention_params *p)
 {
@@ -77,8 +77,8 @@ static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
     return SSQ_OK;
 }
 
-/* Refuse an operand that is not [batch, heads, tq, dv], or for rank 3 the same
- * without dv; NULL passes. */
+/* Refuse an operand that is not [batch, heads, tq, dv], or, for rank 3, the
+ * same without dv. NULL passes. */
 static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                              const struct attention_params *p, const char *name)
 {
@@ -94,8 +94,9 @@ static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                      view_text(&want, tw, sizeof(tw)));
 }
 
-/* Refuse a tensor in which the elements of a head are not next to each other,
- * as kernels load them. NULL passes, and so does a dimension of one element. */
+/* Refuse a tensor in which the elements of a head are not adjacent: kernels
+ * load them as such. NULL passes, and so does a last dimension of one
+ * element. */
 static ssq_status check_unit(const ssq_tensor *t, const char *what,
                              const char *name)
 {
@@ -109,9 +110,9 @@ static ssq_status check_unit(const ssq_tensor *t, const char *what,
                      name, what, (long long)t->view.stride[last]);
 }
 
-/* The mask broadcast to the scores' shape, but with sizes of 1 where it
- * repeats: a launch is measured by its operands' elements, and there may be
- * more scores than one can count. */
+/* Set *v to the mask, broadcast to the scores' shape, or absent if mask is
+ * NULL. Repeated dimensions get size 1: a launch is measured by the elements of
+ * its operands, and the number of scores may overflow. */
 static ssq_status mask_view(const ssq_tensor *mask, const char *name,
                             const struct attention_params *p, struct view *v)
 {
@@ -135,8 +136,8 @@ static ssq_status mask_view(const ssq_tensor *mask, const char *name,
                      view_text(&scores, ts, sizeof(ts)));
 }
 
-/* Parameters have to be float32 values; the comparisons fail for NaN. A softcap
- * is divided by, so that it may not be subnormal. */
+/* Check that the numeric parameters are float32 values; NaN fails the
+ * comparisons. softcap must not be subnormal, because kernels divide by it. */
 static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
 {
     if (!(fabs(a->scale) <= (double)FLT_MAX))
@@ -158,9 +159,9 @@ static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
     return SSQ_OK;
 }
 
-/* Set the parameters; the sizes are there. A scale of 0 means 1 / sqrt(d). Each
- * value is rounded to float32 once, from double, so that all devices have the
- * same one. */
+/* Set the parameters; the sizes are already set. A scale of 0 means 1 /
+ * sqrt(d). Each value is rounded once, from double to float32, so that all
+ * devices use the same value. */
 static void set_params(const ssq_attention_args *a, struct attention_params *p)
 {
     double scale = a->scale;
@@ -172,13 +173,14 @@ static void set_params(const ssq_attention_args *a, struct attention_params *p)
     p->causal_offset = a->causal_offset;
     p->stream = make_stream(a->seed, a->id, a->offset);
     p->drop = make_chance(a->dropout);
-    /* A dropout that rounds to no word at all drops nothing. */
+    /* A dropout that rounds to a threshold of 0 drops nothing. */
     p->dropout = p->drop.always || p->drop.threshold != 0;
     p->keep = p->drop.always ? 0.0f : (float)(1.0 / (1.0 - a->dropout));
 }
 
-/* What forward and backward check alike, behind the operands' rules. k and v
- * have q's dtype. On success *p and *mask are filled. */
+/* Run the checks that forward and backward share, after the checks of the
+ * operand rules. k and v must have q's dtype. On success *p and *mask are
+ * set. */
 static ssq_status check_shared(const ssq_queue *queue,
                                const ssq_attention_args *a, const char *name,
                                struct attention_params *p, struct view *mask)
@@ -211,8 +213,8 @@ static ssq_status check_shared(const ssq_queue *queue,
     return st;
 }
 
-/* Fill n outputs that are sums over nothing, or logarithms of such, each with
- * its value; absent ones are passed over. */
+/* Fill n outputs with one value each: results of sums without terms. Skips
+ * outputs that are NULL. Enqueues all fills or none. */
 static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
                            const double *value, int n)
 {
@@ -227,9 +229,9 @@ static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
     return queue_bundle_end(queue, st);
 }
 
-/* Empty cases are settled here, so that backends need not know them: without
- * keys y is 0 and lse -infinity; with d or dv of 0 those operands that have no
- * elements are absent. */
+/* Check and enqueue. Empty cases are handled here, so that backends need not
+ * handle them. Without keys, y is 0 and lse is -infinity. If d or dv is 0,
+ * operands without elements are absent. */
 static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
 {
     const char *name = "attention";
@@ -251,7 +253,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
     if (op.p.batch == 0 || op.p.heads == 0 || op.p.tq == 0 ||
         (op.p.dv == 0 && a->lse == NULL))
         return SSQ_OK;
-    /* The logarithm of a sum over no keys is that of 0. */
+    /* lse over no keys is the logarithm of 0. */
     const ssq_tensor *out[] = {a->y, a->lse};
     const double none[] = {0.0, -(double)INFINITY};
     if (op.p.tk == 0)
@@ -265,7 +267,8 @@ static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
     return queue_enqueue(queue, &op.op);
 }
 
-/* Default modes: scale, softcap and dropout are rounded within. */
+/* Use the default floating-point modes: scale, softcap and dropout are rounded
+ * to float32. */
 ssq_status ssq_attention(ssq_queue *queue, const ssq_attention_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "attention");
@@ -277,8 +280,8 @@ ssq_status ssq_attention(ssq_queue *queue, const ssq_attention_args *args)
     return st;
 }
 
-/* The arguments that both directions have, so that one function checks them. y
- * and lse are outputs there and inputs here. */
+/* Return the arguments that both directions share, so that one function checks
+ * them. y and lse are outputs of forward and inputs of backward. */
 static ssq_attention_args shared_args(const ssq_attention_backward_args *b)
 {
     ssq_attention_args a = SSQ_ATTENTION_INIT;
@@ -300,7 +303,7 @@ static ssq_attention_args shared_args(const ssq_attention_backward_args *b)
     return a;
 }
 
-/* A gradient, if it is wanted, has the shape of what it is of. */
+/* Check that a gradient has the shape of its tensor. NULL passes. */
 static ssq_status check_gradient(const ssq_tensor *grad, const char *grad_what,
                                  const ssq_tensor *x, const char *what,
                                  const char *name)
@@ -311,7 +314,7 @@ static ssq_status check_gradient(const ssq_tensor *grad, const char *grad_what,
     return st == SSQ_OK ? check_unit(grad, grad_what, name) : st;
 }
 
-/* All checks of a backward call; fills the parameters and the mask of op. */
+/* Run all checks of a backward call. Sets the parameters and the mask of op. */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const ssq_attention_backward_args *a,
                                  const char *name,
@@ -351,8 +354,8 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st;
 }
 
-/* Empty cases as in forward: gradients over nothing are 0, those of d == 0 have
- * no elements. */
+/* Check and enqueue. As in forward(), empty cases are handled here: gradients
+ * over nothing are 0. With d == 0, dq and dk have no elements. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_attention_backward_args *a)
 {
@@ -364,7 +367,7 @@ static ssq_status backward(ssq_queue *queue,
     const ssq_tensor *out[] = {a->dq, a->dk, a->dv};
     const double zero[] = {0.0, 0.0, 0.0};
     bool none = p->batch == 0 || p->heads == 0 || p->tq == 0 || p->tk == 0;
-    if (none || p->dv == 0) /* no values: y does not depend on anything */
+    if (none || p->dv == 0) /* without values y depends on nothing */
         return fill_all(queue, out, zero, 3);
     if (p->d == 0 && a->dv == NULL)
         return SSQ_OK;

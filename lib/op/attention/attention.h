@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention.h - what backends get for attention, forward and backward.
+/* attention.h - the ops of attention, forward and backward.
  *
- * Shapes are those of include/sesqui/ops/attention.h: there is at least one
- * batch, head, query and key. In all views but mask and lse the last dimension
- * has stride 1, or one element. mask has rank 4; a size of 1 with stride 0
- * stands for all of that dimension (so that its elements are not a launch's).
+ * Shapes are as in include/sesqui/ops/attention.h. There is at least one batch,
+ * head, query and key. In all views except mask and lse, the last dimension has
+ * stride 1 or one element. mask has rank 4. A dimension of mask with size 1 and
+ * stride 0 is repeated; its repetitions do not count as elements of a launch.
  *
  *     d == 0      q, k, dq, dk absent: the dot products are 0, scale is 1
- *     dv == 0     forward: v, y absent, lse is there; backward: never
+ *     dv == 0     forward: v, y absent, lse present; backward: not enqueued
  *
- * Sums over keys or queries are float32 in any order, or better. */
+ * Sums over keys or queries are float32 or wider, in any order. */
 #ifndef LIB_OP_ATTENTION_ATTENTION_H
 #define LIB_OP_ATTENTION_ATTENTION_H
 
 #include "lib/core/core.h"
 #include "lib/op/random/random.h"
 
-/** What both directions need by value. */
+/** Parameters that both directions receive by value. */
 struct attention_params {
     /* kv_heads divides heads; tq queries, tk keys; a head has d elements in q
      * and k, and dv in v */
@@ -26,11 +26,11 @@ struct attention_params {
     bool causal;
     uint8_t gap[7];
     int64_t causal_offset; /* key j is excluded for j > i + causal_offset */
-    bool dropout;          /* else the next three are not read */
+    bool dropout;          /* false: stream, drop and keep are not read */
     uint8_t gap2[7];
     struct stream stream;
     struct chance drop;
-    float keep; /* factor of what is not dropped */
+    float keep; /* factor for elements that are not dropped */
     uint32_t gap3;
 };
 
@@ -43,7 +43,7 @@ struct attention_op {
     struct view y, lse; /* out, optional; lse f32 */
 };
 
-/** Nothing here overlaps an output. */
+/** No operand overlaps an output. */
 struct attention_backward_op {
     struct op op;
     struct attention_params p;
@@ -51,7 +51,7 @@ struct attention_backward_op {
     struct view mask; /* optional: float or u8 */
     struct view step; /* optional: i32, one element */
     struct view y, lse, dy;
-    struct view dq, dk, dv; /* out, optional, one at least */
+    struct view dq, dk, dv; /* out, optional; at least one is present */
 };
 
 #endif

@@ -9,16 +9,16 @@
 #include <float.h>
 #include <math.h>
 
-/* Names of the call and of x and y in error texts, which differ backwards. */
+/* Names for error texts. In a backward call x and y are dy and dx. */
 struct names {
     const char *op, *x, *y;
 };
 
-/** Frequencies that one upload carries in itself. */
+/** Frequencies that fit into one inline upload. */
 #define TABLE_WORDS (UPLOAD_INLINE / sizeof(float))
 
-/* Presence, dtypes, overlaps and x's shape. y may be x: a pair is read before
- * it is written. */
+/* Check presence, dtypes, overlaps and x's shape. y may be x, because each pair
+ * is read before it is written. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const ssq_rotary_args *a,
                                  const struct names *n)
@@ -41,9 +41,9 @@ static ssq_status check_operands(const ssq_queue *queue,
     return st;
 }
 
-/* Parameters, and which of the optional operands go together: angles come from
- * cos and sin, or from positions times frequencies. Positions are int32, the
- * last one, offset + t - 1, included. */
+/* Check the parameters, and which optional operands are given. Angles come from
+ * cos and sin, or from positions times frequencies. All positions, including
+ * the last one, offset + t - 1, must fit into int32. */
 static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
                                 const char *name)
 {
@@ -86,8 +86,8 @@ static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
     return SSQ_OK;
 }
 
-/* position as a view in x's shape, with a stride of 0 along a row: all of a row
- * has one position. */
+/* Set *v to position, broadcast to x's shape, or absent if it is NULL. The
+ * stride along a row is 0, because a row has a single position. */
 static ssq_status position_view(const ssq_rotary_args *a, const char *name,
                                 struct view *v)
 {
@@ -108,7 +108,7 @@ static ssq_status position_view(const ssq_rotary_args *a, const char *name,
     return SSQ_OK;
 }
 
-/* freq, if it is there: one frequency for each pair of elements that turns. */
+/* Check that freq has one frequency for each rotated pair. NULL passes. */
 static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
                              const char *name)
 {
@@ -119,8 +119,8 @@ static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
                      view_text(&freq->view, tf, sizeof(tf)), (long long)pairs);
 }
 
-/* cos or sin as a view in x's shape, but for rows of `pairs`: one value turns
- * two elements. */
+/* Set *v to cos or sin, broadcast to x's shape but with rows of `pairs`,
+ * because one value rotates two elements. Absent if t is NULL. */
 static ssq_status cache_view(const ssq_tensor *t, const char *what,
                              const ssq_rotary_args *a, int64_t pairs,
                              const char *name, struct view *v)
@@ -137,10 +137,10 @@ static ssq_status cache_view(const ssq_tensor *t, const char *what,
                      view_text(&want, tw, sizeof(tw)));
 }
 
-/* Write words from number i on of base^(-2 i / dims) into the table, as many as
- * fit a call. They are computed in double on the host, so that every device
- * turns by the same frequencies, and travel within the op, so that no host
- * memory has to stay. */
+/* Upload words of base^(-2 i / dims) into the table: from number i, as many as
+ * one upload holds. They are computed in double on the host, so that every
+ * device uses the same frequencies. The op contains the words, so no host
+ * memory must stay valid. */
 static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
                               double base, int64_t dims, int64_t i)
 {
@@ -157,8 +157,8 @@ static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
                                 (uint64_t)n * sizeof(float));
 }
 
-/* Make a table of frequencies in scratch and enqueue the op with it, in one
- * bundle: uploads and op are all or nothing. */
+/* Get scratch for the table of frequencies, upload it and enqueue the op.
+ * Uploads and op are one bundle: all are enqueued or none. */
 static ssq_status enqueue_with_table(ssq_queue *queue, struct rotary_op *op,
                                      double base)
 {
@@ -182,7 +182,8 @@ out_table:
     return st;
 }
 
-/* Both directions: the gradient is turned back, by the negative angle. */
+/* Check and enqueue either direction. The gradient is rotated by the negative
+ * angle. */
 static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
                          const struct names *n, bool inverse)
 {

@@ -9,23 +9,23 @@
 
 #include <string.h>
 
-/* What the public calls have in common. */
+/* Arguments that the public calls share. */
 struct call {
     const char *name;
-    enum conv_kind kind; /* which of the three is written */
-    bool transposed;     /* of conv_transpose2d or its gradients */
+    enum conv_kind kind; /* selects the operand that is written */
+    bool transposed;     /* conv_transpose2d or its gradients */
     const ssq_tensor *image, *filter, *map; /* or their gradients */
-    const ssq_tensor *vector;                              /* bias or db */
+    const ssq_tensor *vector;               /* bias or db */
     const char *image_is, *filter_is, *map_is, *vector_is; /* their names */
     const int64_t *stride, *padding, *dilation;
-    const int64_t *output_padding; /* NULL: what the image's size says */
+    const int64_t *output_padding; /* NULL: the image's size decides */
     int64_t groups;
     ssq_layout layout;
     ssq_activation activation;
 };
 
-/* Presence, dtypes and overlaps; what is written overlaps nothing. A vector
- * that goes with a filter's gradient is db, and an output. */
+/* Check presence, dtypes and overlaps; an output must not overlap anything. The
+ * vector of a call for a filter's gradient is db, an output. */
 static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 {
     unsigned image = c->kind == CONV_DATA ? OPERAND_OUT : 0;
@@ -40,8 +40,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
     return OPERANDS_CHECK(queue, c->name, rules);
 }
 
-/* Of the two operands that are multiplied one may not be f16 and the other
- * bf16: neither holds the other's values. */
+/* Refuse f16 and bf16 as the two operands that are multiplied: neither format
+ * holds the other's values. */
 static ssq_status check_mix(const struct call *c)
 {
     const ssq_tensor *a = c->kind == CONV_DATA ? c->map : c->image;
@@ -58,7 +58,8 @@ static ssq_status check_mix(const struct call *c)
                      ssq_dtype_name(db));
 }
 
-/* The arguments that are not tensors, and the ranks. */
+/* Check the layout, the activation, the groups, the ranks and the last
+ * strides. */
 static ssq_status check_values(const struct call *c)
 {
     ssq_status st = layout_check(c->layout, c->name);
@@ -76,7 +77,7 @@ static ssq_status check_values(const struct call *c)
     return st == SSQ_OK ? images_check(c->map, c->name, c->map_is) : st;
 }
 
-/* Refuse channels that the groups do not divide. */
+/* Refuse a number of channels that the groups do not divide. */
 static ssq_status check_groups(const struct call *c, int64_t channels,
                                const char *what)
 {
@@ -88,7 +89,7 @@ static ssq_status check_groups(const struct call *c, int64_t channels,
                      c->name, what, (long long)channels, (long long)c->groups);
 }
 
-/* Refuse a filter that has not these first two sizes; any window will do. */
+/* Refuse a filter unless its first two sizes are these; any window passes. */
 static ssq_status expect_filter(const struct call *c, const struct view *filter,
                                 int64_t first, int64_t second)
 {
@@ -96,10 +97,10 @@ static ssq_status expect_filter(const struct call *c, const struct view *filter,
     return images_expect(filter, shape, c->layout, c->name, c->filter_is);
 }
 
-/* Refuse an image, filter and map that do not agree on channels. In a
- * convolution the image's are given, and there are as many of the map as
- * filters. In a transposed one the map's are given; the image's follow from the
- * filter, and expect_image compares them. */
+/* Refuse an image, filter and map whose channels do not agree. In a convolution
+ * the image's channels are given, and the map has one channel per filter. In a
+ * transposed one the map's channels are given. The image's follow from the
+ * filter, and expect_image() compares them. */
 static ssq_status check_channels(const struct call *c, const struct view *image,
                                  const struct view *filter,
                                  const struct view *map)
@@ -117,7 +118,8 @@ static ssq_status check_channels(const struct call *c, const struct view *image,
     return st == SSQ_OK ? check_groups(c, filter->shape[0], c->filter_is) : st;
 }
 
-/* Refuse a map that has not the sizes that image and window make. */
+/* Refuse a map whose sizes do not follow from image and window. Sets
+ * s[..].map. */
 static ssq_status expect_map(const struct call *c, struct slide *s,
                              const struct view *image,
                              const struct view *filter, const struct view *map)
@@ -130,9 +132,11 @@ static ssq_status expect_map(const struct call *c, struct slide *s,
                : st;
 }
 
-/* Rows (or columns) of an image that a transposed convolution makes. Several
- * sizes of an image have the same map; output_padding chooses among them, and
- * in a backward call, which has none, the image that is given does. */
+/* Compute the rows (or columns) of the image that a transposed convolution
+ * writes. Several image sizes have the same map; output_padding chooses among
+ * them. A backward call has no output_padding, and uses the size of the given
+ * image. If that size is impossible, *size differs from it, and the caller
+ * refuses it. */
 static ssq_status image_size(const struct call *c, const struct slide *s,
                              int axis, int64_t *size)
 {
@@ -160,8 +164,7 @@ static ssq_status image_size(const struct call *c, const struct slide *s,
                      axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
 }
 
-/* Refuse an image that has not the sizes that a transposed convolution makes of
- * the map. */
+/* Refuse an image that a transposed convolution of the map does not give. */
 static ssq_status expect_image(const struct call *c, struct slide *s,
                                const struct view *image,
                                const struct view *filter,
@@ -182,7 +185,7 @@ static ssq_status expect_image(const struct call *c, struct slide *s,
     return images_expect(image, shape, c->layout, c->name, c->image_is);
 }
 
-/* bias or db, if it is there: one number per channel. */
+/* Check bias or db: one element per channel. NULL passes. */
 static ssq_status check_vector(const struct call *c, int64_t channels)
 {
     if (c->vector == NULL)
@@ -196,15 +199,15 @@ static ssq_status check_vector(const struct call *c, int64_t channels)
                      (long long)channels);
 }
 
-/* Channels of what conv2d or conv_transpose2d makes. */
+/* Return the channels of the result of conv2d or conv_transpose2d. */
 static int64_t made_channels(const struct call *c, const struct view *image,
                              const struct view *map)
 {
     return c->transposed ? image->shape[1] : map->shape[1];
 }
 
-/* Make two dimensions of one: groups, and what is in a group. The caller has
- * seen that the groups divide it. */
+/* Split a dimension into two: groups, and channels of a group. The caller has
+ * checked that the groups divide it. */
 static struct view split(const struct view *v, int axis, int64_t groups)
 {
     struct view r = *v;
@@ -219,13 +222,14 @@ static struct view split(const struct view *v, int axis, int64_t groups)
     return r;
 }
 
-/* The access of the operand that calls of kind written write. */
+/* Return how this call accesses the operand that calls of kind `written`
+ * write. */
 static enum access access_of(const struct call *c, enum conv_kind written)
 {
     return c->kind == written ? ACCESS_WRITE : ACCESS_READ;
 }
 
-/* Check everything and fill the op; what it writes may be empty. */
+/* Check everything and fill the op; its output may be empty. */
 static ssq_status prepare(const ssq_queue *queue, const struct call *c,
                           struct conv_op *op)
 {
@@ -276,7 +280,7 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     return SSQ_OK;
 }
 
-/* Check and enqueue, unless there is nothing to write. */
+/* Check and enqueue, unless the output is empty. */
 static ssq_status run(ssq_queue *queue, const struct call *c)
 {
     struct conv_op op;
@@ -289,7 +293,7 @@ static ssq_status run(ssq_queue *queue, const struct call *c)
     return view_elements(written) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
-/* db: dy summed over all but its channels. */
+/* Enqueue db: dy summed over all dimensions except its channels. */
 static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
 {
     static const int nchw[] = {0, 2, 3}, nhwc[] = {0, 1, 2};
@@ -301,7 +305,7 @@ static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
     return ssq_sum(queue, &args);
 }
 
-/* dw and db, in one bundle. */
+/* Enqueue dw and db, in one bundle. */
 static ssq_status run_weight(ssq_queue *queue, const struct call *c)
 {
     ssq_status st = queue_bundle_begin(queue);
@@ -364,7 +368,8 @@ ssq_status ssq_conv_transpose2d(ssq_queue *queue,
     return run(queue, &c);
 }
 
-/* Both gradients of the data: image and map change places. */
+/* Run either gradient of the data. If transposed, image and map change
+ * places. */
 static ssq_status backward_data(ssq_queue *queue,
                                 const ssq_conv2d_backward_data_args *args,
                                 const char *name, bool transposed)

@@ -17,7 +17,7 @@ void slides_set(struct slide *s, const int64_t *stride, const int64_t *padding,
     }
 }
 
-/* Refuse a number of an axis that is not from least to SLIDE_MOST. */
+/* Refuse a value of an axis that is not from least to SLIDE_MOST. */
 static ssq_status check_range(int64_t value, int64_t least, const char *what,
                               int axis, const char *op)
 {
@@ -47,12 +47,13 @@ ssq_status slides_check(const struct slide *s, const char *op)
     return st;
 }
 
-/* Positions of the window; none or fewer when it is too large. The last one of
- * ceil mode must begin in the image or above it. */
+/* Return the number of positions of the window, or 0 if it is too large. In
+ * ceil mode the last one must begin in the image or in the padding before
+ * it. */
 static int64_t positions(const struct slide *s, bool ceil)
 {
-    /* How far the first tap can move; ceil mode lets the last step go
-     * beyond. */
+    /* The distance that the first tap can move. In ceil mode the last step may
+     * go beyond. */
     int64_t room = s->image + s->before + s->after - slide_extent(s);
     if (ceil)
         room += s->stride - 1;
@@ -101,7 +102,7 @@ ssq_status images_check(const ssq_tensor *t, const char *op, const char *what)
     return SSQ_OK;
 }
 
-/* Dimension i of [n,c,h,w] in a layout. */
+/* Return the index of dimension i of [n,c,h,w] in a layout. */
 static int dimension(ssq_layout layout, int i)
 {
     static const int nhwc[] = {0, 3, 1, 2};
@@ -119,7 +120,7 @@ struct view images_view(const ssq_tensor *t, ssq_layout layout,
     return r;
 }
 
-/* [n,c,h,w] in the caller's order. */
+/* Return sizes [n,c,h,w] in the order of the layout. */
 static struct view as_given(const int64_t *shape, ssq_layout layout)
 {
     struct view v = {.rank = 4};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slide.h - windows sliding over images: what convolution and pooling share.
+/* slide.h - windows that slide over images, for convolution and pooling.
  *
- * Along one axis, position p of the map and tap r of the window meet the image
- * at p * stride - before + r * dilation. What lies outside is padding:
+ * Along one axis, tap r of the window at position p of the map meets the image
+ * at p * stride - before + r * dilation. Outside the image is padding:
  *
  *      before   image             after
  *     |------|-----------------|-------|
@@ -17,7 +17,7 @@
 /** Height, then width; sizes in elements. */
 enum { HEIGHT, WIDTH, AXES };
 
-/** No size, stride, dilation or padding is larger: products of two fit. */
+/** Limit of sizes, strides, dilations and padding: products of two fit. */
 #define SLIDE_MOST INT32_MAX
 
 /** One axis. */
@@ -27,36 +27,38 @@ struct slide {
     int64_t before, after; /* padding */
 };
 
-/** From the first to the last tap. */
+/** Return the number of elements from the first to the last tap. */
 static inline int64_t slide_extent(const struct slide *s)
 {
     return s->dilation * (s->window - 1) + 1;
 }
 
-/** Where tap r of position p meets the image; may be outside. */
+/** Return the index of tap r of position p; it may be outside the image. */
 static inline int64_t slide_at(const struct slide *s, int64_t p, int64_t r)
 {
     return p * s->stride - s->before + r * s->dilation;
 }
 
-/** Copy the public fields; sizes are not known yet. */
+/** Copy the public fields. Sizes are set later. */
 void slides_set(struct slide *s, const int64_t *stride, const int64_t *padding,
                 const int64_t *dilation);
-/** SSQ_OK if window, stride, dilation, padding and image are in their
+/** Check that window, stride, dilation, padding and image are in their
  *  ranges. */
 ssq_status slides_check(const struct slide *s, const char *op);
-/** s[..].map from the rest. ceil: pooling's ceil_mode. @return INVALID the
- *  window is larger than an image that has elements */
+/** Compute s[..].map from the other members. ceil: pooling's ceil_mode.
+ *  @return SSQ_ERR_INVALID the window is larger than a padded image that is not
+ *          empty */
 ssq_status slides_map(struct slide *s, bool ceil, const char *op);
 
-/** "conv2d: 7 is no layout" */
+/** Refuse an invalid layout. */
 ssq_status layout_check(ssq_layout layout, const char *op);
-/** A tensor of rank 4 whose last dimension has stride 1. */
+/** Refuse a tensor unless it has rank 4 and its last dimension has stride 1. */
 ssq_status images_check(const ssq_tensor *t, const char *op, const char *what);
-/** A tensor of images as [n,c,h,w], whatever its layout. */
+/** Return a tensor of images as [n,c,h,w], for either layout. */
 struct view images_view(const ssq_tensor *t, ssq_layout layout,
                         enum access access);
-/** INVALID, with both shapes, unless v, [n,c,h,w], has these sizes. */
+/** Refuse v, which is [n,c,h,w], unless it has these sizes. The error text has
+ *  both shapes. */
 ssq_status images_expect(const struct view *v, const int64_t *shape,
                          ssq_layout layout, const char *op, const char *what);
 

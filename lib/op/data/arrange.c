@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arrange.c - transpose, concat and slice-assign: copies between views.
  *
- * None of them has an op of its own: strides say where elements come from or go
- * to, and enqueue_copy does the rest. */
+ * None of them has a separate op. Strides say where elements come from or go
+ * to, and enqueue_copy() does the rest. */
 #include <sesqui/ops/data.h>
 
 #include "lib/core/queue.h"
@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-/* Read axes as dimensions 0..rank-1, each once. Zeros, which are no permutation
- * of two dimensions or more, stand for axes that were not named: the order is
+/* Read axes as dimensions 0..rank-1, each once. Zeros are not a permutation of
+ * two dimensions or more. They mean that no axes were named: the order is
  * reversed. */
 static ssq_status permutation(const int *axes, int rank, int *result)
 {
@@ -33,8 +33,8 @@ static ssq_status permutation(const int *axes, int rank, int *result)
     return SSQ_OK;
 }
 
-/* x's view with its dimensions permuted, which must then have y's shape: the
- * copy from it is the transpose. */
+/* Set *view to x's view with its dimensions permuted; it must then have y's
+ * shape. A copy of it to y is the transpose. */
 static ssq_status permute(const ssq_transpose_args *args, struct view *view)
 {
     const struct view *x = &args->x->view, *y = &args->y->view;
@@ -55,7 +55,7 @@ static ssq_status permute(const ssq_transpose_args *args, struct view *view)
                      view_text(y, ty, sizeof(ty)));
 }
 
-/* y may not overlap x, not even exactly: elements change places. */
+/* y must not overlap x, not even exactly: elements change places. */
 ssq_status ssq_transpose(ssq_queue *queue, const ssq_transpose_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "transpose");
@@ -74,8 +74,7 @@ ssq_status ssq_transpose(ssq_queue *queue, const ssq_transpose_args *args)
     return st == SSQ_OK ? enqueue_copy(queue, &x, &args->y->view) : st;
 }
 
-/* Refuse an x[i] that has not y's shape but for the axis, along which it may
- * have any size. */
+/* Refuse x[i] unless it has y's shape; its size along the axis may differ. */
 static ssq_status check_piece(const ssq_tensor *x, size_t i,
                               const ssq_tensor *y, int axis)
 {
@@ -92,8 +91,8 @@ static ssq_status check_piece(const ssq_tensor *x, size_t i,
                      view_text(&y->view, ty, sizeof(ty)), axis);
 }
 
-/* Check all of concat's inputs: their sizes along the axis have to add up to
- * y's. What is left is counted down, so that no sum can overflow. */
+/* Check all inputs of concat. Their sizes along the axis must add up to y's.
+ * The remaining size is counted down, so no sum can overflow. */
 static ssq_status check_pieces(const ssq_queue *queue,
                                const ssq_concat_args *args, int axis)
 {
@@ -125,8 +124,8 @@ static ssq_status check_pieces(const ssq_queue *queue,
                      axis);
 }
 
-/* Each input is copied to its part of y, or cast where its dtype is another.
- * Everything is checked before the first copy. */
+/* Copy each input to its part of y, or cast it if its dtype differs. Everything
+ * is checked before the first copy. */
 ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "concat");
@@ -156,8 +155,8 @@ ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
     return queue_bundle_end(queue, st);
 }
 
-/* Narrow dimension i of part, which begins as y, to where x goes. The last
- * index is compared without being computed, since start + (n - 1) step may
+/* Narrow dimension i of part, which begins as y, to the place of x. The last
+ * index is compared without being computed, because start + (n - 1) step may
  * overflow. A dimension of one element keeps its stride, which is never
  * used. */
 static ssq_status slice_dimension(const ssq_slice_assign_args *args, int i,
@@ -187,7 +186,7 @@ static ssq_status slice_dimension(const ssq_slice_assign_args *args, int i,
     return SSQ_OK;
 }
 
-/* x may have another dtype than y: enqueue_copy casts then. */
+/* x may have another dtype than y; enqueue_copy() then casts. */
 ssq_status ssq_slice_assign(ssq_queue *queue, const ssq_slice_assign_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "slice_assign");

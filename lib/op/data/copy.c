@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* value toward zero within a range, as the bits of 32-bit two's complement; NaN
- * is 0. Converting a double that an integer type does not hold is undefined in
- * C, so it is clamped before. */
+/* Return value rounded toward zero and clamped to a range, as the bits of
+ * 32-bit two's complement; NaN gives 0. The value is clamped first: in C it is
+ * undefined to convert a double that an integer type cannot hold. */
 static uint32_t saturate(double value, double low, double high)
 {
     if (value != value)
@@ -18,8 +18,8 @@ static uint32_t saturate(double value, double low, double high)
     return (uint32_t)(int64_t)clamped;
 }
 
-/* A float is rounded twice on its way to 16 bits, by way of float32, as an
- * element that a kernel computes is. */
+/* A 16-bit float is rounded twice, by way of float32, like an element that a
+ * kernel computes. */
 uint32_t value_bits(double value, ssq_dtype dtype)
 {
     switch (dtype) {
@@ -36,7 +36,7 @@ uint32_t value_bits(double value, ssq_dtype dtype)
     }
 }
 
-/* The value is converted once on the host: the op has only bits. */
+/* The value is converted once, on the host: the op has only bits. */
 ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value)
 {
     if (view_elements(y) == 0)
@@ -60,8 +60,8 @@ ssq_status ssq_fill(ssq_queue *queue, const ssq_fill_args *args)
     return st == SSQ_OK ? enqueue_fill(queue, &args->x->view, args->value) : st;
 }
 
-/* Views are collapsed together, so that a copy between contiguous tensors
- * becomes one of a single dimension. A cast rounds to nearest: rounding 0. */
+/* The views are collapsed together, so that a copy between contiguous tensors
+ * has a single dimension. A cast rounds to nearest: rounding is 0. */
 ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
                         const struct view *y)
 {
@@ -80,7 +80,7 @@ ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
     return queue_enqueue(queue, &op.op);
 }
 
-/* x as a view in y's shape, repeated by strides of 0. */
+/* Set *v to x broadcast to y's shape, by strides of 0. */
 static ssq_status broadcast_input(const ssq_tensor *x, const ssq_tensor *y,
                                   const char *op, struct view *v)
 {
@@ -94,8 +94,8 @@ static ssq_status broadcast_input(const ssq_tensor *x, const ssq_tensor *y,
     return SSQ_OK;
 }
 
-/* A copy does not convert, so that a wrong dtype is an error here and not a
- * loss of bits; ssq_cast is for that. */
+/* A copy does not convert. A different dtype is an error here and not a loss of
+ * bits; ssq_cast() converts. */
 ssq_status ssq_copy(ssq_queue *queue, const ssq_copy_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "copy");
@@ -113,8 +113,8 @@ ssq_status ssq_copy(ssq_queue *queue, const ssq_copy_args *args)
     return st == SSQ_OK ? enqueue_copy(queue, &x, &args->y->view) : st;
 }
 
-/* The rounding, and what stochastic rounding needs: it is for 16-bit floats
- * alone, and draws words of a stream whose step may be on the device. */
+/* Check the rounding and the arguments of stochastic rounding. It is for 16-bit
+ * floats only. It draws words of a stream, whose step may be on the device. */
 static ssq_status check_rounding(const ssq_cast_args *a)
 {
     if ((unsigned)a->rounding > SSQ_ROUND_STOCHASTIC)
@@ -132,8 +132,7 @@ static ssq_status check_rounding(const ssq_cast_args *a)
     return check_dtype(a->step, DTYPE_BIT(SSQ_I32), "cast", "step");
 }
 
-/* args may be NULL until CHECK_CALL has been looked at, hence the choice in
- * op. */
+/* op is initialised before st is tested, so args may still be NULL there. */
 ssq_status ssq_cast(ssq_queue *queue, const ssq_cast_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "cast");

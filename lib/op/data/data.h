@@ -5,35 +5,35 @@
 
 #include "lib/core/core.h"
 
-/** Host bytes into a contiguous view. */
+/** Copy host bytes to a contiguous view. */
 struct upload_op {
     struct op op;
     const void *host;                     /* NULL: the bytes are in inlined */
-    uint64_t bytes;                       /* of dst, all of it */
+    uint64_t bytes;                       /* the size of dst */
     unsigned char inlined[UPLOAD_INLINE]; /* copied with the op */
     bool scratch; /* dst is new, for these bytes and nothing before them */
     uint8_t gap[7];
     struct view dst;
 };
 
-/** A contiguous view into host bytes. */
+/** Copy a contiguous view to host bytes. */
 struct download_op {
     struct op op;
-    void *host;     /* has to stay until the bytes are there */
-    uint64_t bytes; /* of src, all of it */
-    void (*landed)(struct object *keep); /* optional: when the bytes are there,
-                                            with op.keep; not if they failed */
+    void *host;     /* must stay valid until the bytes have arrived */
+    uint64_t bytes; /* the size of src */
+    void (*landed)(struct object *keep); /* optional: called with op.keep when
+                                            the bytes arrive; not on failure */
     struct view src;
 };
 
-/** Ops that are whole but for what keeps host alive. */
+/** Return an op that is complete except for op.keep, which keeps host alive. */
 struct upload_op upload_of(const struct view *dst, const void *host,
                            uint64_t bytes);
 struct download_op download_of(const struct view *src, void *host,
                                uint64_t bytes);
 
-/** Every element of y gets the low dtype_bytes(y.dtype) bytes of bits: backends
- *  fill without knowing dtypes. */
+/** Set every element of y to the low dtype_bytes(y.dtype) bytes of bits.
+ *  Backends fill without knowing dtypes. */
 struct fill_op {
     struct op op;
     uint32_t bits;
@@ -41,28 +41,29 @@ struct fill_op {
     struct view y;
 };
 
-/** y = x, the same dtype and shape, any strides. */
+/** y = x; the same dtype and shape, any strides. */
 struct copy_op {
     struct op op;
     struct view x, y;
 };
 
-/** y = x in another dtype, the same shape, any strides. Element i of the
- *  collapsed order draws word i of (seed, step, id). */
+/** y = x, converted to y's dtype; the same shape, any strides. Stochastic
+ *  rounding: element i of the collapsed order draws word i of (seed, step,
+ *  id). */
 struct cast_op {
     struct op op;
     ssq_rounding rounding;
     uint32_t seed[2]; /* low, high; words are drawn to round stochastically */
     uint32_t id;      /* of the stream of words */
     struct view x, y;
-    struct view step; /* optional: one u32 word, else 0 */
+    struct view step; /* optional: i32, one element; absent: 0 */
 };
 
-/** y[i..., e...] = x[index[i...], e...], zeros for indices outside x. index
- *  has index_rank dimensions, y those and then x's but the first. */
+/** y[i..., e...] = x[index[i...], e...], or zeros for an index outside x. index
+ *  has index_rank dimensions. y has those, then x's except the first. */
 struct gather_op {
     struct op op;
-    int index_rank; /* 0: index is one number, and y one row */
+    int index_rank; /* 0: index is one element, and y one row */
     uint32_t gap;
     struct view x, index, y;
 };
@@ -78,8 +79,8 @@ struct scatter_add_op {
     struct view work; /* i32, rows + positions words, contiguous: scratch */
 };
 
-/** y = index == position along axis ? on : off, as raw elements. index has
- *  y's shape, with stride 0 along axis. */
+/** y = index == position along axis ? on : off, as raw elements. index has y's
+ *  shape, with stride 0 along axis. */
 struct one_hot_op {
     struct op op;
     int axis;         /* of y: its position is compared */
@@ -88,10 +89,11 @@ struct one_hot_op {
     struct view index, y;
 };
 
-/** Words of a record of indices: see ssq_index_check. */
+/** Words of a record of ssq_index_check(). */
 enum { INDEX_WRONG, INDEX_PLACE, INDEX_VALUE, INDEX_N, INDEX_WORDS };
 
-/** Count indices outside 0 .. n - 1. At least one index, fewer than 2^31. */
+/** Count indices outside 0 .. n - 1, except ignore_index. At least one index,
+ *  fewer than 2^31. */
 struct index_check_op {
     struct op op;
     int64_t n, ignore_index;
@@ -99,14 +101,14 @@ struct index_check_op {
     struct view record; /* i32 [INDEX_WORDS], contiguous, updated */
 };
 
-/** The raw element of value in a dtype, as ssq_fill converts it. Between
- *  fpenv_enter and fpenv_leave. */
+/** Return the raw element for value in a dtype, converted as by ssq_fill().
+ *  Call it between fpenv_enter() and fpenv_leave(). */
 uint32_t value_bits(double value, ssq_dtype dtype);
 
-/** Enqueue y = value, as ssq_fill. Zero elements are fine. */
+/** Enqueue y = value, as ssq_fill(). y may have no elements. */
 ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value);
 
-/** Dimensions from..to - 1 of a view, at the same place. */
+/** Return dimensions from..to - 1 of a view, at the same offset. */
 static inline struct view view_part(const struct view *v, int from, int to)
 {
     struct view part = *v;
@@ -118,8 +120,8 @@ static inline struct view view_part(const struct view *v, int from, int to)
     return part;
 }
 
-/** Enqueue y = x: a copy or a cast, from views that have the same shape.
- *  Zero elements are fine. */
+/** Enqueue y = x, a copy or a cast. The views must have the same shape, and may
+ *  have no elements. */
 ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
                         const struct view *y);
 

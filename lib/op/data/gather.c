@@ -4,7 +4,7 @@
 
 #include "lib/op/data/data.h"
 
-/* Refuse rows unless its shape is that of index followed by that of a row of
+/* Refuse `rows` unless its shape is index's, followed by the shape of a row of
  * table. */
 static ssq_status check_rows(const char *op, const ssq_tensor *table,
                              const char *table_what, const ssq_tensor *index,
@@ -26,8 +26,8 @@ static ssq_status check_rows(const char *op, const ssq_tensor *table,
                      view_text(r, tr, sizeof(tr)));
 }
 
-/* y may have another dtype than x. What index says is only known on the device,
- * where numbers outside x give zeros. */
+/* y may have another dtype than x. The elements of index are known only on the
+ * device, where an index outside x gives zeros. */
 ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
 {
     const char *name = "gather_rows";
@@ -56,8 +56,8 @@ ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
     return queue_enqueue(queue, &op.op);
 }
 
-/* All checks of ssq_scatter_add_rows. dx is read and written: what it has stays
- * in the sums. */
+/* Run all checks of ssq_scatter_add_rows(). dx is updated: its elements are
+ * terms of the sums. */
 static ssq_status check_scatter(const ssq_queue *queue,
                                 const ssq_scatter_add_rows_args *args)
 {
@@ -84,9 +84,9 @@ static ssq_status check_scatter(const ssq_queue *queue,
     return st;
 }
 
-/* The scratch finds the terms of each row, so that they are added in the order
- * of index whatever the device does first: sums are the same bits every time.
- * Its words are i32, hence the limits. */
+/* The scratch records the terms of each row, so that they are added in the
+ * order of index on every device. Sums therefore have the same bits every time.
+ * The words of scratch are i32, hence the limits. */
 ssq_status ssq_scatter_add_rows(ssq_queue *queue,
                                 const ssq_scatter_add_rows_args *args)
 {
@@ -116,8 +116,8 @@ ssq_status ssq_scatter_add_rows(ssq_queue *queue,
     return st;
 }
 
-/* index as a view in y's shape: dimension axis, which index does not have, is
- * put in with a stride of 0. */
+/* Set *view to index in y's shape. Dimension axis, which index does not have,
+ * is inserted with a stride of 0. */
 static ssq_status spread_index(const ssq_one_hot_args *args, int axis,
                                struct view *view)
 {
@@ -144,8 +144,8 @@ static ssq_status spread_index(const ssq_one_hot_args *args, int axis,
                      axis);
 }
 
-/* on and off are converted once, here, so that backends store bits. An index
- * outside the classes gives a row of off. */
+/* on and off are converted once, here, so that backends store bits. For an
+ * index outside the classes the row of y is off. */
 ssq_status ssq_one_hot(ssq_queue *queue, const ssq_one_hot_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "one_hot");

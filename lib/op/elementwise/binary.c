@@ -6,10 +6,10 @@
 #include "kernels/elementwise/elementwise.h"
 #include "lib/op/elementwise/elementwise.h"
 
-/* What ops with inputs a and b share: presence, aliases, shapes. Fills the
- * views that in points to, broadcast to y's shape. y may be a or b only where
- * that one is not broadcast: a repeated element would be overwritten before its
- * last use, and check_alias does not take it for the same place. */
+/* Check presence, aliases and shapes of inputs a and b. Sets the views that in
+ * points to, broadcast to y's shape. y may be a or b only if that input is not
+ * broadcast: a repeated element would be overwritten before its last use.
+ * check_alias() does not treat a broadcast input as the same place. */
 static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
                              const ssq_tensor *y, const char *name)
 {
@@ -23,8 +23,8 @@ static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
     return st == SSQ_OK ? broadcast_inputs(in, 2, y, "y", name) : st;
 }
 
-/* Check and enqueue a binary op; op has everything but its views. Quotients,
- * powers and axpby are not defined for integers. */
+/* Check and enqueue a binary op. All members of op except the views are set.
+ * Quotients, powers and axpby are not defined for integers. */
 static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
                          const ssq_tensor *b, const ssq_tensor *y,
                          struct binary_op *op, const char *name)
@@ -38,14 +38,15 @@ static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
     if (st != SSQ_OK || view_elements(&y->view) == 0)
         return st;
     op->y = tensor_view(y, ACCESS_WRITE);
-    /* Together: a dimension may only be merged where every operand walks it
-     * evenly, and one that is repeated by a stride of 0 does not. */
+    /* Collapse all views together: a dimension may be merged only if every
+     * operand traverses it evenly. One that is repeated by a stride of 0 does
+     * not. */
     struct view *v[] = {&op->a, &op->b, &op->y};
     views_collapse(v, 3);
     return queue_enqueue(queue, &op->op);
 }
 
-/* A kind without parameters. */
+/* Check and enqueue a kind without parameters. */
 static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
                         uint32_t kind, const char *name)
 {
@@ -56,8 +57,7 @@ static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
     return binary(queue, args->a, args->b, args->y, &op, name);
 }
 
-/* The public functions of the kinds without parameters, whose args all have the
- * same fields, under different names. */
+/* Define the public functions of the kinds without parameters. */
 #define BINARY(NAME, KIND)                                                     \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_binary_args *args)       \
     {                                                                          \
@@ -78,8 +78,8 @@ ssq_status ssq_axpby(ssq_queue *queue, const ssq_axpby_args *args)
     if (st != SSQ_OK)
         return st;
     struct binary_op op = {.op = OP_HEADER(binary, a), .kind = BINARY_AXPBY};
-    /* The one rounding of the parameters is the library's, not the caller's
-     * modes'. */
+    /* Round the parameters in the library's floating-point modes, not in the
+     * caller's. */
     struct fpenv env = fpenv_enter();
     op.alpha = (float)args->alpha;
     op.beta = (float)args->beta;
@@ -87,8 +87,8 @@ ssq_status ssq_axpby(ssq_queue *queue, const ssq_axpby_args *args)
     return binary(queue, args->a, args->b, args->y, &op, "axpby");
 }
 
-/* y = compare(a, b). The inputs may be of any dtypes that mix; y has its
- * own. */
+/* Check and enqueue y = compare(a, b). The inputs may have any dtypes that mix;
+ * y is u8. */
 static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
                           uint32_t kind, const char *name)
 {
@@ -111,7 +111,7 @@ static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
     return queue_enqueue(queue, &op.op);
 }
 
-/* The public comparisons, likewise. */
+/* Define the public comparisons. */
 #define COMPARE(NAME, KIND)                                                    \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_compare_args *args)      \
     {                                                                          \
@@ -125,8 +125,8 @@ COMPARE(le, COMPARE_LE)
 COMPARE(gt, COMPARE_GT)
 COMPARE(ge, COMPARE_GE)
 
-/* cond is looked at first, from the last of in on, so that it is named first
- * when several operands are missing. Only a and b have to mix with y. */
+/* The operands are checked from the last of `in` to the first: if several are
+ * missing, the error names cond. Only a and b must mix with y. */
 ssq_status ssq_where(ssq_queue *queue, const ssq_where_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "where");
@@ -156,8 +156,8 @@ ssq_status ssq_where(ssq_queue *queue, const ssq_where_args *args)
     return queue_enqueue(queue, &op.op);
 }
 
-/* The factor on the device: one float32, which y may not overwrite while other
- * elements are still to be multiplied by it. */
+/* Check the factor on the device: one float32. y must not overlap it, because
+ * other elements must still be multiplied by it. */
 static ssq_status check_scale(const ssq_queue *queue,
                               const ssq_scale_args *args)
 {
@@ -174,8 +174,8 @@ static ssq_status check_scale(const ssq_queue *queue,
     return st;
 }
 
-/* scale is not collapsed with x and y: it has one element, whatever their
- * shape. */
+/* scale is not collapsed with x and y, because it has one element for any shape
+ * of theirs. */
 ssq_status ssq_scale(ssq_queue *queue, const ssq_scale_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "scale");

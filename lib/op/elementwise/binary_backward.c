@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary_backward.c - the gradients of y = f(a, b), summed over what was
- * broadcast: check, split dimensions into kept and summed, enqueue. */
+/* binary_backward.c - gradients of y = f(a, b), summed over broadcast
+ * dimensions: check, split dimensions into kept and summed, enqueue. */
 #include <sesqui/ops/elementwise.h>
 
 #include "kernels/elementwise/elementwise.h"
@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-/* The operands that a gradient reads, as A | B: those that it does not read
- * need not be kept by the caller, and may be NULL. */
+/* The operands that a gradient reads, as A | B. The others may be NULL: the
+ * caller need not keep them. */
 #define A 1u
 #define B 2u
 static const struct {
@@ -28,14 +28,14 @@ static const struct {
     [BINARY_POW] = {"pow_backward", {A | B, A | B}},
 };
 
-/* One operand with its gradient. */
+/* An operand and its gradient. */
 struct side {
     const ssq_tensor *x, *dx; /* either may be NULL */
     const char *what, *dwhat; /* their names in error texts */
 };
 
-/* t, if it is there, must broadcast to dy, which has the shape of the
- * result. */
+/* Check that t broadcasts to dy, which has the shape of the result. NULL
+ * passes. */
 static ssq_status check_broadcasts(const ssq_tensor *t, const char *what,
                                    const ssq_tensor *dy, const char *name)
 {
@@ -49,8 +49,8 @@ static ssq_status check_broadcasts(const ssq_tensor *t, const char *what,
                      view_text(&dy->view, ty, sizeof(ty)));
 }
 
-/* Everything about one operand and its gradient but what they overlap on the
- * other side. needed: some gradient that is asked for reads the operand. */
+/* Check an operand and its gradient, except for overlaps with the other side.
+ * needed: a requested gradient reads the operand. */
 static ssq_status check_side(const ssq_queue *queue, const struct side *s,
                              bool needed, const ssq_tensor *dy,
                              const char *name)
@@ -74,7 +74,8 @@ static ssq_status check_side(const ssq_queue *queue, const struct side *s,
     return st;
 }
 
-/* Outputs overlap nothing: an element of dx is a sum over many of the rest. */
+/* Refuse outputs that overlap anything: an element of dx is a sum over many
+ * elements. */
 static ssq_status check_aliases(const struct side s[2], const char *name)
 {
     ssq_status st =
@@ -85,8 +86,9 @@ static ssq_status check_aliases(const struct side s[2], const char *name)
     return st;
 }
 
-/* All checks of a call. Where both operands are there they must broadcast to
- * exactly dy's shape, as they did forwards; one alone cannot tell. */
+/* Run all checks of a call. If both operands are given, they must broadcast to
+ * exactly dy's shape, as in the forward call. One operand alone cannot show
+ * this. */
 static ssq_status check_all(const ssq_queue *queue,
                             const ssq_binary_backward_args *args,
                             const struct side s[2], uint32_t kind)
@@ -111,7 +113,7 @@ static ssq_status check_all(const ssq_queue *queue,
     return broadcast_inputs(in, 2, args->dy, "dy", name);
 }
 
-/* v with n of its dimensions, those numbered in dims, in that order. */
+/* Return v with n of its dimensions: those numbered in dims, in that order. */
 static struct view part(const struct view *v, const int *dims, int n)
 {
     struct view p = *v;
@@ -123,7 +125,7 @@ static struct view part(const struct view *v, const int *dims, int n)
     return p;
 }
 
-/* The dimensions of two parts behind one another. */
+/* Set v to kept, with summed's dimensions appended. */
 static void join(struct view *v, const struct view *kept,
                  const struct view *summed)
 {
@@ -134,10 +136,10 @@ static void join(struct view *v, const struct view *kept,
     }
 }
 
-/* Bring the views into the form of struct binary_backward_op: kept dimensions
- * first, behind them those that dx would have to repeat to have dy's shape,
- * over which terms are summed; either part collapsed. dx keeps the first part
- * alone. A sum over one term is no sum, and has no second part. */
+/* Bring the views into the form of struct binary_backward_op. First come the
+ * kept dimensions, then the summed ones, along which dx would be repeated to
+ * have dy's shape. Either part is collapsed. dx has only the first part. With a
+ * single term, nothing is summed and the second part is missing. */
 static void arrange(struct binary_backward_op *op)
 {
     struct view *all[4] = {&op->a, &op->b, &op->dy, &op->dx};
@@ -160,8 +162,8 @@ static void arrange(struct binary_backward_op *op)
     if (terms > 1)
         views_collapse(s, 3);
     for (int i = 0; i < 4; i++) {
-        /* A collapsed part has at least one dimension, and as many summed ones
-         * as there may be leave no room for one of size 1. */
+        /* A collapsed part has at least one dimension. If its size is 1 it is
+         * dropped, because the summed dimensions may need the whole rank. */
         if (terms > 1 && view_elements(&kept[i]) == 1)
             kept[i].rank = 0;
     }
@@ -172,8 +174,9 @@ static void arrange(struct binary_backward_op *op)
     op->dx = kept[3];
 }
 
-/* Sum every chunk into work, [chunks, kept dimensions]: the full ones as one op
- * with a dimension more, and the rest, which is shorter, as another. */
+/* Sum every chunk into work, [chunks, kept dimensions]. One op with an
+ * additional dimension sums the full chunks; another op sums the shorter
+ * rest. */
 static ssq_status enqueue_chunks(ssq_queue *queue,
                                  const struct binary_backward_op *op,
                                  const struct pieces *p,
@@ -197,8 +200,8 @@ static ssq_status enqueue_chunks(ssq_queue *queue,
     return queue_enqueue(queue, &part.op);
 }
 
-/* The op that sums the chunks' sums into dx, folded as kernels/reduce/norm.h
- * says. That is add_backward once more: its term is dy itself. */
+/* Return the op that sums the chunks' sums into dx, in the order of
+ * kernels/reduce/norm.h. It is add_backward again: its term is dy itself. */
 static struct binary_backward_op sum_chunks(const struct view *work,
                                             const struct view *dx)
 {
@@ -217,8 +220,8 @@ static struct binary_backward_op sum_chunks(const struct view *work,
     return op;
 }
 
-/* Sums whose terms are too many for a launch are taken chunk by chunk, where
- * the summed dimensions are as good as one and there is more than a chunk. */
+/* Enqueue the sums. If they have too many terms for a launch, sum chunk by
+ * chunk. That needs a single summed dimension which is longer than a chunk. */
 static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
 {
     int kept = op->dx.rank;
@@ -233,8 +236,8 @@ static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
     ssq_status st = scratch_get(queue, SSQ_F32, kept + 1, shape, &work);
     if (st != SSQ_OK)
         return st;
-    /* The chunks' sums may be too many for a launch as well: then this calls
-     * itself, with fewer terms by a factor of FOLD_CHUNK. */
+    /* The chunks' sums may be too many for a launch as well. Then this function
+     * calls itself, with fewer terms by a factor of FOLD_CHUNK. */
     st = queue_bundle_begin(queue);
     if (st == SSQ_OK) {
         struct binary_backward_op sum = sum_chunks(&work, &op->dx);
@@ -247,17 +250,17 @@ static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
     return st;
 }
 
-/* Enqueue the gradient of one operand, the second one for b. */
+/* Enqueue the gradient of one operand: of a, or of b if second is 1. */
 static ssq_status enqueue_side(ssq_queue *queue,
                                const ssq_binary_backward_args *args,
                                const struct side *s, uint32_t kind,
                                uint32_t second)
 {
     const struct view *dy = &args->dy->view;
-    if (view_elements(dy) == 0) /* sums of no terms, if any */
+    if (view_elements(dy) == 0) /* if dx has elements, they have no terms */
         return enqueue_fill(queue, &s->dx->view, 0.0);
-    /* An operand that is not read is dy once more: backends need no case for
-     * it, and it never keeps two dimensions from being merged. */
+    /* An operand that is not read is replaced by dy. Backends then need no case
+     * for it, and it never keeps two dimensions from being merged. */
     unsigned reads = kinds[kind].reads[second];
     struct binary_backward_op op = {
         .op = OP_HEADER(binary_backward, a), .kind = kind, .second = second};
@@ -265,7 +268,8 @@ static ssq_status enqueue_side(ssq_queue *queue,
     op.a = (reads & A) != 0 ? tensor_view(args->a, ACCESS_READ) : op.dy;
     op.b = (reads & B) != 0 ? tensor_view(args->b, ACCESS_READ) : op.dy;
     op.dx = tensor_view(s->dx, ACCESS_WRITE);
-    /* check_side has seen that all of them broadcast. */
+    /* These cannot fail: check_side() has checked that all of them
+     * broadcast. */
     (void)view_broadcast(&op.a, dy->rank, dy->shape);
     (void)view_broadcast(&op.b, dy->rank, dy->shape);
     (void)view_broadcast(&op.dx, dy->rank, dy->shape);
@@ -273,7 +277,7 @@ static ssq_status enqueue_side(ssq_queue *queue,
     return enqueue_sums(queue, &op);
 }
 
-/* Both gradients are in one bundle: a caller gets both or none. */
+/* Enqueue both gradients in one bundle: a caller gets both or none. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_binary_backward_args *args, uint32_t kind)
 {
@@ -293,7 +297,7 @@ static ssq_status backward(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
-/* The public functions, whose args all have the same fields. */
+/* Define the public functions. */
 #define BACKWARD(NAME, KIND)                                                   \
     ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
                                      const ssq_binary_backward_args *args)     \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* broadcast.c - what ops with several inputs of one shape check. */
+/* broadcast.c - checks for ops with several inputs of one shape. */
 #include "lib/op/elementwise/elementwise.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The shape that n inputs broadcast to, as a view without a buffer; false where
- * they do not. Shapes are aligned at their last dimension, as in NumPy, and
- * each size has to be the same or 1; so 1 and 0 give 0. */
+/* Set *to to the shape that n inputs broadcast to, as a view without a buffer.
+ * Returns false if they do not broadcast. Shapes are aligned at their last
+ * dimension, as in NumPy. Sizes must be equal or 1; so 1 and 0 give 0. */
 static bool broadcast_shape(const struct broadcast_input *in, int n,
                             struct view *to)
 {
@@ -31,8 +31,8 @@ static bool broadcast_shape(const struct broadcast_input *in, int n,
     return true;
 }
 
-/* The inputs' names and shapes for an error, "a is [2,3], b is [3]", cut where
- * buf ends. */
+/* Write the inputs' names and shapes for an error into buf, for example "a is
+ * [2,3], b is [3]". The text is cut at the end of buf. */
 static char *inputs_text(const struct broadcast_input *in, int n, char *buf,
                          size_t bytes)
 {
@@ -60,7 +60,7 @@ ssq_status broadcast_inputs(const struct broadcast_input *in, int n,
                          inputs_text(in, n, ti, sizeof(ti)), what,
                          view_text(&y->view, ty, sizeof(ty)),
                          view_text(&shape, ts, sizeof(ts)));
-    /* The views are only written now that nothing can fail any more. */
+    /* The views are set only now that nothing can fail any more. */
     for (int k = 0; k < n; k++) {
         *in[k].view = tensor_view(in[k].tensor, ACCESS_READ);
         (void)view_broadcast(in[k].view, shape.rank, shape.shape);
@@ -69,7 +69,7 @@ ssq_status broadcast_inputs(const struct broadcast_input *in, int n,
 }
 
 /* The first input decides whether floats or integers are expected of the
- * others. floats of different dtypes mix freely, since every one is computed in
+ * others. Floats of different dtypes mix freely, because all are computed in
  * float32. */
 ssq_status check_mix(const struct broadcast_input *in, int n,
                      const ssq_tensor *y, bool integers, const char *op)
@@ -85,6 +85,6 @@ ssq_status check_mix(const struct broadcast_input *in, int n,
         bytes = bytes && in[k].tensor->view.dtype == SSQ_U8;
     }
     if (!floats && !bytes)
-        one &= ~DTYPE_BIT(SSQ_U8); /* y would lose what an i32 holds */
+        one &= ~DTYPE_BIT(SSQ_U8); /* u8 cannot hold an i32 */
     return st == SSQ_OK ? check_dtype(y, one, op, "y") : st;
 }

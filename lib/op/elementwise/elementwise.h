@@ -2,9 +2,9 @@
 /* elementwise.h - ops on one element of each operand at a time.
  *
  * kind is a number of UNARY_KINDS in kernels/elementwise/unary.h, or one of the
- * BINARY_ or COMPARE_ values of kernels/elementwise/elementwise.h. Unless said,
- * the views of an op have one shape. Operands are all float (any mix), or all
- * i32 and u8. */
+ * BINARY_ or COMPARE_ values of kernels/elementwise/elementwise.h. Unless
+ * stated otherwise, the views of an op have one shape. Operands are all float
+ * (in any mix), or all i32 and u8. */
 #ifndef LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 #define LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 
@@ -19,7 +19,7 @@ struct unary_op {
     struct view x, y;
 };
 
-/** dx = dy f'(x), all of floats; dx may be x or dy exactly. */
+/** dx = dy f'(x); floats only; dx may be exactly x or dy. */
 struct unary_backward_op {
     struct op op;
     uint32_t kind;
@@ -37,11 +37,11 @@ struct binary_op {
     struct view a, b, y;
 };
 
-/** dx, the gradient of f for a, or for b when second is 1: the first dx.rank
- *  dimensions (0: dx is one element) are those of dx, terms are summed over
- *  the others (none: one term) in the order of kernels/reduce/norm.h, where
- * lanes begin with their first term and those that no term reached are left
- * out. An operand that the kind does not read is dy once more. */
+/** dx = the gradient of f for a, or for b if second is 1. The first dx.rank
+ *  dimensions (0: dx is one element) are dx's. Terms are summed over the others
+ *  (none: one term) in the order of kernels/reduce/norm.h: lanes begin with
+ *  their first term, and lanes without terms are left out. An operand that the
+ *  kind does not read is a second view of dy. */
 struct binary_backward_op {
     struct op op;
     uint32_t kind;
@@ -63,8 +63,8 @@ struct where_op {
     struct view cond, a, b, y;
 };
 
-/** y = x (alpha scale), of floats; y may be x exactly. alpha alone where scale
- *  is absent. */
+/** y = x (alpha scale); floats only; y may be exactly x. If scale is absent,
+ *  the factor is alpha. */
 struct scale_op {
     struct op op;
     float alpha;
@@ -76,18 +76,18 @@ struct scale_op {
 /** An input of a broadcasting op. */
 struct broadcast_input {
     const ssq_tensor *tensor;
-    const char *what;  /* "a" */
-    struct view *view; /* becomes the tensor's view in y's shape */
+    const char *what;  /* its name, for example "a" */
+    struct view *view; /* out: the tensor's view in y's shape */
 };
 
-/** Broadcast n inputs; y's shape must be exactly what they broadcast to.
- *  what: y's name. */
+/** Broadcast n inputs; y's shape must be exactly their common shape. what: y's
+ *  name. */
 ssq_status broadcast_inputs(const struct broadcast_input *in, int n,
                             const ssq_tensor *y, const char *what,
                             const char *op);
 
-/** Inputs and y are all float, or, where integers is true, all i32 and u8;
- *  then y is u8 only when all inputs are. */
+/** Check that inputs and y are all float, or, if integers is true, all i32 and
+ *  u8. In the latter case y may be u8 only if all inputs are. */
 ssq_status check_mix(const struct broadcast_input *in, int n,
                      const ssq_tensor *y, bool integers, const char *op);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glu.c - gated linear units, y = a f(b), and their gradients: check and
- * enqueue. da = dy f(b) is the unit itself, with dy in place of a. */
+ * enqueue. da = dy f(b) is the same op, with dy in place of a. */
 #include <sesqui/ops/binary.h>
 
 #include "lib/core/core.h"
 
-/* Refuse an activation that the kernel does not have as a gate. NONE is none of
- * them: y = a b is ssq_mul. */
+/* Refuse an activation that the kernel does not have as a gate. NONE is
+ * refused, too: y = a b is ssq_mul(). */
 static ssq_status check_gate(ssq_activation gate, const char *name)
 {
     if (gate >= SSQ_ACTIVATION_RELU && gate <= SSQ_ACTIVATION_TANH)
@@ -17,7 +17,7 @@ static ssq_status check_gate(ssq_activation gate, const char *name)
                      name, (int)gate, ssq_activation_name(gate));
 }
 
-/* An operand of floats in the shape of like. */
+/* Check an input: floats, in the shape of like. */
 static ssq_status check_input(const ssq_queue *queue, const ssq_tensor *t,
                               const char *what, const ssq_tensor *like,
                               const char *like_what, const char *name)
@@ -28,7 +28,7 @@ static ssq_status check_input(const ssq_queue *queue, const ssq_tensor *t,
     return st == SSQ_OK ? check_same_shape(t, what, like, like_what, name) : st;
 }
 
-/* The same of a result. */
+/* Check an output: floats, in the shape of like. */
 static ssq_status check_result(const ssq_queue *queue, const ssq_tensor *t,
                                const char *what, const ssq_tensor *like,
                                const char *like_what, const char *name)
@@ -73,9 +73,9 @@ ssq_status ssq_glu(ssq_queue *queue, const ssq_glu_args *args)
     return enqueue(queue, args->activation, args->a, args->b, args->y);
 }
 
-/* The launch for db runs first and reads a, b and dy; the one for da then reads
- * b and dy. So da may take the place of any of them, but db only that of a,
- * which is not read again, unless there is no da. */
+/* The launch for db runs first and reads a, b and dy. The launch for da then
+ * reads b and dy. So da may be exactly any of them. If da is given, db may be
+ * exactly a only, because a is not read again. */
 static ssq_status check_gradients(const ssq_queue *queue,
                                   const ssq_glu_backward_args *args,
                                   const char *name)
@@ -100,8 +100,8 @@ static ssq_status check_gradients(const ssq_queue *queue,
     return st;
 }
 
-/* All checks of ssq_glu_backward. Shapes are compared with b, since a may be
- * NULL: only db reads it. */
+/* Run all checks of ssq_glu_backward(). Shapes are compared with b, because a
+ * may be NULL: only db reads it. */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const ssq_glu_backward_args *args,
                                  const char *name)
@@ -140,7 +140,7 @@ ssq_status ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args)
         st = check_backward(queue, args, "glu_backward");
     if (st != SSQ_OK || view_elements(&args->b->view) == 0)
         return st;
-    /* In this order: see check_gradients. */
+    /* db first: see check_gradients(). */
     st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;

@@ -7,13 +7,13 @@
 
 #include <float.h>
 
-/** The parameters of a kind, as the caller gave them; 0 where it has none. */
+/** The parameters of a kind, as the caller gave them; 0 if it has none. */
 struct params {
     double alpha, beta;
 };
 
-/* The dtypes that x and y of a kind may have: tests answer with u8, and only
- * kinds of signed integers, abs and neg, take integers. */
+/* Check the dtypes of x and y. A test (for example isnan) writes u8. Only abs
+ * and neg accept integers. */
 static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
                                      uint32_t kind, const char *name)
 {
@@ -25,8 +25,8 @@ static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
     return check_mix(&in, 1, y, unary_is_signed(kind), name);
 }
 
-/* Softplus is a scaled softplus only for a sharpness above zero, which must not
- * become 0 as a float32: the result is divided by it. */
+/* Check softplus's sharpness. It must be above 0 and a normal float32, because
+ * the result is divided by it. */
 static ssq_status check_params(uint32_t kind, struct params params,
                                const char *name)
 {
@@ -37,8 +37,8 @@ static ssq_status check_params(uint32_t kind, struct params params,
     return SSQ_OK;
 }
 
-/* Check and enqueue y = f(x). FPENV_KEEP: params is a parameter, which the
- * compiler could otherwise round before the modes are set. */
+/* Check and enqueue y = f(x). Without FPENV_KEEP the compiler could round
+ * params before the modes are set. */
 static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
                         const ssq_tensor *y, uint32_t kind,
                         struct params params, const char *name)
@@ -70,7 +70,7 @@ static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
 }
 
 /* Check and enqueue dx = dy f'(x). dx may be x or dy: an element of dx needs
- * those of its own place alone. */
+ * only the elements at the same place. */
 static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
                                  const ssq_tensor *dy, const ssq_tensor *dx,
                                  uint32_t kind, struct params params,
@@ -114,9 +114,9 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
     return queue_enqueue(queue, &op.op);
 }
 
-/* What a kind is called WITH: its argument struct (OF is empty or _backward),
- * and its fields as parameters. Kinds without parameters share one struct;
- * bounds go into alpha and beta. */
+/* For each word WITH of a kind: its args struct (OF is empty or _backward), and
+ * its fields as parameters. Kinds without parameters share one struct. Bounds
+ * become alpha and beta. */
 #define STRUCT_none(NAME, OF)   ssq_unary##OF##_args
 #define STRUCT_alpha(NAME, OF)  ssq_##NAME##OF##_args
 #define STRUCT_beta(NAME, OF)   ssq_##NAME##OF##_args
@@ -126,8 +126,8 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
 #define PARAMS_beta(A)          0.0, (A)->beta
 #define PARAMS_bounds(A)        (A)->min, (A)->max
 
-/* The public functions of a line of UNARY_KINDS: y alone, or y and dx. Kinds of
- * signed integers differ in check_unary_dtypes only. */
+/* Define the public functions of a line of UNARY_KINDS: y alone, or y and dx.
+ * Kinds of signed integers differ only in check_unary_dtypes(). */
 #define FORWARD(N, NAME, WITH, CLASS, Y)                                       \
     ssq_status ssq_##NAME(ssq_queue *queue,                                    \
                           const STRUCT_##WITH(NAME, ) * args)                  \

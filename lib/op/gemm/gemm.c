@@ -6,11 +6,11 @@
 
 #include <stdio.h>
 
-/* A plan uses no matrix units. The condition says so, then what the backend
- * knows of them, then why each of its own implementations did not run: one
- * whose check admits the op is slower than the plan, or it would have been
- * chosen. Each part is cut to 160 characters, so that one long reason leaves
- * room for the others. */
+/* Explain an op that a plan runs; a plan uses no matrix units. The condition
+ * says so. Then it has the backend's reason, and why each of the backend's own
+ * implementations did not run. An implementation whose check accepts the op is
+ * slower than the plan, or it would have been chosen. Each part is cut to 160
+ * characters, so that a long reason leaves room for the others. */
 static void explain_plan(const ssq_device *d, const struct gemm_op *op,
                          const char *name, struct gemm_explanation *e)
 {
@@ -33,10 +33,10 @@ static void explain_plan(const ssq_device *d, const struct gemm_op *op,
     }
 }
 
-/* Tell in *e how the chosen implementation would do op. It begins as the answer
- * of a device that has nothing to tell; an op that multiplies nothing has its
- * own. The condition says why matrix units are not used, and is empty where
- * they are. */
+/* Set *e to how the chosen implementation would run op. Its initial value
+ * describes a device that has no gemm_explain. An op that multiplies nothing
+ * has a separate text. The condition says why matrix units are not used; it is
+ * empty if they are. */
 static void explain(const ssq_device *d, const struct gemm_op *op,
                     const struct choice *choice, struct gemm_explanation *e)
 {
@@ -62,9 +62,10 @@ static void explain(const ssq_device *d, const struct gemm_op *op,
         e->condition[0] = '\0';
 }
 
-/* For SSQ_GEMM_REQUIRE_MATRIX_UNITS: refuse the op where they would not be
- * used, with the reason. One that multiplies nothing passes. A choice that was
- * kept is passed over where it does without them: the rules may not. */
+/* Refuse the op if matrix units would not be used, with the reason
+ * (SSQ_GEMM_REQUIRE_MATRIX_UNITS). An op that multiplies nothing passes. A
+ * tuned choice without matrix units is dropped, because the choice of the rules
+ * may use them. */
 static ssq_status require_matrix_units(const ssq_queue *queue,
                                        struct gemm_op *op, const char *name)
 {
@@ -87,7 +88,7 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
                      e.condition);
 }
 
-/* Both public calls, which differ in the rank that they allow. */
+/* Run either public call. They differ in the ranks that they allow. */
 static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
                       const char *name)
 {
@@ -110,14 +111,15 @@ ssq_status ssq_gemm_batched(ssq_queue *queue, const ssq_gemm_args *args)
     return run(queue, args, true, "gemm_batched");
 }
 
-/* The next multiple of 8, in which many matrix units want sizes; a size so
- * large that it would overflow stays. */
+/* Return the next multiple of 8, in which many matrix units need sizes. A size
+ * that would overflow does not change. */
 static int64_t raise_to_8(int64_t size)
 {
     return size > INT64_MAX - 7 ? size : (size + 7) / 8 * 8;
 }
 
-/* Fill the public struct at once, so that *out is whole or as it was. */
+/* Fill the public struct in one assignment, so that *out is complete or
+ * unchanged. */
 static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
                  const char *name, const struct gemm_explanation *e)
 {
@@ -143,7 +145,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     *out = x;
 }
 
-/* args serve both calls; the rank of d tells which one is meant. */
+/* args serve both calls; the rank of d decides which one is meant. */
 ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
                             ssq_gemm_explanation *out)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h - the one op behind ssq_gemm and ssq_gemm_batched.
+/* gemm.h - the op of ssq_gemm and ssq_gemm_batched.
  *
- * What a backend gets is canonical. All present views but panels have the rank
+ * A backend gets a canonical op. All present views except panels have the rank
  * of d, which is at least 3: the batch, collapsed, and then two dimensions. a
- * is
- * [..., m, k] and b is [..., k, n] whatever was transposed: a transpose is in
- * the strides. In a, b and d one of the last two strides is 1. c and bias are
- * broadcast to d's shape by strides of 0.
+ * is [..., m, k] and b is [..., k, n]; a transpose is in the strides. One of
+ * the last two strides of a, b and d is 1. c and bias are broadcast to d's
+ * shape by strides of 0.
  *
- *     c absent     beta is 0, or there was none
+ *     c absent     beta is 0, or c was NULL
  *     k == 0       nothing to multiply (alpha may have been 0): a, b absent */
 #ifndef LIB_OP_GEMM_GEMM_H
 #define LIB_OP_GEMM_GEMM_H
@@ -17,9 +16,9 @@
 
 #include "lib/core/core.h"
 
-/** Algorithms of a vendor's library for one product. Each has a name that is
- *  not 0, and the same in every process; 0 leaves the choice to the
- *  implementation, and so does a name that it does not have any more. */
+/** Most algorithms that a vendor's library may offer for one op. The name of an
+ *  algorithm is not 0, and is the same in every process. Name 0 leaves the
+ *  choice to the implementation. So does a name that it no longer has. */
 #define GEMM_ALGORITHMS 16
 
 /** d = activation(alpha a b + beta c + bias), d is not empty. */
@@ -29,43 +28,43 @@ struct gemm_op {
     float alpha, beta;
     ssq_activation activation;
     bool tf32;  /* a and b are f32, and may be cut to TF32 */
-    bool three; /* a and b are f16: three of four products of halves do */
+    bool three; /* a and b are f16: three of four products of halves suffice */
     uint8_t gap[2];
     uint64_t algorithm;  /* of the implementation that op.prefer names */
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
     struct view d;
-    /* optional: b once more (lib/op/gemm/pack.h), for whoever asked for that
-     * form; it has a rank of its own */
+    /* optional: a packed copy of b (lib/op/gemm/pack.h), for a backend that
+     * asked for this form; its rank is 4 */
     struct view panels;
 };
 
-/** How one implementation would do an op: what a backend's gemm_explain
- *  changes. It begins as: no matrix units, float32 sums to nearest. */
+/** How one implementation would run an op. A backend's gemm_explain changes the
+ *  initial value: no matrix units, float32 sums rounded to nearest. */
 struct gemm_explanation {
-    ssq_dtype accumulator; /* in which products are summed */
+    ssq_dtype accumulator; /* dtype in which products are summed */
     bool matrix_units;     /* they are used for this op */
     uint32_t block;        /* as in ssq_gemm_explanation */
     uint32_t products;     /* the same */
     bool tf32, copied;     /* the same */
     bool flushed;          /* the same */
     bool packed;           /* the same */
-    bool tuned;            /* the same; begins true where op.prefer was taken */
+    bool tuned;            /* the same; initially: op.prefer was taken */
     char condition[256];   /* why matrix_units is false */
 };
 
-/** What gemm_explain is asked with where a plan does the op. The backend may
- *  then change the condition alone, for one that its own implementations do not
- *  tell. */
+/** The implementation number that gemm_explain gets if a plan runs the op. The
+ *  backend may then change only the condition, for a reason that the checks of
+ *  its own implementations do not give. */
 #define GEMM_BY_PLAN UINT32_MAX
 
-/** Check everything and bring it into that form. Where d is empty, only m, n
- *  and k are meant. name begins error texts. */
+/** Check everything and bring it into the canonical form. If d is empty, only
+ *  m, n, k and d have a meaning. name begins error texts. */
 ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
                       bool batched, const char *name, struct gemm_op *op);
 
-/** The leading dimension of a's, b's or d's last two dimensions, and whether
- *  they lie column by column (the second last is the fast one). */
+/** Return the leading dimension of the last two dimensions of a, b or d.
+ *  *columns: they are stored column by column (the second last stride is 1). */
 static inline int64_t gemm_leading(const struct view *v, bool *columns)
 {
     int64_t row = v->stride[v->rank - 2], column = v->stride[v->rank - 1];

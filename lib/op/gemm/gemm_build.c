@@ -22,13 +22,13 @@ const char *ssq_activation_name(ssq_activation activation)
                                             : "invalid";
 }
 
-/* Sizes as they multiply: after transposition. */
+/* The sizes of the matmul, after transposition. */
 struct sizes {
     int64_t m, n, k;
 };
 
-/* Presence, devices and dtypes. f16 and bf16 are not multiplied with each
- * other: neither holds the other's values; f32 goes with both. */
+/* Check presence, devices and dtypes. f16 and bf16 must not be multiplied with
+ * each other, because neither holds the other's values; f32 goes with both. */
 static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
                                 const char *name)
 {
@@ -56,8 +56,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
     return SSQ_OK;
 }
 
-/* The arguments that are not tensors. beta counts as it is rounded: one that is
- * 0 in float32 needs no c. */
+/* Check the arguments that are not tensors. beta counts as it is rounded: if it
+ * is 0 in float32, c is not needed. */
 static ssq_status check_values(const ssq_gemm_args *g, const char *name)
 {
     if ((size_t)g->activation >= ACTIVATIONS)
@@ -98,8 +98,8 @@ static void transpose(struct view *v)
     stride[1] = step;
 }
 
-/* The error of inner dimensions that differ, with the shapes as they were given
- * and whether they are transposed. */
+/* Report inner dimensions that differ. The text has the shapes as they were
+ * given, and whether they are transposed. */
 static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
                               const char *name)
 {
@@ -113,8 +113,8 @@ static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
         g->trans_b ? " transposed" : "", (long long)ka, (long long)kb);
 }
 
-/* Find m, n and k in a, b and d, which are transposed by now, and refuse them
- * where they do not agree. */
+/* Read m, n and k from a, b and d, which are already transposed, and refuse
+ * sizes that do not agree. */
 static ssq_status check_sizes(const ssq_gemm_args *g, const struct gemm_op *op,
                               const char *name, struct sizes *s)
 {
@@ -132,15 +132,16 @@ static ssq_status check_sizes(const ssq_gemm_args *g, const struct gemm_op *op,
                      (long long)d[1]);
 }
 
-/* The size of batch dimension i of d in v; missing ones are 1. */
+/* Return the size of d's batch dimension i in v; missing dimensions are 1. */
 static int64_t batch_size(const struct view *v, int rank, int i)
 {
     int j = i - (rank - v->rank);
     return j < 0 ? 1 : v->shape[j];
 }
 
-/* Repeat a's and b's batches to d's, which must be exactly what they broadcast
- * to: d alone may not make a batch larger. The last two dimensions stay. */
+/* Broadcast a's and b's batches to d's, which must be exactly their common
+ * shape: d alone must not make a batch larger. The last two dimensions do not
+ * change. */
 static ssq_status broadcast_batch(const ssq_gemm_args *g, struct gemm_op *op,
                                   const char *name)
 {
@@ -167,13 +168,13 @@ static ssq_status broadcast_batch(const ssq_gemm_args *g, struct gemm_op *op,
         memcpy(shape, op->d.shape, sizeof(shape));
         shape[rank - 2] = v[i]->shape[v[i]->rank - 2];
         shape[rank - 1] = v[i]->shape[v[i]->rank - 1];
-        (void)view_broadcast(v[i], rank, shape); /* it was seen to fit */
+        (void)view_broadcast(v[i], rank, shape); /* fits: cannot fail */
     }
     return SSQ_OK;
 }
 
-/* Repeat c and bias to d's shape, by strides of 0. A bias is a row of d, and
- * has to be [n]; c may have any shape that broadcasts. */
+/* Broadcast c and bias to d's shape, by strides of 0. bias is added to each row
+ * of d, and must be [n]. c may have any shape that broadcasts. */
 static ssq_status broadcast_added(const ssq_gemm_args *g, struct gemm_op *op,
                                   const char *name)
 {
@@ -194,15 +195,15 @@ static ssq_status broadcast_added(const ssq_gemm_args *g, struct gemm_op *op,
     return SSQ_OK;
 }
 
-/* True if v would keep a unit stride in its last two dimensions with so many
- * rows of this stride. Sizes below 2 may have any. */
+/* Return true if v's last two dimensions would keep a unit stride with `rows`
+ * rows of stride `row`. A size below 2 may have any stride. */
 static bool unit_stride(const struct view *v, int64_t rows, int64_t row)
 {
     int64_t columns = v->shape[v->rank - 1], column = v->stride[v->rank - 1];
     return rows <= 1 || columns <= 1 || row == 1 || column == 1;
 }
 
-/* Refuse a matrix without a unit stride, which BLAS could not be told of. */
+/* Refuse a matrix without a unit stride, which BLAS cannot describe. */
 static ssq_status check_unit_stride(const struct view *v, const char *name,
                                     const char *what)
 {
@@ -214,8 +215,8 @@ static ssq_status check_unit_stride(const struct view *v, const char *name,
                      what, (long long)row, (long long)column);
 }
 
-/* Ranks, transposition, sizes, batches and strides, in that order: each relies
- * on the one before. Changes the op's views on the way. */
+/* Check ranks, transposition, sizes, batches and strides, in that order: each
+ * check relies on the one before. Changes the op's views. */
 static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
                                bool batched, const char *name, struct sizes *s)
 {
@@ -243,7 +244,8 @@ static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
     return st == SSQ_OK ? check_unit_stride(&op->d, name, "d") : st;
 }
 
-/* d may be c, each element of which is read where that of d is written. */
+/* d may be exactly c: an element of c is read only to write the one of d in the
+ * same place. */
 static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
 {
     ssq_status st = check_alias(g->d, "d", g->a, "a", false, name);
@@ -254,9 +256,10 @@ static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
     return st == SSQ_OK ? check_alias(g->d, "d", g->c, "c", true, name) : st;
 }
 
-/* True if batch dimension i of v can be walked as more rows. Then a step of i
- * is as long as m rows, and *row is the stride of all of them. One row has any
- * stride, so that of the batch counts. Absent views do not hinder. */
+/* Return true if batch dimension i of v can become additional rows. Its stride
+ * must equal m rows. Sets *row to the stride of all rows. If m is 1 the stride
+ * of rows has no meaning, and the batch's stride is used. An absent view always
+ * folds. */
 static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
 {
     *row = 0;
@@ -266,10 +269,11 @@ static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
     return v->stride[i] == m * *row;
 }
 
-/* A batch that shares b is one product with more rows: [8,128,k] times [k,n] is
- * [1024,k] times [k,n], which uses a device better. Innermost batch dimensions
- * come first; the first that cannot be folded ends it, since those further out
- * are not next to the rows. */
+/* Turn a batch that shares b into one matmul with more rows, which uses a
+ * device better. For example, [8,128,k] times [k,n] becomes [1024,k] times
+ * [k,n]. The innermost batch dimensions are folded first. The first one that
+ * cannot be folded ends the loop, because dimensions further out are not
+ * adjacent to the rows. */
 static void fold_batch(struct gemm_op *op)
 {
     struct view *v[] = {&op->a, &op->c, &op->bias, &op->d};
@@ -294,8 +298,8 @@ static void fold_batch(struct gemm_op *op)
     }
 }
 
-/* Leave as few batch dimensions as describe them all, but one at least. Absent
- * views take part with strides of 0, which do not keep any two apart. */
+/* Merge the batch dimensions as far as possible, but leave at least one. Absent
+ * views take part with strides of 0, which prevent no merge. */
 static void collapse_batch(struct gemm_op *op)
 {
     struct view *full[] = {&op->a, &op->b, &op->c, &op->bias, &op->d};
@@ -325,8 +329,8 @@ static void collapse_batch(struct gemm_op *op)
         op->batch *= op->d.shape[i];
 }
 
-/* Strides of sizes below 2 say nothing: choose them so that the unit stride
- * and the leading dimension are there for BLAS. */
+/* Choose the strides of sizes below 2, which have no meaning, so that BLAS
+ * finds a unit stride and a leading dimension. */
 static void settle_strides(struct view *v)
 {
     int64_t rows = v->shape[v->rank - 2], columns = v->shape[v->rank - 1];
@@ -337,7 +341,7 @@ static void settle_strides(struct view *v)
         *row = *column == 1 ? (columns > 1 ? columns : 1) : 1;
 }
 
-/* Make an operand absent, all but its dtype. */
+/* Make an operand absent, but keep its dtype. */
 static void forget(struct view *v)
 {
     *v = (struct view){.dtype = v->dtype, .rank = 0};
@@ -380,9 +384,9 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
 }
 
 /* Bring a checked op with elements into the form of gemm.h. An operand that is
- * multiplied by 0 becomes absent, so that NaN and infinity in it do not matter,
- * as in BLAS; c goes before the batch is folded, and a and b after their batch
- * has been. */
+ * multiplied by 0 becomes absent, so that NaN and infinity in it have no
+ * effect, as in BLAS. c is removed before the batch is folded, a and b after it
+ * is collapsed. */
 static void make_canonical(struct gemm_op *op)
 {
     if (op->beta == 0.0f)
@@ -400,7 +404,8 @@ static void make_canonical(struct gemm_op *op)
     }
 }
 
-/* Default modes, because alpha and beta are rounded to float32 within. */
+/* Use the default floating-point modes: alpha and beta are rounded to
+ * float32. */
 ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
                       bool batched, const char *name, struct gemm_op *op)
 {

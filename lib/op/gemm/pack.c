@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.c - ssq_gemm_pack and ssq_gemm_repack: a copy of a product's b, as the
- * device's loops read it. */
+/* pack.c - ssq_gemm_pack and ssq_gemm_repack: a copy of b, in the order in
+ * which the device's loops read it. */
 #include "lib/op/gemm/pack.h"
 
 #include <sesqui/pack.h>
@@ -8,7 +8,7 @@
 #include "lib/core/queue.h"
 #include "lib/op/data/data.h"
 
-/* The tensor still holds the buffer of b. */
+/* Free the packed copy. The tensor still holds the buffer of b. */
 static void drop(struct beside *b)
 {
     struct packed *p = (struct packed *)b;
@@ -20,7 +20,7 @@ static void drop(struct beside *b)
 
 /* ---- the copy ---- */
 
-/* b as [k,n]. */
+/* Return b as [k,n]. */
 static struct view matrix_of(const ssq_tensor *b, bool trans)
 {
     struct view v = tensor_view(b, ACCESS_READ);
@@ -33,7 +33,7 @@ static struct view matrix_of(const ssq_tensor *b, bool trans)
     return v;
 }
 
-/* The same elements in the order of the panels. */
+/* Return the same elements in the order of the panels. */
 static struct view order_of(const struct view *b, const struct view *panels)
 {
     const int64_t columns = panels->shape[2], pair = panels->shape[3];
@@ -69,7 +69,8 @@ static ssq_status make_panels(ssq_device *d, const struct view *b,
     return SSQ_OK;
 }
 
-/* Until it is enqueued, and where it cannot be, the copy is of no use. */
+/* Enqueue the copy of b to the panels. Until this succeeds the copy is torn,
+ * and products refuse it. */
 static ssq_status fill(ssq_queue *queue, const ssq_tensor *b, struct packed *p)
 {
     const struct view from = matrix_of(b, p->trans);
@@ -147,7 +148,8 @@ static ssq_status check_b(const ssq_queue *queue, const ssq_tensor *b,
     return SSQ_OK;
 }
 
-/* The witness begins before the copy is enqueued: none is missed between. */
+/* Pack t. The witness begins before the copy is enqueued, so that it misses no
+ * write. */
 static ssq_status pack(ssq_queue *queue, bool trans, ssq_tensor *t)
 {
     struct packed *p = mem_alloc(sizeof(*p));
@@ -198,6 +200,6 @@ ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
         return st;
     if (st == SSQ_OK)
         return fill(queue, packed, p);
-    atomic_store(&p->torn, true); /* the copy may be of other values */
+    atomic_store(&p->torn, true); /* the copy may have other values than b */
     return st;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.h - the copy that a packed tensor has beside it.
+/* pack.h - the packed copy of a tensor.
  *
- * It is a tensor [panels, k / pair, columns, pair], contiguous, of b's dtype:
+ * It is a contiguous tensor [panels, k / pair, columns, pair] of b's dtype. The
  * columns of op(b) are in panels of `columns`, and `pair` elements that are
- * neighbours along k lie side by side. Columns behind the last whole panel are
- * not in it. */
+ * neighbours along k are adjacent. Columns after the last whole panel are not
+ * in it. */
 #ifndef LIB_OP_GEMM_PACK_H
 #define LIB_OP_GEMM_PACK_H
 
@@ -14,14 +14,14 @@
 struct packed {
     struct beside beside;  /* first */
     bool trans;            /* b is [n,k] */
-    struct witness writes; /* to b */
-    atomic_bool torn;      /* the copy is not what b was at any time */
-    struct view panels;    /* absent: the device wants none; holds its buffer */
+    struct witness writes; /* counts writes to b */
+    atomic_bool torn;      /* the copy may not match b; it must not be read */
+    struct view panels;    /* absent: the device uses none; holds its buffer */
 };
 
-/** For a product whose b this is: op->panels where they are to be read.
- *  @return SSQ_ERR_INVALID b was packed for another trans_b, or written since
- */
+/** Set op->panels if args->b is packed and the panels can be read.
+ *  @return SSQ_ERR_INVALID b was packed for another trans_b, was written since,
+ *          or could not be packed again */
 ssq_status packed_use(const ssq_queue *queue, const ssq_gemm_args *args,
                       const char *name, struct gemm_op *op);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.h - a gemm as kernels and vendors' libraries know it: one batch, and
- * d's columns are neighbours. A product is views and numbers: to cut, turn or
- * transpose it moves nothing in memory.
+/* product.h - a gemm in the form of kernels and vendors' libraries: one batch
+ * dimension, and adjacent columns in d. A product is views and numbers: to cut
+ * or transpose it moves nothing in memory.
  *
- * All of it is inline, because modules, which import nothing, need it too. */
+ * All functions are inline, because modules, which import nothing, need
+ * them. */
 #ifndef LIB_OP_GEMM_PRODUCT_H
 #define LIB_OP_GEMM_PRODUCT_H
 
@@ -19,8 +20,8 @@ struct product {
     struct view a, b, c, bias, d;
 };
 
-/** A whole op, which has one batch dimension, as it lies: where d's columns are
- *  no neighbours it is still to be transposed. */
+/** Return the product of a whole op, which has one batch dimension, unchanged.
+ *  If d's columns are not adjacent it must still be transposed. */
 static inline struct product product_of(const struct gemm_op *op)
 {
     return (struct product){op->batch, op->m,    op->n,          op->k,
@@ -28,8 +29,8 @@ static inline struct product product_of(const struct gemm_op *op)
                             op->b,     op->c,    op->bias,       op->d};
 }
 
-/** Elements from the first to the last of a view; it lies in a buffer, so that
- *  this cannot overflow. */
+/** Return the number of elements from the first to the last of a view. It
+ *  cannot overflow, because the view is inside a buffer. */
 static inline int64_t product_span(const struct view *v)
 {
     int64_t n = 1;
@@ -38,15 +39,16 @@ static inline int64_t product_span(const struct view *v)
     return n;
 }
 
-/** Elements to the next place along dimension i: 0 where there is no next one,
- *  or the operand is absent, so that any index reads the same element. */
+/** Return the stride of dimension i. It is 0 if the size is 1 or the operand is
+ *  absent, so that any index reads the same element. */
 static inline uint32_t product_step(const struct view *v, int i)
 {
     return v->buffer == NULL || v->shape[i] == 1 ? 0 : (uint32_t)v->stride[i];
 }
 
-/** The steps of a factor to the next row and column, one of which is 1. A size
- *  of 1 may have any stride: then the other dimension is the line. */
+/** Set *row and *column to the steps of a factor to the next row and column;
+ *  one of them is 1. A size of 1 may have any stride; the other dimension then
+ *  decides. */
 static inline void product_steps(const struct view *v, uint32_t *row,
                                  uint32_t *column)
 {
@@ -57,7 +59,7 @@ static inline void product_steps(const struct view *v, uint32_t *row,
     *column = columns ? product_step(v, 2) : 1;
 }
 
-/** The last two dimensions of a view change places. */
+/** Swap the last two dimensions of a view. */
 static inline void product_turn(struct view *v)
 {
     int64_t size = v->shape[1], step = v->stride[1];
@@ -67,8 +69,8 @@ static inline void product_turn(struct view *v)
     v->stride[2] = step;
 }
 
-/** d' = b' a': the factors change places and all views are turned. So a d whose
- *  rows are neighbours becomes one whose columns are. */
+/** Transpose a product, d' = b' a': swap the factors and turn all views. A d
+ *  whose rows are adjacent becomes one whose columns are. */
 static inline void product_transpose(struct product *g)
 {
     struct view a = g->a;
@@ -84,7 +86,7 @@ static inline void product_transpose(struct product *g)
     product_turn(&g->d);
 }
 
-/** A whole op as kernels want it that write d by rows. */
+/** Return the product of a whole op, for kernels that write d by rows. */
 static inline struct product product_rows(const struct gemm_op *op)
 {
     struct product g = product_of(op);
@@ -93,7 +95,8 @@ static inline struct product product_rows(const struct gemm_op *op)
     return g;
 }
 
-/** Elements from .. from + n - 1 of dimension i; absent views stay so. */
+/** Restrict dimension i to elements from .. from + n - 1; absent views do not
+ *  change. */
 static inline void product_cut(struct view *v, int i, int64_t from, int64_t n)
 {
     if (v->buffer == NULL)
@@ -103,10 +106,9 @@ static inline void product_cut(struct view *v, int i, int64_t from, int64_t n)
     v->shape[i] = n;
 }
 
-/** A part: all of k for `part`'s batch, m and n, from z, i and j on, or what is
- *  left. a has no columns of n, and b no rows of m, so neither is cut there.
- *  What is broadcast has a stride of 0 and stays where it is, with fewer sizes
- *  to go through. */
+/** Return a part: all of k, and size->batch, size->m and size->n, or the
+ *  remainder, from z, i and j. a is not cut along n, nor b along m. A broadcast
+ *  dimension has stride 0; only its size changes. */
 static inline struct product product_part(const struct product *g,
                                           const struct product *size, int64_t z,
                                           int64_t i, int64_t j)
@@ -126,10 +128,10 @@ static inline struct product product_part(const struct product *g,
     return part;
 }
 
-/** What every kernel of a gemm is told of a product. With k = 0 the sums are 0,
- *  and alpha times them would be a NaN for an infinite alpha: it becomes 0 as
- *  well. Absent operands have steps of 0 and a dtype that says so, by which
- *  kernels know them. */
+/** Return the description of a product that every gemm kernel gets. With k = 0
+ *  the sums are 0, and an infinite alpha times 0 would be NaN, so alpha becomes
+ *  0 as well. Absent operands have steps of 0 and a dtype that marks them as
+ *  absent. */
 static inline struct gemm_shape product_shape(const struct product *g)
 {
     struct gemm_shape s = {.m = (uint32_t)g->m,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c - ssq_gemm_tune: all that would do a gemm, timed.
+/* tune.c - ssq_gemm_tune: time every implementation that can run a gemm.
  *
- * A candidate is an implementation, or one algorithm of it. It runs as any op
- * does, but that the op names it. What is kept is the least time of several
- * rounds: whatever else the machine does only makes a round longer. */
+ * A candidate is an implementation, or one algorithm of it. It runs like any
+ * op, except that the op names it. The result is the least time of several
+ * rounds, because other work of the machine only makes a round longer. */
 #include "lib/op/gemm/tuning.h"
 
 #include <stdio.h>
@@ -14,21 +14,22 @@
 #include "lib/core/queue.h"
 #include "lib/core/window.h"
 
-/** Rounds, and how long each should take: long beside a launch. */
+/** Number of rounds, and the duration of each: long compared with a launch. */
 #define ROUNDS        3
 #define ROUND_SECONDS 0.02
 #define MOST_RUNS     1000.0
-/** Who takes so many times as long as the best so far has no second round. */
+/** Candidates slower than HOPELESS times the best so far are not timed
+ *  again. */
 #define HOPELESS 4.0
-/** A choice against the rules has to be faster than theirs by this. */
+/** A choice other than the rules' must be faster by this factor. */
 #define WORTH 0.98
 
-/** What is being found out. */
+/** The state of a search. */
 struct search {
     ssq_queue *queue;
     struct gemm_op *op;
-    struct choice rule; /* what the rules choose */
-    bool ruled;         /* it has been timed; its first algorithm comes first */
+    struct choice rule; /* the choice of the rules */
+    bool ruled;         /* by_rule is set, from the first algorithm of rule */
     uint32_t tried;
     struct tuning best, by_rule;
 };
@@ -40,7 +41,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* n products, one behind the other: seconds of each. */
+/* Run n gemms in sequence. Sets *seconds to the time of each. */
 static ssq_status run(const struct search *s, int n, double *seconds)
 {
     double began = now();
@@ -58,7 +59,8 @@ static bool is_same(const struct choice *a, const struct choice *b)
     return a->plan == b->plan && a->index == b->index;
 }
 
-/* The algorithms that an implementation offers, or 0 for its only one. */
+/* Set names to the algorithms that an implementation offers, or to a single 0
+ * if it offers none. Returns their number. */
 static unsigned algorithms(const struct search *s, const struct choice *c,
                            uint64_t *names)
 {
@@ -71,8 +73,8 @@ static unsigned algorithms(const struct search *s, const struct choice *c,
     return n;
 }
 
-/* Is it still what would do the op? Some find out only as they run that they
- * cannot, and another has run then. */
+/* Return true if the op would still choose this candidate. Some implementations
+ * find out only as they run that they cannot; another one has run then. */
 static bool is_there(const struct search *s, const struct choice *c)
 {
     uint64_t names[GEMM_ALGORITHMS];
@@ -87,13 +89,14 @@ static bool is_there(const struct search *s, const struct choice *c)
     return false;
 }
 
-/* The op, as it now names its candidate: 0 seconds where that has not run. */
+/* Time the op with the candidate that it names. *least is 0 if the candidate
+ * has not run. */
 static ssq_status measure(const struct search *s, const struct choice *c,
                           double *least)
 {
     double one = 0.0, round;
     *least = 0.0;
-    ssq_status st = run(s, 1, &one); /* kernels are loaded, memory is made */
+    ssq_status st = run(s, 1, &one); /* loads kernels, allocates memory */
     if (st == SSQ_OK && is_there(s, c))
         st = run(s, 1, &one);
     else
@@ -116,7 +119,7 @@ static ssq_status measure(const struct search *s, const struct choice *c,
 static ssq_status try_one(struct search *s, const struct choice *c)
 {
     struct tuning t;
-    memset(&t, 0, sizeof(t)); /* a file has all its bytes */
+    memset(&t, 0, sizeof(t)); /* all bytes are written to the file */
     t.key = tuning_key_of(s->op);
     snprintf(t.implementation, sizeof(t.implementation), "%s", c->name);
     t.algorithm = s->op->algorithm;
@@ -170,7 +173,7 @@ static ssq_status try_all(struct search *s)
                      d->props.name);
 }
 
-/* Where nothing can be chosen, or waited for. */
+/* Refuse a queue on which nothing can be chosen or waited for. */
 static ssq_status check_queue(ssq_queue *q, const char *name)
 {
     const ssq_device *d = q->device;
@@ -205,7 +208,8 @@ static ssq_status check_op(const ssq_queue *q, const struct gemm_op *op,
                            name, (unsigned long long)bytes);
 }
 
-/* What stays: the rules' own choice, unless another one is worth it. */
+/* Return the result: the choice of the rules, unless another one is worth
+ * it. */
 static struct tuning decide(const struct search *s)
 {
     struct tuning t = s->best;
@@ -237,7 +241,7 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
         return st;
     tuning_forget(&op);
     struct search s = {.queue = queue, .op = &op};
-    st = queue_wait(queue); /* earlier work is not timed */
+    st = queue_wait(queue); /* do not time earlier work */
     if (st == SSQ_OK)
         st = try_all(&s);
     if (st != SSQ_OK)

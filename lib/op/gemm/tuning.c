@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tuning.c - the fastest implementations of gemms, in a file of the disk cache.
  *
- * A file is replaced whole, by rename; who changes it holds the cache's lock
- * from reading to writing, so that of two processes that tune at once neither
- * loses what the other found. */
+ * A file is replaced as a whole, by rename. A process that changes it holds the
+ * cache's lock from reading to writing. So two processes that tune at the same
+ * time do not lose each other's results. */
 #include "lib/op/gemm/tuning.h"
 
 #include <stdio.h>
@@ -16,23 +16,23 @@
 #include "lib/core/queue.h"
 #include "lib/core/services.h"
 
-/** Raised when struct tuning changes: older files count as none then. */
+/** Increase this when struct tuning changes: older files are then ignored. */
 #define LAYOUT 1u
 
-/** A choice that this device has read. */
+/** A tuning that this device has read. */
 struct tuned {
     struct tuning kept;
-    uint16_t prefer; /* for struct op; 0: no implementation of this name */
+    uint16_t prefer; /* for struct op; 0: no implementation has this name */
 };
 
 struct tunings {
     struct certificate_key key; /* the file's name, and what it depends on */
     char path[4096];            /* "": nothing can be kept */
     size_t n;
-    struct tuned *of; /* n of them in ascending order of their keys */
+    struct tuned *of; /* n entries in ascending order of their keys */
 };
 
-/* Between threads: a lock on a file is one of the whole process. */
+/* Excludes other threads: a lock on a file belongs to the whole process. */
 static struct fork_lock lock = FORK_LOCK_INIT;
 
 static uint8_t turned(const struct view *v, unsigned bit)
@@ -67,8 +67,8 @@ static int by_key(const void *a, const void *b)
 
 /* ---- the file ---- */
 
-/* Could tuning_keep have written this? A checksum only says that somebody
- * did. */
+/* Return true if tuning_keep() could have written these entries. A matching
+ * checksum does not prove that it did. */
 static bool plausible(const struct tuning *t, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -80,7 +80,8 @@ static bool plausible(const struct tuning *t, size_t n)
     return true;
 }
 
-/* What a file has, to be freed; NULL: nothing. */
+/* Return the entries of a file, owned by the caller: free them with mem_free().
+ * NULL: there are none. */
 static struct tuning *load(const struct tunings *file, size_t *n)
 {
     bool damaged;
@@ -101,8 +102,8 @@ static struct tuning *load(const struct tunings *file, size_t *n)
     return NULL;
 }
 
-/* Of old, in ascending order, and one more in its place, or instead of what is
- * there: how many. */
+/* Copy old, which is in ascending order, and insert one in its place, or
+ * replace the entry that has its key. Returns the new number of entries. */
 static size_t merge(const struct tuning *old, size_t n,
                     const struct tuning *one, struct tuning *to)
 {
@@ -117,7 +118,8 @@ static size_t merge(const struct tuning *old, size_t n,
     return at + n - i;
 }
 
-/* With both locks. */
+/* Store one in the file. The caller holds both locks. Returns true if the file
+ * then contains it. */
 static bool keep(const struct tunings *file, const struct tuning *one)
 {
     size_t n;
@@ -131,7 +133,7 @@ static bool keep(const struct tunings *file, const struct tuning *one)
                          (const unsigned char *)all, n * sizeof(*all));
     mem_free(all);
     mem_free(old);
-    /* read back: the disk cache does not say whether it could write */
+    /* read back: the disk cache does not report whether it could write */
     again = kept ? load(file, &n) : NULL;
     const struct tuning *found =
         again == NULL ? NULL : bsearch(one, again, n, sizeof(*again), by_key);
@@ -153,9 +155,9 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
     return kept;
 }
 
-/* ---- a device's ---- */
+/* ---- the tunings of a device ---- */
 
-/* The number of an implementation, from 1; 0: there is none of this name. */
+/* Return the number of an implementation, from 1; 0: none has this name. */
 static uint16_t number_of(const ssq_device *d, const char *name)
 {
     struct choice c;
@@ -168,7 +170,7 @@ static uint16_t number_of(const ssq_device *d, const char *name)
 ssq_status tunings_open(ssq_device *d)
 {
     if (d->backend->identify == NULL)
-        return SSQ_OK; /* host code: there is nothing to choose */
+        return SSQ_OK; /* host code: nothing to choose */
     struct tunings *t = mem_alloc(sizeof(*t));
     if (t == NULL)
         return error_nomem("device_open", sizeof(*t));
@@ -218,7 +220,7 @@ void tuning_prefer(const ssq_device *d, struct gemm_op *op)
     op->algorithm = found->kept.algorithm;
 }
 
-/* Times are no choice. */
+/* The times are left out: they choose nothing. */
 uint64_t tunings_digest(const ssq_device *d, size_t *n)
 {
     struct crc64 c;

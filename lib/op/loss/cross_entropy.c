@@ -6,7 +6,8 @@
 #include "lib/amp/scaler.h"
 #include "lib/op/operands.h"
 
-/* x without dimension axis: what there is once per row has these sizes. */
+/* Return x without dimension axis: the sizes of values that exist once per
+ * row. */
 static struct view rows_of(const ssq_tensor *x, int axis)
 {
     struct view v = tensor_view(x, ACCESS_READ);
@@ -15,7 +16,7 @@ static struct view rows_of(const ssq_tensor *x, int axis)
     return v;
 }
 
-/* Class numbers: one for each row. */
+/* Check that target has one class number per row. NULL passes. */
 static ssq_status check_target(const ssq_tensor *target,
                                const struct view *rows, const ssq_tensor *x,
                                const char *x_name, const char *name)
@@ -29,7 +30,8 @@ static ssq_status check_target(const ssq_tensor *target,
                      view_text(&x->view, tx, sizeof(tx)));
 }
 
-/* Weights: one for each class, which all rows share. */
+/* Check that weight has one element per class, shared by all rows. NULL
+ * passes. */
 static ssq_status check_weight(const ssq_tensor *weight, int64_t classes,
                                const char *name)
 {
@@ -42,8 +44,8 @@ static ssq_status check_weight(const ssq_tensor *weight, int64_t classes,
                      (long long)classes);
 }
 
-/* Arguments that exclude each other, and ranges. Rows can only be ignored by
- * their class number, which probabilities do not have. */
+/* Check ranges, and arguments that exclude each other. Rows are ignored by
+ * their class number, which target_prob does not have. */
 static ssq_status check_choices(const ssq_cross_entropy_args *a,
                                 const char *name)
 {
@@ -64,9 +66,9 @@ static ssq_status check_choices(const ssq_cross_entropy_args *a,
     return SSQ_OK;
 }
 
-/* Presence, dtypes, overlaps, and the shapes that must be those of the logits,
- * which nll_loss calls x. dlogits may be logits: a row is read as a whole
- * before its gradient is written. */
+/* Check presence, dtypes, overlaps, and shapes that must equal the logits'.
+ * nll_loss calls the logits x. dlogits may be logits, because a whole row is
+ * read before its gradient is written. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const ssq_cross_entropy_args *a,
                                  const char *name, const char *x_name,
@@ -94,8 +96,9 @@ static ssq_status check_operands(const ssq_queue *queue,
     return st;
 }
 
-/* What there is once per row as a view in the shape of x, classes last: a
- * stride of 0 lets every class of a row see it. */
+/* Return a tensor with one element per row as a view in the shape of x, classes
+ * last. A stride of 0 repeats the element for every class. NULL gives an absent
+ * view. */
 static struct view row_view(const ssq_tensor *t, enum access access,
                             const struct view *rows, int64_t classes)
 {
@@ -108,7 +111,8 @@ static struct view row_view(const ssq_tensor *t, enum access access,
     return v;
 }
 
-/* A tensor in the logits' shape with the classes last; NULL stays absent. */
+/* Return a tensor of the logits' shape with the classes last; NULL stays
+ * absent. */
 static struct view class_view(const ssq_tensor *t, enum access access, int axis)
 {
     struct view v = tensor_view(t, access);
@@ -117,8 +121,9 @@ static struct view class_view(const ssq_tensor *t, enum access access, int axis)
     return v;
 }
 
-/* Fill the op and enqueue it. The loss takes part in collapsing only where it
- * has an element per row; a mean or a sum is one element apart. */
+/* Fill the op and enqueue it. The loss is collapsed together with the other
+ * views only if it has an element per row. A mean or a sum is a single
+ * element. */
 static ssq_status enqueue_rows(ssq_queue *queue,
                                const ssq_cross_entropy_args *a,
                                enum cross_entropy_kind kind,
@@ -132,7 +137,7 @@ static ssq_status enqueue_rows(ssq_queue *queue,
         .reduction = a->reduction,
         .smooth = e > 0.0,
         .keep = (float)(1.0 - e),
-        /* without classes there is nothing to spread over, nor to divide by */
+        /* without classes there is nothing to spread over or divide by */
         .spread = classes == 0 ? 0.0f : (float)(e / (double)classes),
         .ignore_index = a->ignore_index,
         .x = class_view(a->logits, ACCESS_READ, axis),
@@ -154,9 +159,10 @@ static ssq_status enqueue_rows(ssq_queue *queue,
     return queue_enqueue(queue, &op.op);
 }
 
-/* Both public calls, by their kind and the names of their operands. Classes are
- * dimension 1, as in torch, but 0 where x is a single row. The scaler that
- * dloss is bound to is told at the end that its scale was used, if it was. */
+/* Check and enqueue either public call. x_name and dx_name are its names for
+ * logits and dlogits. Classes are dimension 1, as in torch, but 0 if x is a
+ * single row. If dloss is bound to a scaler and its scale was used, the scaler
+ * is notified at the end. */
 static ssq_status cross_entropy(ssq_queue *queue,
                                 const ssq_cross_entropy_args *a,
                                 enum cross_entropy_kind kind, const char *name,
@@ -190,7 +196,7 @@ ssq_status ssq_cross_entropy(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, "cross_entropy");
     if (st != SSQ_OK)
         return st;
-    /* Default modes: label smoothing is rounded to float32 within. */
+    /* Use the default floating-point modes: label_smoothing becomes float32. */
     struct fpenv env = fpenv_enter();
     st = cross_entropy(queue, args, CROSS_ENTROPY_LOGITS, "cross_entropy",
                        "logits", "dlogits");
@@ -198,7 +204,7 @@ ssq_status ssq_cross_entropy(ssq_queue *queue,
     return st;
 }
 
-/* x are log-probabilities, so that target is required and nothing is
+/* x contains log-probabilities, so target is required and labels are not
  * smoothed. */
 ssq_status ssq_nll_loss(ssq_queue *queue, const ssq_nll_loss_args *args)
 {

@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* each has the shape of one value per loss: x's for elementwise losses, the
- * rows for cross-entropy. dloss of one element scales all of them. */
+ * rows for cross-entropy. A dloss of one element scales all of them. */
 ssq_status loss_check(const char *name, ssq_reduction reduction,
                       const ssq_tensor *loss, const ssq_tensor *dloss,
                       const ssq_tensor *gradient, const char *gradient_name,
@@ -40,8 +40,8 @@ ssq_status loss_check(const char *name, ssq_reduction reduction,
     return SSQ_OK;
 }
 
-/* Only a gradient uses the scale: a call for the loss alone leaves the scaler's
- * stage as it was. */
+/* Only a gradient uses the scale. A call for the loss alone does not change the
+ * scaler's stage. */
 ssq_status loss_bound(const ssq_tensor *dloss, const ssq_tensor *gradient,
                       ssq_status st)
 {
@@ -62,8 +62,8 @@ struct view loss_view(const ssq_tensor *tensor, enum access access, int rank,
     return v;
 }
 
-/* A mean over nothing is 0 / 0; without reduction the loss is empty, and the
- * fill does nothing. */
+/* A mean over nothing is 0 / 0, a NaN. Without reduction the loss is empty, and
+ * the fill does nothing. */
 ssq_status loss_of_none(ssq_queue *queue, ssq_reduction reduction,
                         const ssq_tensor *loss)
 {
@@ -74,18 +74,18 @@ ssq_status loss_of_none(ssq_queue *queue, ssq_reduction reduction,
                         reduction == SSQ_REDUCTION_MEAN ? (double)NAN : 0.0);
 }
 
-/* What the elementwise losses have in common; tensors that one of them does not
+/* Arguments that the elementwise losses share; tensors that a loss does not
  * have are NULL. */
 struct request {
     const char *name;
     uint32_t kind;    /* a LOSS_ value */
-    double parameter; /* beta or delta; 0 where there is none */
+    double parameter; /* beta or delta; 0 if the loss has none */
     ssq_reduction reduction;
     const ssq_tensor *x, *target, *weight, *pos_weight, *loss, *dx, *dloss;
 };
 
-/* Presence, dtypes, overlaps and shapes. dx may be x or target: an element of
- * it needs those of its own place alone. */
+/* Check presence, dtypes, overlaps and shapes. dx may be x or target: an
+ * element of dx needs only the elements at the same place. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const struct request *r)
 {
@@ -110,7 +110,8 @@ static ssq_status check_operands(const ssq_queue *queue,
                         : st;
 }
 
-/* A weight in x's shape, repeated by strides of 0; NULL stays absent. */
+/* Set *v to a weight broadcast to x's shape, by strides of 0; NULL stays
+ * absent. */
 static ssq_status broadcast_weight(const struct request *r,
                                    const ssq_tensor *weight, const char *what,
                                    struct view *v)
@@ -125,9 +126,9 @@ static ssq_status broadcast_weight(const struct request *r,
                      view_text(&r->x->view, tx, sizeof(tx)));
 }
 
-/* Set the op's views, in x's shape, and collapse those that are present: an
- * absent one has no strides that could hinder. A mean or a sum is one element
- * apart, and does not take part. */
+/* Set the op's views, in x's shape, and collapse the present ones. An absent
+ * view has no strides that could prevent a merge. A mean or a sum is a single
+ * element, and is not collapsed with the others. */
 static void fill_views(const struct request *r, struct loss_op *op)
 {
     const struct view *x = &r->x->view;
@@ -151,7 +152,8 @@ static void fill_views(const struct request *r, struct loss_op *op)
         op->loss = loss_view(r->loss, ACCESS_WRITE, 1, &one);
 }
 
-/* All checks, then the op. Without elements there is a loss but no gradient. */
+/* Run all checks and enqueue the op. If x has no elements, the loss is filled
+ * and the gradient is empty. */
 static ssq_status enqueue(ssq_queue *queue, const struct request *r)
 {
     ssq_status st = check_operands(queue, r);
@@ -174,14 +176,13 @@ static ssq_status enqueue(ssq_queue *queue, const struct request *r)
     return queue_enqueue(queue, &op.op);
 }
 
-/* Enqueue, and tell the scaler if its scale went into a gradient. */
+/* Enqueue, and notify the scaler if its scale was used for a gradient. */
 static ssq_status run(ssq_queue *queue, const struct request *r)
 {
     return loss_bound(r->dloss, r->dx, enqueue(queue, r));
 }
 
-/* The losses without a parameter or weights, whose args have the same
- * fields. */
+/* Run a loss without parameter and weights. */
 static ssq_status run_plain(ssq_queue *queue, const ssq_mse_args *args,
                             const char *name, uint32_t kind)
 {
@@ -209,8 +210,8 @@ ssq_status ssq_l1(ssq_queue *queue, const ssq_l1_args *args)
     return run_plain(queue, args, "l1", LOSS_L1);
 }
 
-/* Refuse a parameter that is not a finite float32 from least on; want says that
- * in words. */
+/* Refuse a parameter that is not a finite float32 of at least `least`. want
+ * describes the valid values. */
 static ssq_status check_parameter(double value, double least, const char *name,
                                   const char *what, const char *want)
 {
@@ -228,8 +229,8 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
                              "finite and >= 0");
     if (st != SSQ_OK)
         return st;
-    /* Below float32's normal range d / beta could overflow. The loss is that of
-     * l1 there, but for differences that small. */
+    /* Below float32's normal range d / beta could overflow. There the loss
+     * equals l1, except for differences d as small as beta. */
     const struct request r = {
         .name = "smooth_l1",
         .kind = args->beta < (double)FLT_MIN ? LOSS_L1 : LOSS_SMOOTH_L1,
@@ -243,8 +244,8 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
     return run(queue, &r);
 }
 
-/* delta may not be 0, with which the loss would be, nor subnormal, which
- * devices may flush. */
+/* delta must not be 0, because the loss would be 0. It must not be subnormal,
+ * because devices may flush it to 0. */
 ssq_status ssq_huber(ssq_queue *queue, const ssq_huber_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "huber");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss.h - what backends get for losses. */
+/* loss.h - the ops of losses. */
 #ifndef LIB_OP_LOSS_LOSS_H
 #define LIB_OP_LOSS_LOSS_H
 
@@ -12,12 +12,12 @@ enum cross_entropy_kind {
     CROSS_ENTROPY_LOG_PROBS = 1 /* x are log-probabilities: dx = -q */
 };
 
-/** Cross-entropy and negative log-likelihood, include/sesqui/ops/loss.h. Views
- *  but weight and (for mean and sum) loss have one shape: rows first, the
- *  classes last, with a stride of 0 there for what exists once per row. There
- *  is at least one row; there may be no class, then x, prob and dx are empty.
- *  Chains of sums as in softmax.h. dx may be x exactly; the loss of a row is
- *  read from x before dx is written. */
+/** Cross-entropy and negative log-likelihood, include/sesqui/ops/loss.h. All
+ *  views except weight and (for mean and sum) loss have one shape: rows first,
+ *  classes last. A value that exists once per row has stride 0 along the
+ *  classes. There is at least one row. There may be no class; then x, prob and
+ *  dx are empty. The chains of sums are as in softmax.h. dx may be exactly x:
+ *  the loss of a row is read from x before dx is written. */
 struct cross_entropy_op {
     struct op op;
     enum cross_entropy_kind kind;
@@ -36,14 +36,14 @@ struct cross_entropy_op {
                              row, or [1] for mean and sum */
 };
 
-/** Elementwise losses, by the LOSS_ kinds of kernels/loss/loss.h. Views but
- * (for mean and sum) loss have one shape, with elements, any strides. dx may be
- * x or target exactly. */
+/** Elementwise losses, by the LOSS_ kinds of kernels/loss/loss.h. All views
+ *  except (for mean and sum) loss have one shape, with elements, any strides.
+ *  dx may be exactly x or target. */
 struct loss_op {
     struct op op;
     uint32_t kind;
     ssq_reduction reduction;
-    float parameter; /* beta or delta; 0 where the kind has none */
+    float parameter; /* beta or delta; 0 if the kind has none */
     uint32_t gap;
     struct view x, target;
     struct view weight, pos_weight; /* optional */
@@ -51,20 +51,22 @@ struct loss_op {
     struct view loss, dx; /* out; one may be absent; loss f32: as x, or [1] */
 };
 
-/** Checks that all losses share: loss and dloss have one element, or the
- *  shape of one value each for SSQ_REDUCTION_NONE; something to write. */
+/** Check the arguments that all losses share. loss must have one element, or
+ *  with SSQ_REDUCTION_NONE the shape of `each`. dloss may have either in that
+ *  case. Of loss and gradient at least one must be given. */
 ssq_status loss_check(const char *name, ssq_reduction reduction,
                       const ssq_tensor *loss, const ssq_tensor *dloss,
                       const ssq_tensor *gradient, const char *gradient_name,
                       const struct view *each);
-/** What all losses end with: a gradient that was enqueued has used the scale
- *  of the scaler that dloss is of, if it is. Answers st. */
+/** End the call of a loss: if a gradient was enqueued and dloss is in a
+ *  scaler's memory, notify the scaler that its scale was used. Returns st. */
 ssq_status loss_bound(const ssq_tensor *dloss, const ssq_tensor *gradient,
                       ssq_status st);
-/** A tensor of one element, or of this shape, as a view of this shape. */
+/** Return a tensor of one element, or of this shape, as a view of this shape;
+ *  NULL gives an absent view. */
 struct view loss_view(const ssq_tensor *tensor, enum access access, int rank,
                       const int64_t *shape);
-/** No element or row: the mean is NaN, the sum 0. */
+/** Fill the loss of no elements or rows: the mean is NaN, the sum 0. */
 ssq_status loss_of_none(ssq_queue *queue, ssq_reduction reduction,
                         const ssq_tensor *loss);
 

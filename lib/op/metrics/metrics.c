@@ -14,7 +14,7 @@
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 #define I32_BIT DTYPE_BIT(SSQ_I32)
 
-/* An output of one element, or NULL. */
+/* Check that an output has one element. NULL passes. */
 static ssq_status check_one(const ssq_tensor *t, const char *what)
 {
     if (t == NULL || view_elements(&t->view) == 1)
@@ -24,8 +24,8 @@ static ssq_status check_one(const ssq_tensor *t, const char *what)
                      (long long)view_elements(&t->view));
 }
 
-/* Everything but the shape of target, which depends on where the classes are. k
- * may be more than there are classes. */
+/* Check everything except the shape of target, which depends on the dimension
+ * of the classes. k may exceed the number of classes. */
 static ssq_status check_top_k(const ssq_queue *queue,
                               const ssq_top_k_accuracy_args *a)
 {
@@ -55,7 +55,7 @@ static ssq_status check_top_k(const ssq_queue *queue,
     return SSQ_OK;
 }
 
-/* Over no rows: no hits, and an accuracy of 0 / 0. */
+/* Fill the outputs of a call without rows: 0 hits, and an accuracy of 0 / 0. */
 static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
 {
     struct view accuracy = tensor_view(a->accuracy, ACCESS_WRITE);
@@ -70,8 +70,8 @@ static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
     return queue_bundle_end(queue, st);
 }
 
-/* target with the classes as a last dimension of stride 0, which keeps one
- * element where there are no classes: targets are read then, too. */
+/* Set *v to target, with the classes as a last dimension of stride 0. Without
+ * classes its size is 1, because targets are read even then. */
 static ssq_status target_view(const ssq_top_k_accuracy_args *a,
                               const struct view *x, struct view *v)
 {
@@ -91,8 +91,8 @@ static ssq_status target_view(const ssq_top_k_accuracy_args *a,
     return SSQ_OK;
 }
 
-/* Classes are dimension 1, as in cross-entropy, but 0 where logits is a single
- * row. hits counts in an i32, hence the limit. */
+/* Classes are dimension 1, as in cross-entropy, but 0 if logits is a single
+ * row. hits is an i32, hence the limit. */
 ssq_status ssq_top_k_accuracy(ssq_queue *queue,
                               const ssq_top_k_accuracy_args *args)
 {
@@ -108,8 +108,8 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
         .x = tensor_view(args->logits, ACCESS_READ),
         .accuracy = tensor_view(args->accuracy, ACCESS_WRITE),
         .hits = tensor_view(args->hits, ACCESS_WRITE)};
-    /* Once the classes are last, the dimensions before them are the shape that
-     * target has to have. */
+    /* With the classes last, the dimensions before them are the shape that
+     * target must have. */
     view_axis_last(&op.x, op.x.rank == 1 ? 0 : 1);
     st = target_view(args, &op.x, &op.target);
     if (st != SSQ_OK)
@@ -126,7 +126,7 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
     return queue_enqueue(queue, &op.op);
 }
 
-/* exp of the loss: the unary op does it, but the call has its own name in
+/* Enqueue exp of the loss by the unary op, but with the name of this call in
  * errors. */
 ssq_status ssq_perplexity(ssq_queue *queue, const ssq_perplexity_args *args)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_norm.c - the public calls of batch norm and group norm.
  *
- * Both become the same call: what one of them does not have stays NULL, false
- * or 0. Batch norm pools statistics over the batch, and without training it is
- * given them; group norm computes them for each example. */
+ * Both become the same call; the members that one of them lacks stay NULL,
+ * false or 0. Batch norm pools statistics over the batch. Without training it
+ * uses the running statistics. Group norm computes statistics for each
+ * example. */
 #include <sesqui/ops/batch_norm.h>
 
 #include "lib/op/norm/channel_norm.h"

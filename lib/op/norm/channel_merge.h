@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel_merge.h - kernels/norm/channel_merge.k on the host, for backends that
- * have a channel at a time. */
+ * process a channel at a time. */
 #ifndef LIB_OP_NORM_CHANNEL_MERGE_H
 #define LIB_OP_NORM_CHANNEL_MERGE_H
 
 #include "kernels/norm/channel_merge.h"
 #include "lib/op/norm/channel_norm.h"
 
-/** A channel of all parts. */
+/** The statistics of a channel, merged from all parts. */
 struct channel_merged {
     float mean, rstd;
-    float running; /* what the running variance moves to */
-    bool some;     /* there are elements: running statistics move */
+    float running; /* the value that the running variance moves to */
+    bool some;     /* the channel has elements: running statistics move */
 };
 
-/* What of a part is summed. */
+/* The values that can be summed over parts. */
 enum merge_sum { MERGE_COUNT, MERGE_MEAN, MERGE_DEVIATION, MERGE_SQUARES };
 
-/* Of a part with these values: c means, c rests, c variances, one count. */
+/* Return the term of a part. found: c means, c rests, c variances, one
+ * count. */
 static inline float merge_term(const float *found, int64_t c, int64_t s,
                                enum merge_sum what, float mean)
 {
@@ -31,7 +32,8 @@ static inline float merge_term(const float *found, int64_t c, int64_t s,
                : merge_squares(n, found[s], rest, found[2 * c + s], mean);
 }
 
-/* In the order of the kernel: up to 64 blocks of parts, then those. */
+/* Sum terms in the order of the kernel: up to 64 blocks of parts, then the
+ * blocks. */
 static inline float merge_over_parts(const struct view *found, int64_t s,
                                      enum merge_sum what, float mean)
 {

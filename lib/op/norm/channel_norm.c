@@ -19,8 +19,8 @@ struct sizes {
     int64_t groups;
 };
 
-/* Rank and parameters. The comparisons are written so that NaN fails them; eps
- * has to be a float32 that is not infinite. */
+/* Check the rank and the parameters. The comparisons are written so that NaN
+ * fails. eps must be a finite float32. */
 static ssq_status check_numbers(const struct channel_norm_call *a)
 {
     if (a->x->view.rank < 2)
@@ -41,9 +41,9 @@ static ssq_status check_numbers(const struct channel_norm_call *a)
     return SSQ_OK;
 }
 
-/* Which dimension is what: axis has the channels, dimension 0 the batch, or
- * dimension 1 where the channels come first. Group norm always has its batch in
- * dimension 0. */
+/* Find the batch, the channels and the other dimensions. axis has the channels.
+ * Dimension 0 has the batch, or dimension 1 if the channels come first. Group
+ * norm always has its batch in dimension 0. */
 static ssq_status find_sizes(const struct channel_norm_call *a, struct sizes *s)
 {
     const struct view *x = &a->x->view;
@@ -71,7 +71,7 @@ static ssq_status find_sizes(const struct channel_norm_call *a, struct sizes *s)
     return SSQ_OK;
 }
 
-/* NULL, or of these sizes. */
+/* Check that t has these sizes. NULL passes. */
 static ssq_status check_shape(const struct channel_norm_call *a,
                               const ssq_tensor *t, const char *what, int rank,
                               const int64_t *shape)
@@ -90,8 +90,8 @@ static ssq_status check_shape(const struct channel_norm_call *a,
                      view_text(&a->x->view, tx, sizeof(tx)));
 }
 
-/* The shapes of all tensors that are there: as x, [c], or one statistic a set,
- * which is [groups] where it is pooled over the batch. */
+/* Check the shapes of all given tensors: as x, [c], or one statistic per set.
+ * The latter is [n, groups], or [groups] if it is pooled over the batch. */
 static ssq_status check_shapes(const struct channel_norm_call *a,
                                const struct sizes *s)
 {
@@ -101,7 +101,7 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
                                    a->running_var, a->dgamma, a->dbeta};
     static const char *const channel_is[] = {
         "gamma", "beta", "running_mean", "running_var", "dgamma", "dbeta"};
-    /* The shape of a statistic, from which a pooled one skips n. */
+    /* The shape of a statistic; a pooled one skips n. */
     const int64_t sets[] = {s->n, s->groups};
     ssq_status st = SSQ_OK;
     for (int i = 0; i < 3 && st == SSQ_OK; i++)
@@ -118,8 +118,8 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
 }
 
 /* Refuse a call without the running statistics that it needs. have: it has mean
- * and rstd instead, as a backward call may. One value per channel is refused
- * for training: its variance is 0, and the unbiased one 0 / 0. */
+ * and rstd instead, as a backward call may. Training is refused with one value
+ * per channel: its variance is 0, and the unbiased one 0 / 0. */
 static ssq_status check_running(const struct channel_norm_call *a,
                                 const struct sizes *s, bool have)
 {
@@ -144,7 +144,7 @@ static ssq_status check_running(const struct channel_norm_call *a,
     return SSQ_OK;
 }
 
-/* Everything but presence, devices and dtypes. */
+/* Check everything except presence, devices and dtypes. */
 static ssq_status check(const struct channel_norm_call *a, bool have,
                         struct sizes *s)
 {
@@ -156,7 +156,8 @@ static ssq_status check(const struct channel_norm_call *a, bool have,
     return st == SSQ_OK ? check_running(a, s, have) : st;
 }
 
-/* A tensor of x's shape with its dimensions in the order [n, c, others..]. */
+/* Return a tensor of x's shape with its dimensions in the order [n, c,
+ * others..]. */
 static struct view channels_view(const ssq_tensor *t, enum access access,
                                  const struct sizes *s)
 {
@@ -176,8 +177,8 @@ static struct view channels_view(const ssq_tensor *t, enum access access,
     return r;
 }
 
-/* mean or rstd as [n, groups]; a pooled one, which is [groups], as [1, groups],
- * so that backends index both alike. */
+/* Return mean or rstd as [n, groups]. A pooled one, which is [groups], becomes
+ * [1, groups], so that backends index both in the same way. */
 static struct view sets_view(const ssq_tensor *t, enum access access)
 {
     struct view v = tensor_view(t, access);
@@ -191,7 +192,8 @@ static struct view sets_view(const ssq_tensor *t, enum access access)
     return v;
 }
 
-/* Fill two tensors that may be absent or empty with a value; both or none. */
+/* Fill two tensors, which may be absent or empty, with a value; both or
+ * none. */
 static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
                            const ssq_tensor *b, double value)
 {
@@ -207,12 +209,12 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
     return queue_bundle_end(queue, st);
 }
 
-/* An op with all that tells the statistics of a call; what is normalised with
- * them is added by forward, and left out by recompute. */
+/* Return an op with all members that determine the statistics of a call.
+ * forward() adds the members for normalising; recompute() does without them. */
 static struct channel_norm_op forward_op(const struct channel_norm_call *a,
                                          const struct sizes *s)
 {
-    /* Training reads the running statistics, too: part of them is kept. */
+    /* Training also reads the running statistics: part of them is kept. */
     enum access running = a->given ? ACCESS_READ : ACCESS_UPDATE;
     return (struct channel_norm_op){
         .op = OP_HEADER(channel_norm, x),
@@ -230,8 +232,8 @@ static struct channel_norm_op forward_op(const struct channel_norm_call *a,
     };
 }
 
-/* x has no elements. Statistics of nothing are NaN, but given ones can be told
- * all the same, and the caller may have asked for them. */
+/* Run a call if x has no elements. Statistics of nothing are NaN. Given ones
+ * can still be reported, and the caller may have asked for them. */
 static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
                         const struct sizes *s)
 {
@@ -239,9 +241,8 @@ static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
         return fill_two(queue, a->mean, a->rstd, (double)NAN);
     if (a->mean == NULL && a->rstd == NULL)
         return SSQ_OK;
-    /* An x of one element per channel, which is really running_mean: an op
-     * needs elements, and x is not read where statistics are given and y is
-     * absent. */
+    /* An op needs elements, so running_mean is passed as an x of one element
+     * per channel. x is not read if statistics are given and y is absent. */
     struct channel_norm_op op = forward_op(a, s);
     op.x = op.running_mean;
     op.x.rank = 3;
@@ -254,8 +255,8 @@ static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
     return queue_enqueue(queue, &op.op);
 }
 
-/* Running statistics are outputs when training updates them, so they may not
- * overlap anything then. */
+/* Check and enqueue. If training updates the running statistics they are
+ * outputs, and must not overlap anything. */
 static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
 {
     const unsigned optional = OPERAND_OPTIONAL, out = OPERAND_OUT;
@@ -292,8 +293,8 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
                          : pieces_norm(queue, &op);
 }
 
-/* Default modes, because eps, keep and momentum are rounded to float32
- * within. */
+/* Use the default floating-point modes: eps, keep and momentum are rounded to
+ * float32. */
 ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call)
 {
     struct fpenv env = fpenv_enter();
@@ -302,7 +303,7 @@ ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call)
     return st;
 }
 
-/* All checks of a backward call. dx may be x (rule 0) or dy (rule 6). */
+/* Run all checks of a backward call. dx may be x (rule 0) or dy (rule 6). */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const struct channel_norm_call *a,
                                  struct sizes *s)
@@ -334,14 +335,14 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st == SSQ_OK ? ranks_check(queue, a) : st;
 }
 
-/* Compute the statistics into scratch first, by a forward op without y. Where
- * they are not given it must not update the running ones a second time, so
- * those are taken out of it. Both ops are in one bundle. */
+/* Compute the statistics into scratch first, by a forward op without y. Unless
+ * they are given, the running ones are removed from that op, because it must
+ * not update them a second time. Both ops are in one bundle. */
 static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
                             const struct sizes *s,
                             struct channel_norm_backward_op *op)
 {
-    /* In the form that sets_view gives to the caller's own. */
+    /* The form that sets_view() returns. */
     const int64_t shape[] = {a->pooled ? 1 : s->n, s->groups};
     struct channel_norm_op stats = forward_op(a, s);
     struct view mean = {.buffer = NULL}, rstd = {.buffer = NULL};
@@ -371,7 +372,7 @@ out_scratch:
     return st;
 }
 
-/* Sums over no elements are 0: that is all that an empty x leaves to do. */
+/* Check and enqueue. Sums over no elements are 0; an empty x needs no more. */
 static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
 {
     struct sizes s;

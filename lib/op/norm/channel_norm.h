@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel_norm.h - what backends get for batch norm and group norm.
+/* channel_norm.h - the ops of batch norm and group norm.
  *
- * x, y, dy and dx are [n, c, spatial...] of one shape, at least one spatial
- * dimension, merged where they can be, any strides; there is at least one
- * element. Parameters are [c], f32. A set is what shares statistics:
+ * x, y, dy and dx are [n, c, spatial...] of one shape, with any strides and at
+ * least one element. At least one dimension is spatial; spatial dimensions are
+ * merged if possible. Parameters are [c], f32. A set is a group of elements
+ * that share statistics:
  *
  *     pooled       a channel of the whole batch; groups == c; mean and rstd are
  *                  [1, groups]
  *     otherwise    c / groups channels of one example; they are [n, groups]
  *
- * The sums' chains are bounded as in softmax.h. Statistics are rounded to
- * float32 before they are used, so that saved ones and those computed again
- * are the same bits. */
+ * The chains of sums are bounded as in softmax.h. Statistics are rounded to
+ * float32 before they are used, so that saved and recomputed ones have the same
+ * bits. */
 #ifndef LIB_OP_NORM_CHANNEL_NORM_H
 #define LIB_OP_NORM_CHANNEL_NORM_H
 
@@ -20,12 +21,15 @@
 
 #include "lib/core/core.h"
 
-/** y may be x exactly. given: running_mean and running_var are normalised
- *  with, and mean and rstd tell them; else these two are updated if present:
- *  running = keep running + momentum new, the variance over one element less
- *  unless it is the population's. found, of pooled ones that are not given: the
- *  statistics are not of x but what these come to together, as
- *  channel_merge.h has it; x is then only normalised. */
+/** y may be exactly x.
+ *
+ *  given: x is normalised with running_mean and running_var; mean and rstd
+ *  report these. Otherwise running_mean and running_var are updated, if
+ *  present: running = keep running + momentum new. The new variance is over one
+ *  element less, unless it is the population's.
+ *
+ *  found, if pooled and not given: the statistics are not computed from x. They
+ *  are merged from these parts, as in channel_merge.h. x is only normalised. */
 struct channel_norm_op {
     struct op op;
     /* pooled: a set is a channel of the whole batch; given: statistics are not
@@ -39,17 +43,17 @@ struct channel_norm_op {
     struct view gamma, beta;               /* optional */
     struct view running_mean, running_var; /* both or none; given: both */
     struct view y, mean, rstd;             /* out, optional; f32 but y */
-    struct view found; /* optional: [parts, 3 c + 1], f32, contiguous: of each
-                          part the means, what rounding took of them, the
-                          variances, and how many elements a channel has */
-    struct view rest;  /* out, optional, of pooled ones that are computed: [c],
-                          f32, contiguous, what rounding took of the means */
+    struct view found; /* optional: [parts, 3 c + 1], f32, contiguous. Of each
+                          part: means, their rests (lost by rounding),
+                          variances, and the number of elements of a channel */
+    struct view rest;  /* out, optional, for computed pooled statistics: [c],
+                          f32, contiguous: the rests of the means */
 };
 
-/** dx may be x or dy exactly: dgamma and dbeta are summed before it is
- *  written. given: statistics do not depend on x. With average, pooled and not
- *  given, dx is made of those averages of dy and of dy z, and dgamma and dbeta
- *  are absent. */
+/** dx may be exactly x or dy, because dgamma and dbeta are summed before it is
+ *  written. given: statistics do not depend on x. average, if pooled and not
+ *  given: dx is computed from these averages of dy and of dy z; dgamma and
+ *  dbeta are then absent. */
 struct channel_norm_backward_op {
     struct op op;
     bool pooled, given; /* as in channel_norm_op */
@@ -57,24 +61,24 @@ struct channel_norm_backward_op {
     int64_t groups;
     struct view x;
     struct view gamma;      /* optional */
-    struct view mean, rstd; /* f32, saved or computed again: present */
+    struct view mean, rstd; /* f32, saved or recomputed: present */
     struct view dy;
     struct view dx, dgamma, dbeta; /* out, optional */
     struct view average;           /* optional: [2, c], f32, contiguous */
 };
 
-/** What batch norm and group norm have in common; absent tensors are NULL. */
+/** Arguments of batch norm and group norm; absent tensors are NULL. */
 struct channel_norm_call {
     const char *name; /* of the public function, for error texts */
     bool pooled, given, population; /* as in channel_norm_op */
     const ssq_tensor *x, *gamma, *beta, *running_mean, *running_var;
     const ssq_tensor *y, *mean, *rstd;          /* backward: y is NULL */
-    const ssq_tensor *dy, *dx, *dgamma, *dbeta; /* of backward */
+    const ssq_tensor *dy, *dx, *dgamma, *dbeta; /* backward only */
     int axis;       /* of the channels; negative ones count from the end */
     int64_t groups; /* pooled: unused */
     double momentum, eps;
     ssq_activation activation;
-    ssq_comm *comm; /* statistics are over its ranks; NULL: of x */
+    ssq_comm *comm; /* statistics are over its ranks; NULL: only over x */
 };
 
 /** Check everything and enqueue. */
@@ -85,18 +89,18 @@ ssq_status channel_norm_backward(ssq_queue *queue,
 /* ---- parts_norm.c: a batch in parts, which are ranks or pieces ---- */
 
 /** Merge the spatial dimensions of views [n, c, spatial..], as far as all of
- *  them allow it, and leave at least one: a matrix [n, c] gets one of size 1.
- *  Absent views are passed over; the first is present, and tells the rank. */
+ *  them allow it. At least one is left: a matrix [n, c] gets one of size 1.
+ *  Absent views are skipped; the first one must be present. */
 void channel_merge_spatial(struct view **views, int n);
 
-/** How a part's ops are enqueued: pieces_norm() and pieces_gradient(), or for
- *  pieces themselves without a further cut. */
+/** Enqueue the ops of a part: pieces_norm() or pieces_gradient(), or, for
+ *  pieces, a function that does not cut them further. */
 typedef ssq_status (*norm_enqueue_fn)(ssq_queue *queue,
                                       const struct channel_norm_op *op);
 typedef ssq_status (*gradient_enqueue_fn)(
     ssq_queue *queue, const struct channel_norm_backward_op *op);
 
-/** How many elements of a channel are in x. */
+/** Return the number of elements of a channel in x. */
 static inline int64_t channel_elements(const struct view *x)
 {
     int64_t n = 1;
@@ -105,44 +109,45 @@ static inline int64_t channel_elements(const struct view *x)
     return n;
 }
 
-/** Elements at .. at + n of a contiguous view of float32, as [n]. */
+/** Return elements at .. at + n - 1 of a contiguous view of float32, as [n]. */
 struct view floats_of(const struct view *v, int64_t at, int64_t n,
                       enum access access);
-/** The statistics of a part, as a row of `found`: own is [3 c + 1]. x may be
- *  without elements. */
+/** Enqueue the statistics of a part, as a row of `found`: own is [3 c + 1]. x
+ *  may have no elements. */
 ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
                      const struct view *own, norm_enqueue_fn enqueue);
-/** Merge what was found of all parts, [parts, 3 c + 1], and normalise x, which
- *  may be without elements. */
+/** Enqueue the merge of the statistics of all parts, [parts, 3 c + 1], and
+ *  normalise x, which may have no elements. */
 ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
                        const struct view *all, norm_enqueue_fn enqueue);
-/** The sums of dy and of dy z of a part, and its elements of a channel: sums is
- *  [2 c + 1]. dbeta and dgamma, too, where they are present. */
+/** Enqueue a part's sums of dy and of dy z, and its number of elements of a
+ *  channel: sums is [2 c + 1]. Also sets dbeta and dgamma, if they are
+ *  present. */
 ssq_status part_sums(ssq_queue *queue,
                      const struct channel_norm_backward_op *op,
                      const struct view *sums, gradient_enqueue_fn enqueue);
-/** dx, from the sums of all parts, which become averages in place. */
+/** Enqueue dx from the sums of all parts. The sums become averages in place. */
 ssq_status parts_gradient(ssq_queue *queue,
                           const struct channel_norm_backward_op *op,
                           const struct view *sums, gradient_enqueue_fn enqueue);
 
-/* ---- pieces_norm.c: an x that is larger than a launch sees ---- */
+/* ---- pieces_norm.c: an x that is too large for a launch ---- */
 
-/** As queue_enqueue. Where an operand is too large for a launch: in pieces. A
- *  batch of several pieces has the statistics of its parts, merged. */
+/** Enqueue like queue_enqueue(), but in pieces if an operand is too large for a
+ *  launch. Pooled statistics of several pieces are merged from the pieces'. */
 ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op);
 ssq_status pieces_gradient(ssq_queue *queue,
                            const struct channel_norm_backward_op *op);
 
 /* ---- ranks_norm.c: a call whose statistics are over ranks ---- */
 
-/** Is it one of several ranks? */
+/** Return true if the statistics of a call are over several ranks. */
 bool ranks_norm(const struct channel_norm_call *call);
-/** SSQ_OK, or what is wrong with the communicator of a call that uses it. */
+/** Check the communicator of a call; SSQ_OK if the call does not use it. */
 ssq_status ranks_check(const ssq_queue *queue,
                        const struct channel_norm_call *call);
-/** Enqueue such an op, which is whole but for the ranks' part. x may be without
- *  elements. */
+/** Enqueue an op over several ranks, which is complete except for found or
+ *  average. x may have no elements. */
 ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
                          const struct channel_norm_op *op);
 ssq_status ranks_backward(ssq_queue *queue,

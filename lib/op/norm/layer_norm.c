@@ -12,7 +12,7 @@
 
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 
-/* A row has at least one dimension; eps is a finite float32, and NaN fails. */
+/* Check that a row has a dimension and eps is a finite float32; NaN fails. */
 static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
                                 const char *name)
 {
@@ -25,7 +25,7 @@ static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
     return SSQ_OK;
 }
 
-/* True if v has exactly these sizes. */
+/* Return true if v has exactly these sizes. */
 static bool has_shape(const struct view *v, const int64_t *shape, int rank)
 {
     if (v->rank != rank)
@@ -36,8 +36,8 @@ static bool has_shape(const struct view *v, const int64_t *shape, int rank)
     return true;
 }
 
-/* A tensor of x's last ndim sizes, shared by all rows, as a view in x's shape:
- * strides of 0 repeat it. */
+/* Set *v to a tensor of x's last ndim sizes, which all rows share, broadcast to
+ * x's shape by strides of 0. NULL gives an absent view. */
 static ssq_status shared_view(const ssq_tensor *t, enum access access,
                               const ssq_tensor *x, int ndim, const char *name,
                               const char *what, struct view *v)
@@ -56,8 +56,9 @@ static ssq_status shared_view(const ssq_tensor *t, enum access access,
                      view_text(xv, tx, sizeof(tx)));
 }
 
-/* A tensor with one element per row, as a view in x's shape. It may have the
- * sizes of x but for the last ndim, or 1 in place of those. */
+/* Set *v to a tensor with one element per row, broadcast to x's shape. It may
+ * have x's sizes without the last ndim, or with 1 in their place. NULL gives an
+ * absent view. */
 static ssq_status per_row_view(const ssq_tensor *t, enum access access,
                                const ssq_tensor *x, int ndim, const char *name,
                                const char *what, struct view *v)
@@ -70,7 +71,7 @@ static ssq_status per_row_view(const ssq_tensor *t, enum access access,
         return SSQ_OK;
     if (v->rank == lead)
         view_append_ones(v, ndim);
-    /* Both forms that the caller may give it are now this one. */
+    /* Both forms that the caller may pass are now this one. */
     int64_t shape[SSQ_MAX_RANK];
     for (int i = 0; i < xv->rank; i++)
         shape[i] = i < lead ? xv->shape[i] : 1;
@@ -82,7 +83,7 @@ static ssq_status per_row_view(const ssq_tensor *t, enum access access,
                      view_text(xv, tx, sizeof(tx)));
 }
 
-/* Elements of a row of x. */
+/* Return the number of elements of a row of x. */
 static int64_t row_elements(const ssq_tensor *x, int ndim)
 {
     int64_t n = 1;
@@ -91,8 +92,8 @@ static int64_t row_elements(const ssq_tensor *x, int ndim)
     return n;
 }
 
-/* Nothing to normalise, but rows without elements still have statistics, which
- * are NaN. */
+/* Fill the statistics of rows without elements, which are NaN. Nothing is
+ * normalised. */
 static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
                              const ssq_tensor *rstd)
 {
@@ -108,7 +109,7 @@ static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
     return queue_bundle_end(queue, st);
 }
 
-/* Collapse all views alike and enqueue; absent ones are passed over. */
+/* Collapse all views together and enqueue; absent ones are skipped. */
 static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
                                int ndim)
 {
@@ -118,7 +119,7 @@ static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
     return queue_enqueue(queue, &op->op);
 }
 
-/* Layer norm, or RMS norm as a layer norm without beta and mean. */
+/* Check and enqueue layer norm, or RMS norm, which has no beta and mean. */
 static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
                           const char *name, enum norm_kind kind)
 {
@@ -158,7 +159,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
     return enqueue_norm(queue, &op, a->ndim);
 }
 
-/* Default modes, because eps is rounded to float32 within; likewise below. */
+/* Use the default floating-point modes here and below: eps becomes float32. */
 ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "layer_norm");
@@ -170,7 +171,7 @@ ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
     return st;
 }
 
-/* RMS norm's own args are a part of layer norm's; what they lack stays NULL. */
+/* RMS norm's args are a part of layer norm's; the other members stay NULL. */
 ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "rms_norm");
@@ -189,8 +190,8 @@ ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
     return st;
 }
 
-/* The checks of operands and their shapes, but for those that broadcast. dx may
- * be x (rule 0) or dy (rule 4). */
+/* Check operands and their shapes, except for shapes that broadcast. dx may be
+ * x (rule 0) or dy (rule 4). */
 static ssq_status check_backward(const ssq_queue *queue, const char *name,
                                  const ssq_layer_norm_backward_args *a)
 {
@@ -218,8 +219,9 @@ static ssq_status check_backward(const ssq_queue *queue, const char *name,
     return st;
 }
 
-/* Set the views of a backward op, and check the shapes of those that broadcast.
- * Statistics that the caller has not kept stay absent, for recompute. */
+/* Set the views of a backward op, and check the shapes of tensors that
+ * broadcast. Statistics that the caller has not kept stay absent, for
+ * recompute(). */
 static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
                                  const char *name,
                                  struct layer_norm_backward_op *op)
@@ -244,7 +246,7 @@ static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
     return st;
 }
 
-/* Without elements dx is empty; sums over no rows are 0. */
+/* Run a call without elements: dx is empty; sums over no rows are 0. */
 static ssq_status no_rows(ssq_queue *queue,
                           const ssq_layer_norm_backward_args *a)
 {
@@ -260,7 +262,7 @@ static ssq_status no_rows(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
-/* Collapse all views alike and enqueue. */
+/* Collapse all views together and enqueue. */
 static ssq_status enqueue_backward(ssq_queue *queue,
                                    struct layer_norm_backward_op *op, int ndim)
 {
@@ -270,8 +272,8 @@ static ssq_status enqueue_backward(ssq_queue *queue,
     return queue_enqueue(queue, &op->op);
 }
 
-/* Get scratch with one float32 per row: mem is what scratch_put needs, and *v
- * the same in x's shape, by strides of 0 along the row. */
+/* Get scratch with one float32 per row. *mem is for scratch_put(). *v has x's
+ * shape, by strides of 0 along the row. */
 static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
                                 int ndim, struct view *mem, struct view *v)
 {
@@ -280,13 +282,13 @@ static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
         return st;
     *v = *mem;
     view_append_ones(v, ndim);
-    (void)view_broadcast(v, x->rank, x->shape); /* it does by construction */
+    (void)view_broadcast(v, x->rank, x->shape); /* cannot fail */
     return SSQ_OK;
 }
 
-/* Compute the statistics into scratch first, by a forward op without y, and
- * then the gradients from them, in one bundle. mem holds scratch as it was got,
- * to be put back; op has views of it in x's shape. */
+/* Compute the statistics into scratch by a forward op without y, and then the
+ * gradients from them, in one bundle. mean and rstd hold the scratch for
+ * scratch_put(); op has views of it in x's shape. */
 static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
                             int ndim, float eps)
 {
@@ -304,7 +306,7 @@ static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
                                   .x = op->x,
                                   .mean = op->mean,
                                   .rstd = op->rstd};
-    /* The same views, written by the first op and read by the second. */
+    /* The first op writes these views, and the second one reads them. */
     stats.mean.access = stats.rstd.access = ACCESS_WRITE;
     op->mean.access = op->rstd.access = ACCESS_READ;
     st = queue_bundle_begin(queue);
@@ -321,8 +323,8 @@ out_rstd:
     return st;
 }
 
-/* Layer norm takes both statistics of the forward call or neither; RMS norm has
- * only rstd. What is missing is computed again. */
+/* Check and enqueue. Layer norm needs both statistics of the forward call or
+ * neither; RMS norm has only rstd. Missing statistics are recomputed. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_layer_norm_backward_args *a,
                            const char *name, enum norm_kind kind)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_norm.h - what backends get for layer norm and RMS norm.
+/* layer_norm.h - the ops of layer norm and RMS norm.
  *
- * All present views have one shape: the last `inner` dimensions are a row, the
- * others, any number of them, count rows. There is at least one row and one
- * element in each. Any strides: 0 inside rows for mean and rstd, 0 between
- * rows for gamma, beta and their gradients. The sums' chains are bounded as in
- * softmax.h, over rows too. Statistics are rounded to float32 before they are
- * used, so that saved ones and those computed again are the same bits. */
+ * All present views have one shape. The last `inner` dimensions are a row; the
+ * others, any number of them, count rows. There is at least one row, and one
+ * element in each. Strides may have any value. mean and rstd have strides of 0
+ * inside rows; gamma, beta and their gradients have strides of 0 between rows.
+ * The chains of sums are bounded as in softmax.h, over rows too. Statistics are
+ * rounded to float32 before they are used, so that saved and recomputed ones
+ * have the same bits. */
 #ifndef LIB_OP_NORM_LAYER_NORM_H
 #define LIB_OP_NORM_LAYER_NORM_H
 
@@ -17,7 +18,7 @@ enum norm_kind {
     NORM_RMS = 1 /* the mean is 0 and absent */
 };
 
-/** y may be x exactly. */
+/** y may be exactly x. */
 struct layer_norm_op {
     struct op op;
     enum norm_kind kind;
@@ -29,7 +30,7 @@ struct layer_norm_op {
     struct view y, mean, rstd; /* out, optional; mean and rstd f32 */
 };
 
-/** dx may be x or dy exactly: dgamma and dbeta are summed before it is
+/** dx may be exactly x or dy, because dgamma and dbeta are summed before it is
  *  written. */
 struct layer_norm_backward_op {
     struct op op;
@@ -37,7 +38,7 @@ struct layer_norm_backward_op {
     int inner; /* dimensions of a row, the last ones */
     struct view x;
     struct view gamma;      /* optional */
-    struct view mean, rstd; /* f32; mean absent for RMS norm, rstd there */
+    struct view mean, rstd; /* f32; mean is absent for RMS norm */
     struct view dy;
     struct view dx, dgamma, dbeta; /* out, optional */
 };

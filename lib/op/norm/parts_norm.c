@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts_norm.c - batch norm of a batch that is in several parts: on ranks, or
- * pieces of an x that is larger than a launch sees.
+/* parts_norm.c - batch norm of a batch in several parts: on ranks, or pieces of
+ * an x that is too large for a launch.
  *
- * Forward: mean and variance of each part, and its number of elements; an op
- * with `found` merges those of all parts and normalises. Backward: sums of dy
- * and of dy z of each part, which the caller adds; an op with `average` makes
- * dx. No value of a device is read by the host. */
+ * Forward: each part has its mean, variance and number of elements; an op with
+ * `found` merges all parts and normalises. Backward: each part has its sums of
+ * dy and of dy z, which the caller adds; an op with `average` computes dx. The
+ * host reads no value of a device. */
 #include <sesqui/ops/binary.h>
 
 #include "lib/core/queue.h"
@@ -23,7 +23,7 @@ void channel_merge_spatial(struct view **views, int n)
         parts[m] = &part[m];
         whole[m++] = views[k];
     }
-    views_collapse(parts, m); /* which makes none to one */
+    views_collapse(parts, m); /* turns rank 0 into one dimension */
     for (int k = 0; k < m; k++) {
         whole[k]->rank = 2 + part[k].rank;
         for (int i = 0; i < part[k].rank; i++) {
@@ -52,9 +52,10 @@ static int64_t channels_of(const struct view *x)
 
 /* ---- forward ---- */
 
-/* A part's statistics, as one of `found`. They come as running ones that
- * move all the way, from numbers which are finite: the variance itself, and not
- * its reciprocal root. Without elements they are zeros, which count as none. */
+/* The statistics are computed as running ones with momentum 1 and keep 0,
+ * because that gives the variance and not its reciprocal root. Before, own is
+ * filled with the count: running values that are multiplied by 0 must be
+ * finite. Without elements own is 0, which counts as no part. */
 ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
                      const struct view *own, norm_enqueue_fn enqueue)
 {
@@ -77,8 +78,8 @@ ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
     return queue_bundle_end(queue, st);
 }
 
-/* Join what all have found, and normalise. An x without elements gives way to
- * one that is not read, since an op has elements. */
+/* If x has no elements, it is replaced by a view that is not read, because an
+ * op has elements. */
 ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
                        const struct view *all, norm_enqueue_fn enqueue)
 {
@@ -103,8 +104,8 @@ ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
 
 /* ---- backward ---- */
 
-/* A part's sums of dy, of dy z, and its number of elements, one behind the
- * other; the sums are dbeta and dgamma, too. */
+/* Sums of dy, sums of dy z and the number of elements follow each other in
+ * `sums`. The former are copied to dbeta and dgamma, if present. */
 ssq_status part_sums(ssq_queue *queue,
                      const struct channel_norm_backward_op *op,
                      const struct view *sums, gradient_enqueue_fn enqueue)
@@ -129,7 +130,7 @@ ssq_status part_sums(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
-/* The averages over all parts, in place of the sums, and dx of them. */
+/* Divide the sums by the number of elements, in place, and compute dx. */
 ssq_status parts_gradient(ssq_queue *queue,
                           const struct channel_norm_backward_op *op,
                           const struct view *sums, gradient_enqueue_fn enqueue)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces_norm.c - batch norm and group norm of an x that is larger than a
- * launch sees.
+/* pieces_norm.c - batch norm and group norm of an x that is too large for a
+ * launch.
  *
- * Examples of a group norm are independent. A batch whose statistics are pooled
- * is cut along any dimension but the channels, and its pieces are its parts. */
+ * The examples of a group norm are independent. A batch whose statistics are
+ * pooled is cut along any dimension except the channels; its pieces are
+ * parts. */
 #include <sesqui/ops/reduce.h>
 
 #include "lib/core/pool.h"
@@ -12,17 +13,17 @@
 #include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
 
-/* The views of the two ops that have an example's elements, and those that have
- * its statistics. */
+/* For each of the two ops, the views with elements of examples (X), and the
+ * views with their statistics (SETS). */
 #define FORWARD_X     (1u << 0 | 1u << 5)
 #define FORWARD_SETS  (1u << 6 | 1u << 7)
 #define BACKWARD_X    (1u << 0 | 1u << 4 | 1u << 5)
 #define BACKWARD_SETS (1u << 2 | 1u << 3)
 
-/* A walk over pieces. */
+/** The state of a loop over pieces. */
 struct walk {
     ssq_queue *queue;
-    const struct view *rows; /* a row for each piece */
+    const struct view *rows; /* one row per piece */
     int64_t n;               /* pieces so far */
 };
 
@@ -48,7 +49,7 @@ static ssq_status count(void *user, struct op *op)
     return SSQ_OK;
 }
 
-/* Allocate scratch: `words` words for each piece. */
+/* Get scratch with `words` words for each piece. */
 static ssq_status rows_get(const struct walk *w, int64_t words,
                            struct view *rows)
 {
@@ -64,7 +65,7 @@ static struct view next_row(struct walk *w)
 
 /* ---- forward ---- */
 
-/* An op that is a piece already. */
+/* Enqueue an op that is already a piece. */
 static ssq_status enqueue_norm(ssq_queue *queue,
                                const struct channel_norm_op *op)
 {
@@ -72,7 +73,8 @@ static ssq_status enqueue_norm(ssq_queue *queue,
     return queue_enqueue(queue, &whole.op);
 }
 
-/* What is the same for all examples is written once. */
+/* Enqueue a piece. Only the first one writes statistics that all pieces
+ * share. */
 static ssq_status normalise(void *user, struct op *op)
 {
     struct walk *w = user;
@@ -96,8 +98,9 @@ static ssq_status find(void *user, struct op *op)
                      enqueue_norm);
 }
 
-/* Of an x that is one piece, though y is several: plain statistics, as backward
- * finds them again. y is normalised with the mean and the variance of `own`. */
+/* Find the statistics of an x that is one piece although y is several. Plain
+ * statistics are the same bits that backward recomputes. y is normalised with
+ * the mean and the variance of `own`. */
 static ssq_status find_one(struct walk *w, const struct channel_norm_op *op,
                            const struct view *own)
 {
@@ -118,8 +121,8 @@ static ssq_status find_one(struct walk *w, const struct channel_norm_op *op,
     return st;
 }
 
-/* The statistics of all pieces, and what they come to. How x is cut follows
- * from x alone, so that backward finds the same bits again. */
+/* Compute and merge the statistics of all pieces. x alone determines how it is
+ * cut, so backward recomputes the same bits. */
 static ssq_status find_all(struct walk *w, const struct channel_norm_op *op)
 {
     const int64_t words = 3 * op->x.shape[1] + 1;
@@ -187,8 +190,8 @@ static ssq_status sum(void *user, struct op *op)
                      &own, enqueue_gradient);
 }
 
-/* The sums of dy and of dy z of all pieces, in sums[2 c + 1], in dbeta and in
- * dgamma. */
+/* Add the sums of dy and of dy z of all pieces into sums[2 c + 1]. Copies them
+ * to dbeta and dgamma, if present. */
 static ssq_status sum_all(struct walk *w,
                           const struct channel_norm_backward_op *op,
                           const struct view *sums)
@@ -211,7 +214,7 @@ static ssq_status sum_all(struct walk *w,
     if (st == SSQ_OK)
         st = ssq_sum(w->queue,
                      SSQ_SUM(.x = &x, .y = &y, .axes = {0}, .n_axes = 1));
-    if (st == SSQ_OK) /* counts that were added are rounded */
+    if (st == SSQ_OK) /* the sum of the counts may be rounded */
         st =
             enqueue_fill(w->queue, &elements, (double)channel_elements(&op->x));
     if (st == SSQ_OK && op->dbeta.buffer != NULL)
@@ -222,7 +225,7 @@ static ssq_status sum_all(struct walk *w,
     return st;
 }
 
-/* The sums come first, since dx may be x or dy. */
+/* Compute the sums first, because dx may be x or dy. */
 static ssq_status backward(struct walk *w,
                            const struct channel_norm_backward_op *op)
 {

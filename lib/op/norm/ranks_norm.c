@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks_norm.c - batch norm whose statistics are those of all ranks' elements.
+/* ranks_norm.c - batch norm with statistics over the elements of all ranks.
  *
- * Forward: each rank finds mean and variance of its own elements, all ranks get
- * all of them and the numbers of elements, and an op with `found` joins and
- * normalises. Backward: each rank's sums of dy and of dy z are added over
- * ranks, and an op with `average` makes dx. What is before a collective only
- * writes scratch, but for dgamma and dbeta; no value of a device is read by the
- * host. */
+ * Forward: each rank computes mean and variance of its elements. All ranks
+ * gather these and the numbers of elements, and an op with `found` merges and
+ * normalises. Backward: the ranks' sums of dy and of dy z are added, and an op
+ * with `average` computes dx. Work before a collective writes only scratch,
+ * dgamma and dbeta. The host reads no value of a device. */
 #include "lib/core/queue.h"
 #include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
@@ -18,9 +17,10 @@ bool ranks_norm(const struct channel_norm_call *call)
     return call->comm != NULL && !call->given && ssq_comm_size(call->comm) > 1;
 }
 
-/* The collectives themselves refuse a capture, but behind ops of ours, which
- * would be left in the graph. Those of NCCL can be in one. A dry capture only
- * asks for ops: it passes collectives over. */
+/* Return true if a collective can be captured. The collectives themselves
+ * refuse a capture, but only after ops of this file, which would stay in the
+ * graph. NCCL's can be captured. A dry capture only checks ops: it skips
+ * collectives. */
 static bool captures(const ssq_queue *queue, const ssq_comm *comm)
 {
     return capture_dry(queue) || strcmp(ssq_comm_transport(comm), "nccl") == 0;
@@ -55,7 +55,7 @@ ssq_status ranks_check(const ssq_queue *queue,
 
 /* ---- forward ---- */
 
-/* Every rank's, one behind the other. */
+/* Gather the statistics of every rank, in rank order. */
 static ssq_status gather(ssq_queue *queue, ssq_comm *comm,
                          const struct view *own, const struct view *all)
 {
@@ -91,7 +91,7 @@ ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
 
 /* ---- backward ---- */
 
-/* Over ranks, in place. */
+/* Add the sums over ranks, in place. */
 static ssq_status reduce(ssq_queue *queue, ssq_comm *comm,
                          const struct view *sums)
 {
@@ -105,8 +105,8 @@ static ssq_status reduce(ssq_queue *queue, ssq_comm *comm,
                             .tag = "batch_norm_backward"));
 }
 
-/* dgamma and dbeta are sums of this rank's elements, for which no other rank is
- * asked. */
+/* Enqueue dgamma and dbeta without dx. They are sums of this rank's elements,
+ * so no other rank is needed. */
 static ssq_status backward_alone(ssq_queue *queue,
                                  const struct channel_norm_backward_op *op)
 {

@@ -7,34 +7,34 @@
 
 #include "lib/op/operands.h"
 
-/* What the public calls have in common. */
+/* Arguments that the public calls share. */
 struct call {
     const char *name;
     enum pool_kind kind;
     const ssq_tensor *image, *map, *index; /* gradients in a backward call */
     const char *image_is, *map_is;         /* their names in error texts */
-    const int64_t *kernel, *stride, *padding, *dilation; /* the caller's */
+    const int64_t *kernel, *stride, *padding, *dilation; /* from the args */
     bool ceil_mode, count_padding;
-    int64_t divisor; /* of averages; 0: as many as there are taps */
+    int64_t divisor; /* of averages; 0: the number of taps */
     ssq_layout layout;
 };
 
-/* Initialisers for a call of any of their args A: how windows lie in the image,
- * which all four say alike. */
+/* Initialise a call's windows from args A. All four structs have these
+ * members. */
 #define WINDOWS(A)                                                             \
     .kernel = (A)->kernel, .stride = (A)->stride, .padding = (A)->padding,     \
     .dilation = (A)->dilation, .ceil_mode = (A)->ceil_mode,                    \
     .layout = (A)->layout
 
-/* True if the image is what the call writes, and the map what it reads. */
+/* Return true if the call writes the image and reads the map. */
 static bool is_backward(const struct call *c)
 {
     return c->kind == POOL_MAX_BACKWARD || c->kind == POOL_AVG_BACKWARD;
 }
 
-/* Presence, dtypes, ranks and overlaps. argmax is what backward reads and what
- * max pooling writes on request. A maximum is an element of the image, so that
- * the map has the image's dtype. */
+/* Check presence, dtypes, ranks and overlaps. Backward reads argmax; max
+ * pooling writes it on request. A maximum is an element of the image, so the
+ * map must have the image's dtype. */
 static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 {
     unsigned index = c->kind == POOL_MAX_BACKWARD ? 0 : OPERAND_OPTIONAL;
@@ -61,8 +61,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
                : st;
 }
 
-/* argmax, if it is there: in the map's shape, and an i32 has to hold row *
- * width + column of every element. */
+/* Check argmax and set its view. It must have the map's shape, and an i32 must
+ * hold row * width + column of every element. NULL passes. */
 static ssq_status check_index(const struct call *c, struct pool_op *op)
 {
     const struct slide *s = op->slide;
@@ -80,8 +80,8 @@ static ssq_status check_index(const struct call *c, struct pool_op *op)
                          "argmax");
 }
 
-/* Check everything and fill the op; what it writes may be empty. A stride of 0
- * means windows side by side. */
+/* Check everything and fill the op; its output may be empty. A stride of 0
+ * means adjacent windows. */
 static ssq_status prepare(const ssq_queue *queue, const struct call *c,
                           struct pool_op *op)
 {
@@ -118,7 +118,7 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     return st == SSQ_OK ? check_index(c, op) : st;
 }
 
-/* Check and enqueue, unless there is nothing to write. */
+/* Check and enqueue, unless the output is empty. */
 static ssq_status run(ssq_queue *queue, const struct call *c)
 {
     struct pool_op op;
@@ -197,16 +197,16 @@ ssq_status ssq_avg_pool2d_backward(ssq_queue *queue,
     return run(queue, &c);
 }
 
-/* Which dimensions have the rows and the columns: the axes of a mean. */
+/* Return the dimensions of the rows and the columns: the axes of a mean. */
 static const int *image_axes(ssq_layout layout)
 {
     static const int nchw[] = {2, 3}, nhwc[] = {1, 2};
     return layout == SSQ_LAYOUT_NHWC ? nhwc : nchw;
 }
 
-/* Check a global pooling, forwards or backwards: big are the images, small has
- * one number for each of their channels, as [n,c] or with 1 for rows and
- * columns. rules are those of both, in any order. */
+/* Check a global pooling, forward or backward. big has the images. small has
+ * one element for each of their channels, as [n,c] or with 1 for rows and
+ * columns. rules has the rules of both, in any order. */
 static ssq_status check_global(const ssq_queue *queue, const char *name,
                                const struct operand_rule *rules,
                                const ssq_tensor *big, const char *big_is,
@@ -236,7 +236,7 @@ static ssq_status check_global(const ssq_queue *queue, const char *name,
                      view_text(&want, tw, sizeof(tw)));
 }
 
-/* Global pooling is ssq_mean over rows and columns; what is checked here words
+/* Global pooling is ssq_mean() over rows and columns. The checks here report
  * errors in terms of images. */
 ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
                                  const ssq_global_avg_pool2d_args *args)
@@ -262,7 +262,7 @@ ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
     return ssq_mean(queue, &mean);
 }
 
-/* Likewise the backward of that mean. */
+/* Run the backward of that mean, with the same checks. */
 ssq_status
 ssq_global_avg_pool2d_backward(ssq_queue *queue,
                                const ssq_global_avg_pool2d_backward_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init.c - initial values of parameters: one random op or a fill each. */
+/* init.c - initial values of parameters: each is a random op or a fill. */
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/random.h>
 
@@ -8,18 +8,19 @@
 #include <math.h>
 #include <string.h>
 
-/* How many inputs an output has, and how many outputs an input goes to. */
+/* The inputs of an output, and the outputs that an input goes to. */
 struct fans {
     double in, out;
 };
 
-/* True if a kind's spread depends on the fans; such kinds are the last ones. */
+/* Return true if a kind's spread depends on the fans; these kinds are last. */
 static bool has_fan(ssq_init_kind kind)
 {
     return kind >= SSQ_INIT_XAVIER_UNIFORM;
 }
 
-/* The fans of weights [out, in, kernel...]: each tap of a kernel counts. */
+/* Compute the fans of weights [out, in, kernel...]: each tap of a kernel
+ * counts. */
 static struct fans count_fans(const struct view *x)
 {
     struct fans f = {(double)x->shape[1], (double)x->shape[0]};
@@ -30,8 +31,8 @@ static struct fans count_fans(const struct view *x)
     return f;
 }
 
-/* The factor by which a nonlinearity wants weights to be wider, as
- * torch.nn.init.calculate_gain has it; a gain of the caller's goes before. */
+/* Find the gain of a nonlinearity, as in torch.nn.init.calculate_gain. A
+ * nonzero gain of the args replaces it. */
 static ssq_status find_gain(const ssq_init_args *a, double *gain)
 {
     bool kaiming = a->kind == SSQ_INIT_KAIMING_UNIFORM ||
@@ -62,8 +63,8 @@ static ssq_status find_gain(const ssq_init_args *a, double *gain)
                      name);
 }
 
-/* The bound of a uniform kind with a fan, or the deviation of a normal one: a
- * uniform distribution needs sqrt(3) times as much for the same variance. */
+/* Return the bound of a uniform kind with a fan, or the deviation of a normal
+ * one. For the same variance a bound is sqrt(3) times as large. */
 static double spread(const ssq_init_args *a, const struct fans *f, double gain)
 {
     double fan = a->fan == SSQ_FAN_IN ? f->in : f->out;
@@ -80,18 +81,18 @@ static double spread(const ssq_init_args *a, const struct fans *f, double gain)
         return sqrt(3.0 / f->in);
     default:
         /* the deviation of a normal cut at 2: sqrt(1 - 4 phi(2) / erf(2^.5)),
-         * phi the density */
+         * phi is the density */
         return 1.0 / sqrt(f->in) / 0.87962566103423978;
     }
 }
 
-/* True if a parameter is finite, and not negative unless a sign is allowed. */
+/* Return true if a value is finite, and not negative unless sign is true. */
 static bool number(double value, bool sign)
 {
     return isfinite(value) && (sign || value >= 0.0);
 }
 
-/* All checks but that of the step, which goes with those of random ops. */
+/* Check everything except the step, which check_step() checks. */
 static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
 {
     ssq_status st = check_output(queue, a->x, "init", "x");
@@ -117,7 +118,7 @@ static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
     return SSQ_OK;
 }
 
-/* Each of these three is a public call with the stream of the init. */
+/* Fill x with a value. */
 static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
 {
     ssq_fill_args args = SSQ_FILL_INIT;
@@ -126,7 +127,7 @@ static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
     return ssq_fill(queue, &args);
 }
 
-/* From -bound to bound. */
+/* Fill x from -bound to bound, with the stream of the init. */
 static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
                           double bound)
 {
@@ -141,8 +142,8 @@ static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
     return ssq_random_uniform(queue, &args);
 }
 
-/* truncated: cut at two deviations, so that the deviation of what is left is
- * less than std. */
+/* Fill x, with the stream of the init. truncated: cut at two deviations, so
+ * that the deviation of the result is less than std. */
 static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
                          bool truncated)
 {
@@ -157,8 +158,7 @@ static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
                      : ssq_random_normal(queue, &args);
 }
 
-/* Enqueue what the kind is made of; value is the constant, the bound or the
- * deviation, whichever it has. */
+/* Enqueue the call of a kind. value is its constant, bound or deviation. */
 static ssq_status start(ssq_queue *queue, const ssq_init_args *a, double value)
 {
     switch (a->kind) {
@@ -196,12 +196,12 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
         struct fpenv env = fpenv_enter();
         st = find_gain(args, &gain);
         struct fans fans = count_fans(&args->x->view);
-        /* Without elements a fan may be 0, by which spread would divide;
+        /* Without elements a fan may be 0, and spread() would divide by it;
          * nothing will be drawn. */
         value = 0.0;
         if (view_elements(&args->x->view) > 0)
             value = spread(args, &fans, gain);
-        /* Else the compiler might compute value behind fpenv_leave. */
+        /* Else the compiler might compute value after fpenv_leave(). */
         FPENV_KEEP(st);
         FPENV_KEEP(value);
         fpenv_leave(env);

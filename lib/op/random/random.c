@@ -6,8 +6,9 @@
 
 #include <math.h>
 
-/* The step is read on the device, so that a captured graph can draw other words
- * at each launch. Random ops, init, dropout and attention share this. */
+/* Check the step, which is read on the device, so that a captured graph can
+ * draw other words at each launch. Random ops, init, dropout and attention use
+ * this. */
 ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
                       const ssq_tensor *out, const char *what, const char *name)
 {
@@ -31,8 +32,8 @@ struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset)
     return s;
 }
 
-/* 2^32 = 4294967296 is one more than a threshold can be, hence always. The
- * product with it is exact, as with any power of two. */
+/* A threshold cannot be 2^32 = 4294967296, hence `always`. A product with a
+ * power of two is exact. */
 struct chance make_chance(double p)
 {
     double n = floor(p * 4294967296.0 + 0.5);
@@ -41,7 +42,8 @@ struct chance make_chance(double p)
     return c;
 }
 
-/* Written so that NaN fails. */
+/* Refuse a p that is not 0 to 1. The comparison is written so that NaN
+ * fails. */
 static ssq_status check_probability(double p, const char *name)
 {
     if (p >= 0.0 && p <= 1.0)
@@ -49,9 +51,9 @@ static ssq_status check_probability(double p, const char *name)
     return error_set(SSQ_ERR_INVALID, "%s: p is %g, expected 0 to 1", name, p);
 }
 
-/* Check what all random fills check and enqueue; the op's numbers are set. The
- * order of its elements is the row-major one, which collapsing keeps: a view
- * draws the same words whatever its strides. */
+/* Run the checks that all random fills share, and enqueue. The numbers of op
+ * are already set. Elements are in row-major order, which collapsing keeps: a
+ * view draws the same words for any strides. */
 static ssq_status enqueue_random(ssq_queue *queue, struct random_op *op,
                                  const ssq_tensor *x, unsigned dtypes,
                                  const ssq_tensor *step, const char *name)
@@ -70,8 +72,8 @@ static ssq_status enqueue_random(ssq_queue *queue, struct random_op *op,
     return queue_enqueue(queue, &op->op);
 }
 
-/* low and high may each be a float32 while their difference is not, so the
- * width is looked at as well. */
+/* low and high may both be float32 although their difference is not, so the
+ * width is checked as well. */
 ssq_status ssq_random_uniform(ssq_queue *queue,
                               const ssq_random_uniform_args *args)
 {
@@ -98,7 +100,7 @@ ssq_status ssq_random_uniform(ssq_queue *queue,
     return enqueue_random(queue, &op, args->x, DTYPES_FLOAT, args->step, name);
 }
 
-/* Both normal kinds, whose args have the same fields. */
+/* Check and enqueue either normal kind. */
 static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
                          enum random_kind kind, const char *name)
 {
@@ -137,7 +139,7 @@ ssq_random_truncated_normal(ssq_queue *queue,
                   "random_truncated_normal");
 }
 
-/* Any dtype will do: every one has a 0 and a 1. */
+/* Any dtype is allowed: each has a 0 and a 1. */
 ssq_status ssq_random_bernoulli(ssq_queue *queue,
                                 const ssq_random_bernoulli_args *args)
 {
@@ -162,8 +164,8 @@ struct names {
     const char *op, *x, *y;
 };
 
-/* What dropout and its backward check alike. y may be x: an element needs that
- * of its own place alone. */
+/* Run the checks that dropout and its backward share. y may be x: an element
+ * needs only the one at the same place. */
 static ssq_status check_dropout(const ssq_queue *queue,
                                 const ssq_dropout_args *a,
                                 const struct names *n)
@@ -186,7 +188,7 @@ static ssq_status check_dropout(const ssq_queue *queue,
     return st;
 }
 
-/* The mask, which only the forward call has. */
+/* Check the mask, which only the forward call has. NULL passes. */
 static ssq_status check_mask(const ssq_queue *queue, const ssq_dropout_args *a)
 {
     if (a->mask == NULL)
@@ -205,8 +207,9 @@ static ssq_status check_mask(const ssq_queue *queue, const ssq_dropout_args *a)
     return st;
 }
 
-/* What is kept is multiplied by 1 / (1 - p), so that the mean stays; for p = 1
- * nothing is kept, and the factor would be infinite. */
+/* Enqueue the op. Kept elements are multiplied by 1 / (1 - p), so that the mean
+ * does not change. For p = 1 nothing is kept, and the factor would be
+ * infinite. */
 static ssq_status enqueue_dropout(ssq_queue *queue, const ssq_dropout_args *a)
 {
     if (view_elements(&a->x->view) == 0)
@@ -222,7 +225,7 @@ static ssq_status enqueue_dropout(ssq_queue *queue, const ssq_dropout_args *a)
     op.scale = op.drop.always ? 0.0f : (float)(1.0 / (1.0 - a->p));
     fpenv_leave(env);
     struct view *v[] = {&op.x, &op.y, &op.mask};
-    /* An absent mask has no strides to be looked at. */
+    /* An absent mask has no strides to compare. */
     views_collapse(v, a->mask == NULL ? 2 : 3);
     return queue_enqueue(queue, &op.op);
 }
@@ -238,8 +241,8 @@ ssq_status ssq_dropout(ssq_queue *queue, const ssq_dropout_args *args)
     return st == SSQ_OK ? enqueue_dropout(queue, args) : st;
 }
 
-/* The gradient drops what the forward call dropped: the same op with the same
- * words, over dy. No mask has to be kept for it. */
+/* The gradient drops the elements that the forward call dropped. It is the same
+ * op with the same words, over dy, so no mask must be kept. */
 ssq_status ssq_dropout_backward(ssq_queue *queue,
                                 const ssq_dropout_backward_args *args)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.c - reductions of more elements than a launch may see, in pieces. */
+/* pieces.c - reductions of operands that are too large for a launch, in
+ * pieces. */
 #include "lib/op/reduce/pieces.h"
 
 #include "lib/core/pool.h"
 #include "lib/core/window.h"
 
-/* Bytes: a binding may have to begin at a multiple of it, before the view. */
+/* In bytes: a binding may have to begin at a multiple of it, before the
+ * view. */
 #define ALIGNMENT 256u
 
-/* The window_fn of op_splits, which only asks whether there are windows. */
+/* A window_fn for op_splits(), which only asks whether windows exist. */
 static ssq_status admit(void *user, struct op *op)
 {
     (void)user;
@@ -23,8 +25,8 @@ bool op_splits(ssq_queue *queue, struct op *op)
            window_each(op, limit, admit, NULL) == SSQ_OK;
 }
 
-/* Counts the bytes that a binding may begin before the view as if they were
- * always as many as can be: pieces of one tensor begin anywhere. */
+/* Assume that a binding begins as many bytes before the view as possible,
+ * because the pieces of a tensor may begin anywhere. */
 bool piece_fits(ssq_queue *queue, const struct view *v)
 {
     uint64_t limit = pool_binding_bytes(ssq_queue_device(queue)->pool);
@@ -44,9 +46,9 @@ int64_t pieces_count(const struct pieces *p)
     return p->full + (p->rest > 0);
 }
 
-/* The new first dimension steps by whole pieces, and dimension dim, now one
- * place further, walks within a piece. Nothing is copied: strides say it all.
- * The caller makes sure that there is room for one more dimension. */
+/* The new first dimension steps by whole pieces. Dimension dim, now one place
+ * further, walks within a piece. Only strides change; nothing is copied. The
+ * rank must allow one more dimension. */
 struct view pieces_full(const struct view *v, const struct pieces *p)
 {
     struct view full = *v;

@@ -7,15 +7,15 @@
 
 #include <math.h>
 
-/* Extremes choose an element: any dtype will do, nothing is rounded, and y has
- * x's dtype. */
+/* Return true for max and min. They choose an element: any dtype is allowed,
+ * nothing is rounded, and y has x's dtype. */
 static bool extreme(enum reduce_kind kind)
 {
     return kind == REDUCE_MAX || kind == REDUCE_MIN;
 }
 
-/* Reduce over no elements: a sum is 0, a product 1, a mean 0 / 0. An extreme
- * has nothing to choose from, and is refused. */
+/* Reduce over no elements: a sum is 0, a product 1, a mean 0 / 0. An extreme is
+ * refused, because it has nothing to choose from. */
 static ssq_status reduce_nothing(ssq_queue *queue, enum reduce_kind kind,
                                  const char *name, const struct view *x,
                                  const struct view *y)
@@ -29,8 +29,8 @@ static ssq_status reduce_nothing(ssq_queue *queue, enum reduce_kind kind,
     return enqueue_fill(queue, y, kind == REDUCE_MEAN ? (double)NAN : value);
 }
 
-/* Reduce x over a into y, which have been checked for all but their shapes. The
- * divisor is rounded to float32, in which the mean is divided. */
+/* Reduce x over a into y; the caller has checked everything except their
+ * shapes. The divisor is rounded to float32, in which the mean is divided. */
 static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
                                  const char *name, const struct axes *a,
                                  const struct view *x, const struct view *y)
@@ -53,8 +53,8 @@ static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
     return reduce_enqueue(queue, &op);
 }
 
-/* Presence of x and y. y never overlaps x: an element of y is written while
- * others still read. */
+/* Check presence and overlap of x and y. y must not overlap x: an element of y
+ * is written while others still read. */
 static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
                              const ssq_tensor *y, const char *name)
 {
@@ -66,7 +66,7 @@ static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
     return st;
 }
 
-/* The public calls whose args have these fields. */
+/* Check and enqueue a public call with these args. */
 static ssq_status reduce(ssq_queue *queue, const ssq_reduce_args *args,
                          enum reduce_kind kind, const char *name)
 {
@@ -114,8 +114,8 @@ ssq_status ssq_min(ssq_queue *queue, const ssq_min_args *args)
     return reduce(queue, args, REDUCE_MIN, "min");
 }
 
-/* The dimensions along which y would be repeated if it were broadcast to x's
- * shape: the ones to sum over. */
+/* Find the dimensions along which y would be repeated if it were broadcast to
+ * x's shape: these are summed. */
 static ssq_status repeated(const struct view *x, const struct view *y,
                            struct axes *a)
 {
@@ -152,9 +152,9 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
     const struct view *x = &args->x->view, *y = &args->y->view;
     if (a.n == 0)
         return enqueue_copy(queue, x, y);
-    /* y without the dimensions that are summed over, of which it has those that
-     * are 1 and may lack the leading ones: axes_project knows only views that
-     * have all of them or none. */
+    /* left is y without the summed dimensions. y has some of them as 1 and may
+     * lack leading ones; axes_project() accepts only a view that has all of
+     * them or none. */
     struct view left = *y;
     left.rank = 0;
     for (int i = 0; i < y->rank; i++) {
@@ -166,8 +166,8 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
     return enqueue_reduce(queue, REDUCE_SUM, "sum_to", &a, x, &left);
 }
 
-/* y holds positions as i32, so the axis may have no more elements than that
- * counts. Along an empty axis there is no position. */
+/* Check and enqueue. y holds positions as i32, which limits the length of the
+ * axis. An empty axis is refused. */
 static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
                          bool minimum, const char *name)
 {
@@ -213,7 +213,7 @@ ssq_status ssq_argmin(ssq_queue *queue, const ssq_argmin_args *args)
     return argmax(queue, args, true, "argmin");
 }
 
-/* y is float32 whatever x is: the norm of 16-bit gradients easily leaves their
+/* y is float32 for any x: the norm of 16-bit gradients easily leaves their
  * range. */
 ssq_status ssq_norm(ssq_queue *queue, const ssq_norm_args *args)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - ops that reduce over axes, and their backward.
  *
- * Operands are in one form: x has the kept dimensions first (kept of them),
- * then the reduced ones, both in their old order and both collapsed; y has the
- * kept ones alone. Either part may have rank 0, neither is empty. */
+ * Operands have one form. x has the kept dimensions first (`kept` of them),
+ * then the reduced ones, both in their old order and both collapsed. y has only
+ * the kept ones. Either part may have rank 0; neither is empty. */
 #ifndef LIB_OP_REDUCE_REDUCE_H
 #define LIB_OP_REDUCE_REDUCE_H
 
@@ -18,7 +18,8 @@ enum reduce_kind {
 };
 
 /** y = the reduction of x. Sums and products are folded in the order of
- *  kernels/reduce/norm.h or one with no longer chains; extremes are exact. */
+ *  kernels/reduce/norm.h, or in one whose chains are not longer. Extremes are
+ *  exact. */
 struct reduce_op {
     struct op op;
     enum reduce_kind kind;
@@ -38,11 +39,12 @@ struct argmax_op {
     struct view x, y;
 };
 
-/** REDUCE_MEAN: dx = dy / divisor. REDUCE_MAX: dx = dy / ties where x equals
- *  y. dx and x have kept and reduced dimensions, dy and y the kept ones. */
+/** REDUCE_MEAN: dx = dy / divisor. REDUCE_MAX: dx = dy / ties for elements of x
+ *  that equal y. dx and x have kept and reduced dimensions; dy and y have only
+ *  the kept ones. */
 struct reduce_backward_op {
     struct op op;
-    enum reduce_kind kind; /* REDUCE_MAX does for min, too */
+    enum reduce_kind kind; /* REDUCE_MAX is used for min, too */
     int kept;
     float divisor; /* REDUCE_MEAN only */
     uint32_t gap;
@@ -51,8 +53,9 @@ struct reduce_backward_op {
 };
 
 /** y (f32, one element) = the L2 norm of x, folded in the order of
- *  kernels/reduce/norm.h. x is collapsed. An x that is too long for a launch is
- *  absent; the list has its pieces, whole chunks but for the last. */
+ *  kernels/reduce/norm.h. x is collapsed. If x is too long for a launch it is
+ *  absent, and the list has its pieces: whole chunks, except for the last
+ *  piece. */
 struct norm_op {
     struct op op;
     struct view x, y;

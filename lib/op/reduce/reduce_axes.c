@@ -4,8 +4,9 @@
 
 #include <sesqui/ops/reduce.h>
 
-/* Whoever names axes and forgets their number would get all dimensions. Only an
- * axis 0 looks like none; the shape of the result tells those apart. */
+/* Refuse axes that are set while n_axes is 0, which means all dimensions. A
+ * list with only axis 0 looks the same as none; the shape of the result reveals
+ * it. */
 static ssq_status check_none(const int *axes, const char *op)
 {
     for (int i = 0; i < SSQ_MAX_RANK; i++)
@@ -16,8 +17,8 @@ static ssq_status check_none(const int *axes, const char *op)
     return SSQ_OK;
 }
 
-/* No axes at all mean all dimensions, so that a scalar can be asked for without
- * a list. result->n is then the rank. */
+/* n = 0 means all dimensions, so that a scalar can be requested without a list.
+ * result->n is then the rank. */
 ssq_status axes_read(const int *axes, int n, int rank, const char *op,
                      struct axes *result)
 {
@@ -55,8 +56,8 @@ int64_t axes_count(const struct axes *a, const struct view *x)
     return n;
 }
 
-/* One pass: at has the next free place of either part, and each dimension goes
- * to that of its own. */
+/* One pass: at has the next free place of each part, and each dimension goes to
+ * the place of its part. */
 int axes_split(const struct axes *a, const struct view *x, struct view *split)
 {
     int kept = x->rank - a->n, at[2] = {0, kept};
@@ -69,8 +70,8 @@ int axes_split(const struct axes *a, const struct view *x, struct view *split)
     return kept;
 }
 
-/* y may have the reduced dimensions as 1, or may not have them: its rank tells
- * which, and k counts its own dimensions meanwhile. */
+/* y may have the reduced dimensions as 1, or may lack them; its rank decides. k
+ * counts the dimensions of y. */
 ssq_status axes_project(const struct axes *a, const struct view *x,
                         const char *x_what, const struct view *y,
                         const char *y_what, const char *op, struct view *kept)
@@ -98,8 +99,8 @@ ssq_status axes_project(const struct axes *a, const struct view *x,
                      view_text(y, ty, sizeof(ty)), a->n);
 }
 
-/* Collapse, but leave rank 0 as it is: here a part may have no dimension, of
- * which views_collapse would make one. Returns the rank. */
+/* Collapse views, but leave rank 0 as it is: views_collapse() would turn it
+ * into one dimension. Returns the rank. */
 static int collapse(struct view **v, int n)
 {
     if (n > 0 && v[0]->rank > 0)

@@ -11,22 +11,23 @@ struct axes {
     int n;
 };
 
-/** Read the caller's list, as ssq_reduce_args describes it: axes has n values,
- *  with n 0 SSQ_MAX_RANK. */
+/** Read the caller's list, as ssq_reduce_args describes it. axes has n values,
+ *  or SSQ_MAX_RANK if n is 0. */
 ssq_status axes_read(const int *axes, int n, int rank, const char *op,
                      struct axes *result);
-/** Elements of the reduced dimensions of a view. */
+/** Return the number of elements of the reduced dimensions of a view. */
 int64_t axes_count(const struct axes *a, const struct view *x);
-/** x with the kept dimensions first; returns how many they are. */
+/** Set *split to x with the kept dimensions first. Returns their number. */
 int axes_split(const struct axes *a, const struct view *x, struct view *split);
-/** y, whose reduced dimensions are 1 or left out, as the kept dimensions of
- *  x. @return INVALID with both shapes */
+/** Set *kept to y as the kept dimensions of x. The reduced dimensions of y are
+ *  1 or left out.
+ *  @return SSQ_ERR_INVALID the shapes do not match; the text has both */
 ssq_status axes_project(const struct axes *a, const struct view *x,
                         const char *x_what, const struct view *y,
                         const char *y_what, const char *op, struct view *kept);
-/** Collapse the first *kept dimensions of n split views together with m views
- *  of those alone, and the rest of the n together; *kept becomes the new
- *  number. n <= 2, m <= 2. */
+/** Collapse n split views. Their first *kept dimensions are collapsed together
+ *  with m views of only those; the other dimensions of the n are collapsed
+ *  together. Sets *kept to the new number. n <= 2, m <= 2. */
 void axes_collapse(struct view **split, int n, struct view **kept_only, int m,
                    int *kept);
 

@@ -5,8 +5,8 @@
 #include "lib/op/reduce/pieces.h"
 #include "lib/op/reduce/reduce_axes.h"
 
-/* Check dy and dx; *kept becomes dy as the kept dimensions of dx. dx may not
- * overlap dy, each element of which goes to many of dx. */
+/* Check dy and dx. Sets *kept to dy as the kept dimensions of dx. dx must not
+ * overlap dy, each element of which goes to many elements of dx. */
 static ssq_status check_gradients(const ssq_queue *queue, const ssq_tensor *dy,
                                   const ssq_tensor *dx, const int *axes,
                                   int n_axes, const char *name, struct axes *a,
@@ -49,8 +49,8 @@ ssq_status ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args)
     return enqueue_copy(queue, &dy, &dx);
 }
 
-/* The gradient of a mean as one of as many means of one element: windows may
- * then cut through what is reduced. */
+/* Repeat dy along the reduced dimensions, and count these as kept: windows may
+ * then cut through them. The divisor does not change. */
 static void repeat(struct reduce_backward_op *op)
 {
     for (; op->kept < op->dx.rank; op->kept++) {
@@ -60,9 +60,9 @@ static void repeat(struct reduce_backward_op *op)
     op->dy.rank = op->kept;
 }
 
-/* Collapse and enqueue; op's views are set, dx and x not yet split into kept
- * and reduced dimensions, dy and y projected to the kept ones. A mean has no x
- * and y, so those are left out. */
+/* Collapse and enqueue. The views of op are set. dx and x are not yet split
+ * into kept and reduced dimensions; dy and y have only the kept ones. A mean
+ * has no x and y. */
 static ssq_status enqueue_backward(ssq_queue *queue, const struct axes *a,
                                    struct reduce_backward_op *op)
 {
@@ -101,9 +101,9 @@ ssq_status ssq_mean_backward(ssq_queue *queue,
     return enqueue_backward(queue, &a, &op);
 }
 
-/* What only max_backward has: x and y, by which it finds out which elements
- * were the extreme. y must have x's dtype, or rounding would make them
- * differ. */
+/* Check the operands that only max_backward has: x and y, which show the
+ * elements that were the extreme. y must have x's dtype, or rounding would make
+ * them differ. */
 static ssq_status check_max(const ssq_queue *queue,
                             const ssq_max_backward_args *args)
 {

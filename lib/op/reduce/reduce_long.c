@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_long.c - reductions whose operands are longer than a launch sees.
+/* reduce_long.c - reductions whose operands are too long for a launch.
  *
- * A window has whole rows of what is reduced. Where one row alone is too long,
- * it is cut into pieces: each is reduced to one element of a scratch tensor,
- * and that is reduced, likewise if it must be. Pieces are chunks of
- * kernels/reduce/norm.h where those fit, so that an even row is folded in the
- * order written there; smaller ones make no chain of additions longer. */
+ * A window has whole rows of reduced elements. If a single row is too long, it
+ * is cut into pieces. Each is reduced to one element of a scratch tensor. That
+ * is then reduced, in pieces again if necessary. Pieces are chunks of
+ * kernels/reduce/norm.h if those fit, so that an even row is folded in the
+ * order written there. Smaller pieces make no chain of additions longer. */
 #include "lib/op/reduce/reduce_long.h"
 
 #include "kernels/reduce/norm.h"
@@ -13,9 +13,10 @@
 #include "lib/op/reduce/pieces.h"
 #include "lib/op/reduce/reduce_axes.h"
 
-/* Which reduced dimension is cut, and into pieces of how many: the outermost
- * where a piece of two elements or more fits, which is a chunk, halved until it
- * does. False: none fits, and a launch cannot even see two elements. */
+/* Choose the reduced dimension that is cut, and the size of its pieces. A piece
+ * is a chunk, halved until it fits. The dimension is the outermost one that has
+ * a fitting piece of two elements or more. Returns false if none fits: a launch
+ * cannot see even two elements. */
 static bool choose(ssq_queue *queue, const struct reduce_op *op,
                    struct pieces *p)
 {
@@ -54,7 +55,8 @@ static ssq_status first_stage(ssq_queue *queue, const struct reduce_op *op,
     return queue_enqueue(queue, &part.op);
 }
 
-/* The reduction of work into op->y: kept dimensions, pieces, the rest. */
+/* Return the reduction of work into op->y: kept dimensions, pieces, the
+ * rest. */
 static struct reduce_op second_stage(const struct reduce_op *op,
                                      const struct view *work)
 {
@@ -72,12 +74,12 @@ static struct reduce_op second_stage(const struct reduce_op *op,
     return last;
 }
 
-/* Enqueue directly what a launch, or windows, can see, and what cannot be cut
- * any more: the latter is refused there, with the numbers. Else reduce pieces
- * to scratch, and that again. A piece has two elements at least, so that the
- * count halves from one stage to the next and the recursion ends. Scratch is
- * float32, to round sums once, but of x's dtype for extremes, which are
- * exact. */
+/* Enqueue directly an op that a launch or windows can see, or that cannot be
+ * cut any more; queue_enqueue() refuses the latter, with the numbers. Otherwise
+ * reduce pieces to scratch, and then reduce the scratch. A piece has at least
+ * two elements, so the count halves at each stage and the recursion ends.
+ * Scratch is float32, to round sums once. For extremes, which are exact, it has
+ * x's dtype. */
 ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
 {
     struct pieces p;
@@ -105,8 +107,8 @@ ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
     return st;
 }
 
-/* How many slices of x's first dimension a piece takes: a power of two of them
- * that makes whole chunks, as many as fit; 0: none. */
+/* Return the slices of x's first dimension in a piece: a power of two of them
+ * that makes whole chunks, as many as fit. 0: do not cut. */
 static int64_t slices(ssq_queue *queue, const struct view *x)
 {
     struct view part = *x;
@@ -124,9 +126,9 @@ static int64_t slices(ssq_queue *queue, const struct view *x)
     return k;
 }
 
-/* Where x is too long, one op gets its pieces as a list: it binds each by
- * itself and folds all of them as if they were one. The op that is queued holds
- * the list, so this reference goes. */
+/* If x is too long, one op gets its pieces as a list. It binds each piece alone
+ * and folds all of them as if they were one. The queued op holds the list, so
+ * this reference is dropped. */
 ssq_status norm_enqueue(ssq_queue *queue, struct norm_op *op)
 {
     int64_t k = op_splits(queue, &op->op) ? 0 : slices(queue, &op->x);

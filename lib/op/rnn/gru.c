@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gru.c - GRU over a sequence and its backward, from gemms and cells.
  *
- * Where the state is reset before it is multiplied, a step's product with w_hh
- * falls into two: the first two gates' part first, then, of p = r h', the last
- * one's. Likewise backward, where dp = dv_n w_hn lies between two stages of the
- * cell. */
+ * If the state is reset before it is multiplied, the matmul of a step with w_hh
+ * has two parts: the first two gates, and then, from p = r h', the last gate.
+ * Backward has two parts as well: dp = dv_n w_hn is computed between two stages
+ * of the cell. */
 #include <sesqui/ops/elementwise.h>
 #include <sesqui/ops/rnn.h>
 
@@ -12,29 +12,28 @@
 #include "lib/op/data/data.h"
 #include "lib/op/rnn/rnn.h"
 
-/* The two parts of reserve, [t, batch, 4h]. The gates are first the products of
- * x, in whose place the cell saves what backward needs of them. */
+/* The two parts of reserve, [t, batch, 4h]. First, gates contains the matmul of
+ * x. Then the cell overwrites it with the values that backward needs. */
 struct saved {
     struct view gates, q; /* [t, batch, 3h] and [t, batch, h] */
 };
 
-/* reserve, or scratch of its shape, as those parts. */
+/* Return the parts of reserve, or of scratch of its shape. */
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
     return (struct saved){view_columns(reserve, 0, 3 * r->h),
                           view_columns(reserve, 3 * r->h, r->h)};
 }
 
-/* Scratch of the steps. */
+/* The scratch of the steps. */
 struct between {
-    struct view v; /* [batch, 3h], the product of the state before */
+    struct view v; /* [batch, 3h]: the previous state times w_hh^T + b_hh */
     struct view p; /* [batch, h], y's dtype: r h'; may be absent */
 };
 
-/* Compute n gates of v, from gate number from on, as the product of the state
- * before, or of what reset has left of it. Where there is no state before v is
- * the bias alone; then y stands in for it, since a product needs an operand of
- * the state's shape. */
+/* Compute n gates of v, from gate number `from`, as the matmul of the previous
+ * state, or of the reset state. Without a previous state v is the bias alone. y
+ * then replaces the state, because a gemm needs an operand of its shape. */
 static ssq_status multiply_state(ssq_queue *queue, const struct rnn *r,
                                  const struct view *h, const struct view *y,
                                  const struct view *v, int64_t from, int64_t n)
@@ -67,8 +66,8 @@ static ssq_status reset(ssq_queue *queue, const struct rnn *r,
     return multiply_state(queue, r, p, p, &cell->v, 2, 1);
 }
 
-/* Step s: the products of the state, then the cell. Without a state before
- * there is nothing to reset, and one product does for all three gates. */
+/* Run step s: the matmuls of the state, then the cell. Without a previous state
+ * there is nothing to reset, and one matmul computes all three gates. */
 static ssq_status step(ssq_queue *queue, const struct rnn *r,
                        const struct saved *saved, const struct between *k,
                        int64_t s)
@@ -94,8 +93,8 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
 }
 
-/* All ops of a forward call, in one bundle. The products of x are those of all
- * steps at once; those of the state follow each other. */
+/* Enqueue all ops of a forward call, in one bundle. One matmul computes x's
+ * part of all steps; the matmuls of the state follow each other. */
 static ssq_status steps(ssq_queue *queue, const struct rnn *r,
                         const struct saved *saved, const struct between *k)
 {
@@ -112,8 +111,8 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
     return queue_bundle_end(queue, st);
 }
 
-/* Check, get scratch, enqueue. Without a reserve of the caller's its place is
- * scratch, too, since the cells need it meanwhile. The ops hold the scratch. */
+/* Check, get scratch, enqueue. If the caller gives no reserve, scratch takes
+ * its place, because the cells need it. The ops hold the scratch. */
 static ssq_status forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
@@ -152,17 +151,17 @@ ssq_status ssq_gru(ssq_queue *queue, const ssq_gru_args *args)
     return forward(queue, &r);
 }
 
-/* Gradients on their way back: of all u and v, and of the state. */
+/* The scratch of the gradients: of all u and v, and of the state. */
 struct scratch {
     struct view du, dv; /* [t, batch, 3h], y's dtype */
-    struct view dh;    /* [batch, h], f32: of the state, from step to step */
-    struct view dp;    /* likewise of p; this and the next may be absent */
-    struct view reset; /* [t, batch, h], y's dtype: all p */
-    struct view dw;    /* of rnn_weight_scratch; may be absent */
+    struct view dh;     /* [batch, h], f32: of the state, from step to step */
+    struct view dp;     /* the same, of p; dp and reset may be absent */
+    struct view reset;  /* [t, batch, h], y's dtype: all p */
+    struct view dw;     /* from rnn_weight_scratch(); may be absent */
 };
 
-/* Get what this call needs of it; what it does not is absent. put_scratch has
- * to follow, after a failure as well. */
+/* Get the scratch that this call needs; other members are absent. put_scratch()
+ * must follow, after a failure as well. */
 static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
                               struct scratch *k)
 {
@@ -192,8 +191,8 @@ static void put_scratch(struct scratch *k)
     scratch_put(&k->dw);
 }
 
-/* p = gates h for any number of places at once, by an op that rounds to y's
- * dtype as the forward call did. */
+/* Compute p = gates h for any number of places. The op rounds to y's dtype, as
+ * the forward call did. */
 static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
                                  const struct view *h, const struct view *p)
 {
@@ -205,9 +204,9 @@ static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
     return ssq_mul(queue, &m);
 }
 
-/* Compute all p again, from the saved r and the states before. Those of all
- * steps but the first are in y, one place beside; the first one's is h0,
- * without which p is 0. */
+/* Recompute all p from the saved r and the previous states. y has the previous
+ * states of all steps except the first, shifted by one place. The first step's
+ * is h0; without h0 its p is 0. */
 static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
                                const struct saved *saved, const struct view *p)
 {
@@ -225,9 +224,9 @@ static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
     return multiply_reset(queue, &g, &h, &all);
 }
 
-/* The second half of a step back, behind the cell's stage GRU_REST: dp = dv_n
- * w_hn, and from that the first gate's gradients and p's part of the
- * state's. */
+/* Run the second half of a step back, after the cell's stage GRU_REST. It
+ * computes dp = dv_n w_hn, and from it the first gate's gradients and p's part
+ * of the state's gradient. */
 static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
                              const struct gru_cell_backward_op *cell,
                              const struct view *dp)
@@ -247,9 +246,9 @@ static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
 }
 
-/* Step s backwards. dh, the gradient of the state before, is what the cell
- * passes on plus dv w_hh of the gates that multiplied the state as it was.
- * Before the first step nobody reads it unless the caller wants dh0. */
+/* Run step s backward. dh, the gradient of the previous state, is the cell's
+ * part plus dv w_hh of the gates that multiplied the state before reset. For
+ * the first step it is needed only if the caller wants dh0. */
 static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
                             const struct saved *saved, const struct scratch *k,
                             int64_t s)
@@ -282,7 +281,7 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
-/* Steps from the last to the first, then the products of all steps at once. */
+/* Run the steps from the last to the first, then the matmuls over all steps. */
 static ssq_status backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);

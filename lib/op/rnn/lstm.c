@@ -5,21 +5,22 @@
 #include "lib/op/data/data.h"
 #include "lib/op/rnn/rnn.h"
 
-/* The two parts of reserve, [t, batch, 5h]. The gates are first the products,
- * in whose place the cell saves what backward needs of them. */
+/* The two parts of reserve, [t, batch, 5h]. First, gates contains the matmuls
+ * of x and of the state. Then the cell overwrites it with the values that
+ * backward needs. */
 struct saved {
     struct view gates, c; /* [t, batch, 4h] and [t, batch, h] */
 };
 
-/* reserve, or scratch of its shape, as those parts. */
+/* Return the parts of reserve, or of scratch of its shape. */
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
     return (struct saved){view_columns(reserve, 0, 4 * r->h),
                           view_columns(reserve, 4 * r->h, r->h)};
 }
 
-/* The cell state that step s begins with: c0 for the first, else what the step
- * before has saved. Absent, which means 0, without a c0. */
+/* Return the cell state before step s: c0 for the first step, else the state
+ * that the step before saved. It is absent, which means 0, if c0 is. */
 static struct view state_before(const struct rnn *r, const struct saved *v,
                                 int64_t s)
 {
@@ -29,9 +30,9 @@ static struct view state_before(const struct rnn *r, const struct saved *v,
     return c;
 }
 
-/* Step s: add the product of the state to that of x, then the cell. Without a
- * state before only the bias is added; then y stands in for the state, since a
- * product needs an operand of its shape. */
+/* Run step s: add the matmul of the state to that of x, then run the cell.
+ * Without a previous state only the bias is added. y then replaces the state,
+ * because a gemm needs an operand of its shape. */
 static ssq_status step(ssq_queue *queue, const struct rnn *r,
                        const struct saved *v, int64_t s)
 {
@@ -60,7 +61,7 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
     return queue_enqueue(queue, &op.op);
 }
 
-/* Copy what the last step has left to hn and cn, if the caller wants them. */
+/* Copy the state after the last step to hn and cn, if the caller wants them. */
 static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
                              const struct saved *v)
 {
@@ -75,8 +76,8 @@ static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
     return st;
 }
 
-/* Check, get scratch, enqueue all steps in one bundle. Without a reserve of the
- * caller's its place is scratch: the cells need it meanwhile. */
+/* Check, get scratch, enqueue all steps in one bundle. If the caller gives no
+ * reserve, scratch takes its place, because the cells need it. */
 static ssq_status forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
@@ -118,14 +119,14 @@ ssq_status ssq_lstm(ssq_queue *queue, const ssq_lstm_args *args)
     return forward(queue, &r);
 }
 
-/* Gradients on their way back: of all a, and of the state. */
+/* The scratch of the gradients: of all a, and of the state. */
 struct scratch {
-    struct view da; /* [t, batch, 4h], y's dtype */
+    struct view da;     /* [t, batch, 4h], y's dtype */
     struct view dh, dc; /* [batch, h], f32: from step to step */
-    struct view dw;     /* of rnn_weight_scratch; may be absent */
+    struct view dw;     /* from rnn_weight_scratch(); may be absent */
 };
 
-/* put_scratch has to follow, after a failure as well. */
+/* Get the scratch. put_scratch() must follow, after a failure as well. */
 static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
                               struct scratch *k)
 {
@@ -148,9 +149,9 @@ static void put_scratch(struct scratch *k)
     scratch_put(&k->dw);
 }
 
-/* Step s backwards: the cell's gradients, then dh = da w_hh for the step
- * before. The last step takes dh and dc of the caller, and the first one writes
- * to his dh0 and dc0, if there are such. */
+/* Run step s backward: the cell's gradients, then dh = da w_hh for the step
+ * before. The last step reads the caller's dhn and dcn; the first one writes
+ * dh0 and dc0, if they are given. */
 static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
                             const struct saved *v, const struct scratch *k,
                             int64_t s)
@@ -178,9 +179,9 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
-/* Steps from the last to the first, then the products of all steps at once. The
- * gates' sum goes to x's and the state's product alike: du and dv are both
- * da. */
+/* Run the steps from the last to the first, then the matmuls over all steps.
+ * The gates' sum is the sum of the matmuls of x and of the state: du and dv are
+ * both da. */
 static ssq_status backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn.c - what LSTM and GRU over a sequence share: checks, views of steps, and
- * the products of all steps at once. */
+/* rnn.c - common code of LSTM and GRU over a sequence: checks, views of steps,
+ * and the matmuls over all steps. */
 #include "lib/op/rnn/rnn.h"
 
 #include <sesqui/ops/gemm.h>
@@ -15,8 +15,9 @@
 
 /* ---- checks ---- */
 
-/* Presence, dtypes and overlaps of both directions: what a kind of sequence or
- * a direction does not have is NULL, and optional. hn may be h0 and cn c0. */
+/* Check presence, dtypes and overlaps of either direction. A tensor that a kind
+ * of sequence or a direction does not have is NULL, and optional. hn may be h0,
+ * and cn may be c0. */
 static ssq_status check_operands(const ssq_queue *queue, const struct rnn *r)
 {
     const unsigned fl = DTYPES_FLOAT;
@@ -56,9 +57,9 @@ static ssq_status check_operands(const ssq_queue *queue, const struct rnn *r)
                        : OPERANDS_CHECK(queue, r->name, forward);
 }
 
-/* At most one 16-bit format among what is multiplied: f16 and bf16 have none in
- * common that would hold both. h0 is the state before y's first, so it has y's
- * dtype. */
+/* Refuse two 16-bit formats among the operands that are multiplied: neither f16
+ * nor bf16 holds the other's values. h0 is the state before y's first, so it
+ * must have y's dtype. */
 static ssq_status check_formats(const struct rnn *r)
 {
     const ssq_tensor *t[] = {r->x, r->w_ih, r->w_hh, r->y};
@@ -83,7 +84,7 @@ static ssq_status check_formats(const struct rnn *r)
     return check_dtype(r->h0, DTYPE_BIT(r->y->view.dtype), r->name, "h0");
 }
 
-/* Sizes as x and y say them; the other tensors are held against these. The
+/* Read the sizes from x and y; the other tensors are compared with these. The
  * bound of h keeps products with the number of gates from overflowing. */
 static ssq_status find_sizes(struct rnn *r)
 {
@@ -105,8 +106,8 @@ static ssq_status find_sizes(struct rnn *r)
     return SSQ_OK;
 }
 
-/* NULL, or of these sizes, with a contiguous last dimension where it has more
- * than one. */
+/* Check that t has these sizes, and a last stride of 1 if its rank and its last
+ * size are more than 1. NULL passes. */
 static ssq_status check_shape(const struct rnn *r, const ssq_tensor *t,
                               const char *what, int rank, int64_t a, int64_t b,
                               int64_t c)
@@ -131,8 +132,8 @@ static ssq_status check_shape(const struct rnn *r, const ssq_tensor *t,
     return SSQ_OK;
 }
 
-/* NULL, or [t, batch, n] that can be read as [t * batch, n]: the products of
- * all steps at once see it as one matrix. */
+/* Check that t is [t, batch, n] and can be read as [t * batch, n]: the matmuls
+ * over all steps use it as one matrix. NULL passes. */
 static ssq_status check_rows(const struct rnn *r, const ssq_tensor *t,
                              const char *what, int64_t n)
 {
@@ -149,7 +150,7 @@ static ssq_status check_rows(const struct rnn *r, const ssq_tensor *t,
                      (long long)stride[1]);
 }
 
-/* The shapes of everything that does not have a dimension of t. */
+/* Check the shapes of all tensors that have no dimension of t. */
 static ssq_status check_matrices(const struct rnn *r)
 {
     int64_t wide = r->parts * r->h;
@@ -208,8 +209,8 @@ bool rnn_empty(const struct rnn *r)
     return r->t == 0 || r->batch == 0 || r->h == 0;
 }
 
-/* to = from, or 0 where there is no from; nothing where there is no to, or
- * where they are the same already. */
+/* Copy `from` to `to`, or fill `to` with 0 if `from` is NULL. Does nothing if
+ * `to` is NULL, or if both are the same place. */
 static ssq_status pass(ssq_queue *queue, const ssq_tensor *from,
                        const ssq_tensor *to)
 {
@@ -221,8 +222,8 @@ static ssq_status pass(ssq_queue *queue, const ssq_tensor *from,
                         : enqueue_copy(queue, &x, &y);
 }
 
-/* Over no steps the state is what it was, and gradients pass as they are; sums
- * over no elements are 0. */
+/* Without steps the state and the gradients do not change; sums over no
+ * elements are 0. */
 ssq_status rnn_run_empty(ssq_queue *queue, const struct rnn *r)
 {
     const ssq_tensor *const pairs[][2] = {
@@ -267,8 +268,8 @@ struct view rnn_before(const struct rnn *r, int64_t s)
                   : rnn_at(&y, rnn_place(r, s - 1));
 }
 
-/* check_rows has seen that the rows are evenly spaced. A batch of one has any
- * stride, so t's counts then. */
+/* check_rows() has checked that the rows are evenly spaced. A batch of one may
+ * have any stride, so t's is used then. */
 struct view rnn_rows(const struct view *v)
 {
     struct view rows = view_part(v, 1, 3);
@@ -280,15 +281,15 @@ struct view rnn_rows(const struct view *v)
 
 /* ---- products ---- */
 
-/* A tensor around a view, for a public call: those look at their tensors during
- * the call only, and ops hold buffers, so that it may be on the stack. Its
- * reference count is never used. */
+/* Return a tensor around a view, for a public call. It may be on the stack,
+ * because a call uses its tensors only until it returns, and ops hold buffers.
+ * Its reference count is never used. */
 static ssq_tensor tensor_of(const struct view *v)
 {
     return (ssq_tensor){.view = *v};
 }
 
-/* alpha 0 for none: a and b are then not read at all. */
+/* none: alpha is 0, so a and b are not read at all. */
 ssq_status rnn_multiply(ssq_queue *queue, const struct rnn_product *p)
 {
     const ssq_tensor a = tensor_of(&p->a), b = tensor_of(&p->b);
@@ -328,9 +329,9 @@ ssq_status rnn_weight_scratch(ssq_queue *queue, const struct rnn *r,
     return scratch_get(queue, SSQ_F32, 2, shape, work);
 }
 
-/* dw = dv^T h': one product over all steps whose h' is in y, and one over the
- * first step if there is an h0, which goes to work in float32 and is added. dw
- * is dw_hh, or its part of some gates, and dv of the same gates. */
+/* Compute dw = dv^T h'. One matmul covers all steps whose h' is in y. If h0 is
+ * given, another one covers the first step; it is written to work in float32
+ * and added. dw is dw_hh or the part of some gates; dv has the same gates. */
 static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
                                    const struct view *dv, struct view dw,
                                    const struct view *work)
@@ -357,8 +358,8 @@ static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
-/* dw_hh where the state is reset first: the last gate's part of w_hh was not
- * multiplied by h' but by r h', which is in reset. */
+/* Compute dw_hh if the state is reset first. The last gate's part of w_hh was
+ * not multiplied by h' but by r h', which is in r->reset. */
 static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
                                const struct view *dv, const struct view *work)
 {
@@ -377,7 +378,7 @@ static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? rnn_multiply(queue, &p) : st;
 }
 
-/* db: the sum over all steps and examples; nothing where it is not wanted. */
+/* Compute db, the sum over all steps and examples, unless it is NULL. */
 static ssq_status bias_gradient(ssq_queue *queue, const struct view *d,
                                 const ssq_tensor *db)
 {

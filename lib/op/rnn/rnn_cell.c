@@ -12,15 +12,15 @@
 #define OPTIONAL OPERAND_OPTIONAL
 #define OUT      OPERAND_OUT
 
-/* An operand, in the order of its op's views: [batch, parts h]. */
+/* An operand [batch, parts h]; operands are in the order of the op's views. */
 struct cell_operand {
     struct operand_rule rule;
-    int parts; /* its columns are so many times h: 1 for a state */
+    int parts; /* its columns as a multiple of h: 1 for a state */
 };
-/** Of any cell: GRU backward and LSTM backward have 8. */
+/** Most operands of a cell: GRU backward and LSTM backward have 8. */
 #define MOST_OPERANDS 8
 
-/* The error of an operand that has not the shape that another one demands. */
+/* Report an operand whose shape does not match another one's. */
 static ssq_status shape_error(const struct cell_operand *o,
                               const struct view *want,
                               const struct cell_operand *of, const char *name)
@@ -33,8 +33,8 @@ static ssq_status shape_error(const struct cell_operand *o,
                      view_text(&of->rule.tensor->view, ty, sizeof(ty)));
 }
 
-/* Refuse operands that are not matrices with the batch of one of them, which is
- * present, and its h columns a part; absent ones pass. */
+/* Refuse operands that are not matrices with the batch of operand `of`, which
+ * is present, and its h columns per part. Absent ones pass. */
 static ssq_status check_shapes(const struct cell_operand *o, int n,
                                const struct cell_operand *of, const char *name)
 {
@@ -58,8 +58,8 @@ static ssq_status check_shapes(const struct cell_operand *o, int n,
     return SSQ_OK;
 }
 
-/* Check the n operands, whose batch and h are those of number `of`; *empty: no
- * element is to be written. */
+/* Check the n operands; operand number `of` determines batch and h. *empty: no
+ * element is written. */
 static ssq_status check_cell(const ssq_queue *queue, const char *name,
                              const struct cell_operand *o, int n, int of,
                              bool *empty)
@@ -75,8 +75,8 @@ static ssq_status check_cell(const ssq_queue *queue, const char *name,
     return st;
 }
 
-/* Check, and enqueue the op with the operands as its first views: they are
- * listed in the order of the op's struct. */
+/* Check, then enqueue the op with the operands as its first views. The operands
+ * are listed in the order of the op's struct. */
 static ssq_status run_cell(ssq_queue *queue, const char *name,
                            const struct cell_operand *o, int n, int of,
                            struct op *op)
@@ -149,7 +149,8 @@ ssq_status ssq_gru_cell(ssq_queue *queue, const ssq_gru_cell_args *a)
     return run_cell(queue, "gru_cell", o, COUNT(o), 3, &op.op);
 }
 
-/* With reset_first q is not needed, and sizes are then told by gates. */
+/* With reset_first q is not needed. If it is NULL, gates determines the
+ * sizes. */
 ssq_status ssq_gru_cell_backward(ssq_queue *queue,
                                  const ssq_gru_cell_backward_args *a)
 {
@@ -191,7 +192,7 @@ ssq_status ssq_gru_reset(ssq_queue *queue, const ssq_gru_reset_args *a)
     return run_cell(queue, "gru_reset", o, COUNT(o), 3, &op.op);
 }
 
-/* Its operands are not in the order of the op's views, so that they are set
+/* The operands are not in the order of the op's views, so the views are set
  * here. */
 ssq_status ssq_gru_reset_backward(ssq_queue *queue,
                                   const ssq_gru_reset_backward_args *a)

@@ -6,8 +6,8 @@
 
 #include "lib/op/operands.h"
 
-/* Enqueue an op whose views, of one shape, have their rows along axis: it is
- * made the last dimension, and the others are merged. */
+/* Enqueue an op whose views have one shape, with rows along axis. The axis
+ * becomes the last dimension, and the others are merged. */
 static ssq_status enqueue_rows(ssq_queue *queue, struct op *op,
                                struct view **views, int n, int axis)
 {
@@ -19,8 +19,8 @@ static ssq_status enqueue_rows(ssq_queue *queue, struct op *op,
     return queue_enqueue(queue, op);
 }
 
-/* Both kinds, whose args have the same fields. y may be x: a row is read as a
- * whole before it is written. */
+/* Check and enqueue either kind. y may be x, because a whole row is read before
+ * it is written. */
 static ssq_status forward(ssq_queue *queue, const ssq_softmax_args *args,
                           const char *name, enum softmax_kind kind)
 {
@@ -57,7 +57,8 @@ ssq_status ssq_log_softmax(ssq_queue *queue, const ssq_log_softmax_args *args)
     return forward(queue, args, "log_softmax", SOFTMAX_LOG);
 }
 
-/* The gradient from y, the forward call's result: x need not be kept. */
+/* Compute the gradient from y, the result of the forward call: x need not be
+ * kept. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_softmax_backward_args *args,
                            const char *name, enum softmax_kind kind)
