@@ -82,11 +82,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
  *  event.
  *
  *  A scaler takes a launch as the captured calls: the scale counts as used, and
- *  as updated if the graph contains an update. Launch between whole steps (not
- *  checked). For example, do not launch between ssq_scaler_check and
- *  ssq_scaler_update.
+ *  as updated if the graph contains an update. A graph that contains an update
+ *  or an optimizer's step must be launched between whole steps. For example, do
+ *  not launch it between ssq_scaler_check and ssq_scaler_update, or after
+ *  ssq_optimizer_accumulate.
  *  @return SSQ_ERR_INVALID  the graph is of another device; a graph is being
- *                           captured on the queue
+ *                           captured on the queue; calls have begun a step of
+ *                           the graph's scaler or optimizer, or have
+ *                           accumulated. Nothing was enqueued.
  *  @sync async
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,

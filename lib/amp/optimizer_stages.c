@@ -70,6 +70,30 @@ static int number(const void *snapshot)
            (s->scaler == NULL && s->stage == STAGE_CHECKED ? 2 : 0);
 }
 
+/* The captured step reads the gradients that the capture began with: sums, if
+ * it began after ssq_optimizer_accumulate. */
+static ssq_status ready(struct object *owner, const void *begin,
+                        const void *end)
+{
+    ssq_optimizer *o = (ssq_optimizer *)owner;
+    (void)end;
+    refresh(o);
+    if (number(&o->at) == number(begin))
+        return SSQ_OK;
+    const bool sums = ((const struct optimizer_stages *)begin)->accumulating;
+    if (sums != o->at.accumulating)
+        return error_set(
+            SSQ_ERR_INVALID,
+            "graph_launch: the optimizer %s accumulated gradients, expected "
+            "%s as when the capture began",
+            o->at.accumulating ? "has" : "has no", sums ? "some" : "none");
+    return error_set(SSQ_ERR_INVALID,
+                     "graph_launch: the optimizer's gradients were %schecked "
+                     "since its last step, expected the opposite as when the "
+                     "capture began",
+                     o->at.stage == STAGE_CHECKED ? "" : "not ");
+}
+
 /* A launch has made steps that no call made, and t may have moved. */
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
@@ -86,6 +110,7 @@ static const struct stages stages = {
     .restore = restore,
     .drop = drop,
     .number = number,
+    .ready = ready,
     .launched = launched,
 };
 

@@ -39,6 +39,27 @@ static int number(const void *snapshot)
     return s->stage + 2 * (int)unscaled_count(s->unscaled);
 }
 
+/* A graph with an update replaces what calls have checked and unscaled. If the
+ * present step is not where the capture began, that would be lost in silence.
+ * A graph without an update can only use the scale. */
+static ssq_status ready(struct object *owner, const void *begin,
+                        const void *end)
+{
+    const struct scaler_stages *from = begin, *to = end;
+    const struct scaler_stages *at = &((ssq_scaler *)owner)->at;
+    if (to->epoch == from->epoch || number(at) == number(from))
+        return SSQ_OK;
+    return error_set(
+        SSQ_ERR_INVALID,
+        "graph_launch: the graph updates the scaler, whose step is at another "
+        "stage (%s, %zu gradients unscaled) than when the capture began (%s, "
+        "%zu): call ssq_scaler_update first",
+        at->stage == 0 ? "not checked" : "checked",
+        unscaled_count(at->unscaled),
+        from->stage == 0 ? "not checked" : "checked",
+        unscaled_count(from->unscaled));
+}
+
 /* Move the stages as the graph's calls moved them between begin and end. One
  * without an update can only have used the scale; one with an update leaves
  * what came behind its last. The number of updates is added to what it is now,
@@ -67,6 +88,7 @@ static const struct stages stages = {
     .restore = restore,
     .drop = drop,
     .number = number,
+    .ready = ready,
     .launched = launched,
 };
 

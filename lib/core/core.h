@@ -158,6 +158,10 @@ struct stages {
      * of a capture, the graph contains half a step and must not be launched
      * repeatedly */
     int (*number)(const void *snapshot);
+    /* optional: called before a launch. Return SSQ_ERR_INVALID if a graph whose
+     * capture went from begin to end must not run at the present stage */
+    ssq_status (*ready)(struct object *owner, const void *begin,
+                        const void *end);
     /* optional: called after each launch of a graph whose capture went from
      * begin to end. Enqueues work that cannot be captured */
     void (*launched)(ssq_queue *queue, struct object *owner, const void *begin,

@@ -146,6 +146,16 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     return SSQ_OK;
 }
 
+/* Refuse a launch in the middle of a step that calls have begun. */
+static ssq_status check_ready(const ssq_graph *g)
+{
+    ssq_status st = SSQ_OK;
+    for (struct watch *w = g->watches; st == SSQ_OK && w != NULL; w = w->next)
+        if (w->stages->ready != NULL)
+            st = w->stages->ready(w->owner, w->begin, w->end);
+    return st;
+}
+
 /* launched is not checked for NULL: after the capture, only watches with
  * launched remain. */
 ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
@@ -161,7 +171,9 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
     bool recorded;
-    st = repeat_flush(queue);
+    st = check_ready(graph);
+    if (st == SSQ_OK)
+        st = repeat_flush(queue);
     if (st == SSQ_OK)
         st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK)

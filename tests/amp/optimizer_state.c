@@ -263,6 +263,11 @@ static void test_graph_window(const struct rig *r, const struct storage *s)
            r->name, s->name);
     image_free(&x);
     image_free(&y);
+    NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.5));
+    core_status(ssq_graph_launch(r->queue, graph), SSQ_ERR_INVALID,
+                "graph_launch: the optimizer has accumulated|expected none",
+                "%s: %s: a launch would drop what calls have accumulated",
+                r->name, s->name);
     ssq_graph_destroy(&graph);
     train_close(&t);
     train_close(&u);

@@ -252,6 +252,28 @@ static void replay(const struct rig *r)
            "%s: and a launch keeps the graph", r->name);
 }
 
+/* A launch would replace what calls have checked. */
+static void half_a_step(const struct rig *r)
+{
+    ssq_scaler *scaler = rig_scaler(r, "sesqui", NULL);
+    ssq_graph *graph = capture(r, scaler, r->bad, 1);
+    const ssq_tensor *grad = r->clean;
+    NEED(ssq_scaler_check(r->queue, scaler, 1, &grad));
+    core_status(ssq_graph_launch(r->queue, graph), SSQ_ERR_INVALID,
+                "graph_launch|updates the scaler|ssq_scaler_update first",
+                "%s: a launch between a check and its update", r->name);
+    NEED(ssq_scaler_update(r->queue, scaler));
+    ssq_scaler_state s = rig_state(r, scaler);
+    tap_ok(s.updates == 1 && s.skipped == 0,
+           "%s: the step that was begun is not lost", r->name);
+    NEED(ssq_graph_launch(r->queue, graph));
+    s = rig_state(r, scaler);
+    tap_ok(s.updates == 2 && s.skipped == 1, "%s: then the graph runs",
+           r->name);
+    ssq_graph_destroy(&graph);
+    ssq_scaler_destroy(&scaler);
+}
+
 static void capture_misuse(const struct rig *r)
 {
     ssq_scaler *scaler = rig_scaler(r, "sesqui", NULL), *other = NULL;
@@ -296,6 +318,7 @@ int main(void)
         floor_events(&r, "fairseq", 0x1p-13);
         poison(&r);
         replay(&r);
+        half_a_step(&r);
         capture_misuse(&r);
         rig_close(&r);
     }
