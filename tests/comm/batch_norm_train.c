@@ -320,10 +320,11 @@ static void test_idle(void)
     rank_step(&r[0], 1);
     NEED(ssq_trainer_idle(r[1].trainer));
     for (unsigned i = 0; i < 2; i++)
-        core_status(ssq_queue_sync(g.queue[i]), SSQ_ERR_COMM,
-                    "rank 0 calls all_gather|\"batch_norm\"|rank 1 all_reduce|"
-                    "\"gradients\"",
-                    "a rank that idles: rank %u", i);
+        core_status(
+            ssq_queue_sync(g.queue[i]), SSQ_ERR_COMM,
+            "rank 0 calls all_gather|\"batch_norm eps|rank 1 all_reduce|"
+            "\"gradients\"",
+            "a rank that idles: rank %u", i);
     for (unsigned i = 0; i < 2; i++)
         rank_free(&r[i]);
     group_close(&g);
@@ -435,9 +436,10 @@ static void test_refused(void)
 /* left: the other rank is gone; else it calls something else. */
 static void test_other(bool left)
 {
-    const char *parts = left ? "rank 1 was destroyed"
-                             : "rank 0 calls all_gather|\"batch_norm\"|rank 1 "
-                               "barrier|\"epoch\"";
+    const char *parts = left
+                            ? "rank 1 was destroyed"
+                            : "rank 0 calls all_gather|\"batch_norm eps|rank 1 "
+                              "barrier|\"epoch\"";
     struct call c;
 
     call_make(&c);
@@ -452,6 +454,30 @@ static void test_other(bool left)
                 left ? "has left" : "calls something else");
     core_status(ssq_batch_norm_backward(c.g.queue[0], &c.k), SSQ_ERR_COMM,
                 parts, "a call behind that");
+    call_free(&c);
+}
+
+/* With another eps the ranks' results would differ. */
+static void test_options(void)
+{
+    const int64_t shape[] = {4, 3};
+    ssq_tensor *x = NULL, *y = NULL;
+    struct call c;
+
+    call_make(&c);
+    NEED(ssq_tensor_create(c.g.dev[1], SSQ_F32, 2, shape, &x));
+    NEED(ssq_tensor_create(c.g.dev[1], SSQ_F32, 2, shape, &y));
+    NEED(
+        ssq_batch_norm(c.g.queue[1], SSQ_BATCH_NORM(.x = x, .y = y, .eps = 1e-3,
+                                                    .comm = c.g.comm[1])));
+    ssq_status st = ssq_batch_norm(c.g.queue[0], &c.f);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(c.g.queue[0]);
+    core_status(st, SSQ_ERR_COMM,
+                "batch_norm eps 1e-05 mom 0.1|batch_norm eps 0.001 mom 0.1",
+                "another rank has another eps");
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
     call_free(&c);
 }
 
@@ -489,6 +515,7 @@ int main(void)
     test_refused();
     test_other(false);
     test_other(true);
+    test_options();
     test_one_value();
     return tap_done((long)n * 3 + 20);
 }

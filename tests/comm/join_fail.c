@@ -242,11 +242,11 @@ static void test_norm(void)
     NEED(pass(&r, 0, true));
     idle_astray(&r, 1);
     for (unsigned i = 0; i < 2; i++)
-        core_status(ssq_queue_sync(r.g.queue[i]), SSQ_ERR_COMM,
-                    "rank 0 calls all_gather|\"batch_norm\"|rank 1 all_reduce|"
-                    "\"gradients\"",
-                    "a batch norm of both ranks, of which one idles: rank %u",
-                    i);
+        core_status(
+            ssq_queue_sync(r.g.queue[i]), SSQ_ERR_COMM,
+            "rank 0 calls all_gather|\"batch_norm eps|rank 1 all_reduce|"
+            "\"gradients\"",
+            "a batch norm of both ranks, of which one idles: rank %u", i);
     ranks_close(&r);
 }
 

@@ -10,6 +10,7 @@
 #include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool ranks_norm(const struct channel_norm_call *call)
@@ -55,16 +56,21 @@ ssq_status ranks_check(const ssq_queue *queue,
 
 /* ---- forward ---- */
 
-/* Gather the statistics of every rank, in rank order. */
-static ssq_status gather(ssq_queue *queue, ssq_comm *comm,
+/* Gather the statistics of every rank, in rank order. The tag has the options,
+ * because ranks compare tags. With different options the ranks' results and
+ * running statistics would differ in silence. A tag is cut after 31 bytes. */
+static ssq_status gather(ssq_queue *queue, const struct channel_norm_call *call,
                          const struct view *own, const struct view *all)
 {
     const ssq_tensor x = {.view = *own}, y = {.view = *all}; /* borrowed */
+    char tag[64];
     if (capture_dry(queue))
         return SSQ_OK;
+    (void)snprintf(tag, sizeof(tag), "batch_norm eps %.4g mom %.4g", call->eps,
+                   call->momentum);
+    tag[31] = '\0';
     return ssq_comm_all_gather(
-        queue, comm,
-        SSQ_COMM_ALL_GATHER(.x = &x, .y = &y, .tag = "batch_norm"));
+        queue, call->comm, SSQ_COMM_ALL_GATHER(.x = &x, .y = &y, .tag = tag));
 }
 
 ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
@@ -81,7 +87,7 @@ ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
     if (st == SSQ_OK)
         st = part_find(queue, op, &own, pieces_norm);
     if (st == SSQ_OK)
-        st = gather(queue, call->comm, &own, &all);
+        st = gather(queue, call, &own, &all);
     if (st == SSQ_OK)
         st = parts_merge(queue, op, &all, pieces_norm);
     scratch_put(&own);
