@@ -73,8 +73,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_pack(ssq_queue *queue,
  *  it has lent are not noticed: call this function after them, too.
  *  @param packed  a tensor of ssq_gemm_pack
  *  @return SSQ_ERR_INVALID  packed is not a tensor of ssq_gemm_pack; a graph is
- *                           being captured, as in ssq_gemm_pack
- *          After any error matmuls refuse packed until a call succeeds.
+ *                           being captured, as in ssq_gemm_pack. The copy is
+ *                           unchanged.
+ *          After any other error, for example of a lost device, matmuls return
+ *          SSQ_ERR_INVALID for packed until a call succeeds.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_repack(ssq_queue *queue,
                                                   ssq_tensor *packed);

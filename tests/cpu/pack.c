@@ -328,10 +328,8 @@ static void test_refusals(const struct bed *bed)
                 "%s: on another device's queue", bed->name);
     core_status(
         ssq_gemm(bed->q, SSQ_GEMM(.a = b, .b = p, .d = y, .trans_b = true)),
-        SSQ_ERR_INVALID, "could not be packed again",
-        "%s: after a repack that failed", bed->name);
-    NEED(ssq_gemm_repack(bed->q, p));
-    NEED(ssq_gemm(bed->q, SSQ_GEMM(.a = b, .b = p, .d = y, .trans_b = true)));
+        SSQ_OK, "", "%s: a wrong argument of repack changes nothing",
+        bed->name);
     ssq_queue_destroy(&q);
     ssq_device_close(&dev);
     ssq_tensor_destroy(&p);

@@ -192,14 +192,15 @@ ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
     static const char name[] = "gemm_repack";
     struct packed *p = packed == NULL ? NULL : (struct packed *)packed->packed;
     ssq_status st = check_queue(queue, name);
+    /* A queue that has failed may be about to lose writes of b. The copy may
+     * then have other values than b. */
+    if (st != SSQ_OK && st != SSQ_ERR_INVALID && p != NULL)
+        atomic_store(&p->torn, true);
     if (st == SSQ_OK)
         st = check_operand(queue, packed, name, "packed");
     if (st == SSQ_OK && p == NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: the tensor is not packed", name);
-    if (p == NULL || view_elements(&packed->view) == 0)
+    if (st != SSQ_OK || view_elements(&packed->view) == 0)
         return st;
-    if (st == SSQ_OK)
-        return fill(queue, packed, p);
-    atomic_store(&p->torn, true); /* the copy may have other values than b */
-    return st;
+    return fill(queue, packed, p);
 }
