@@ -8,9 +8,9 @@
 #include <sesqui/tune.h>
 
 #include "lib/certify/certificate.h"
+#include "lib/core/cache_lock.h"
 #include "lib/core/disk_cache.h"
 #include "lib/core/fork.h"
-#include "lib/core/fork_lock.h"
 #include "lib/core/services.h"
 
 #include <math.h>
@@ -24,9 +24,6 @@
 struct rates {
     double of[3];
 };
-
-/* Excludes other threads: the lock of a file belongs to the whole process. */
-static struct fork_lock lock = FORK_LOCK_INIT;
 
 /* Return the index of a dtype in struct rates; 3 if it has none. */
 static size_t place_of(ssq_dtype dtype)
@@ -99,7 +96,7 @@ static struct rates load(const struct certificate_key *key)
 }
 
 /* Store a rate, and check that the file contains it now. The caller must hold
- * both locks. */
+ * the lock. */
 static bool keep(const struct certificate_key *key, size_t place, double rate)
 {
     struct rates r = load(key);
@@ -142,12 +139,10 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
         return error_set(SSQ_ERR_IO, "%s: there is no cache to keep it in",
                          what);
     key_of(device, &key);
-    (void)fork_lock(&lock);
-    int held = disk_cache_lock(&core_services);
+    int held = cache_lock();
     bool busy = held == DISK_CACHE_BUSY;
     bool kept = !busy && keep(&key, place_of(dtype), rate);
-    disk_cache_unlock(held);
-    fork_unlock(&lock);
+    cache_unlock(held);
     return kept ? SSQ_OK
                 : error_set(
                       SSQ_ERR_IO, "%s: %s of the cache cannot be written%s",

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "lib/core/crc64.h"
+#include "lib/core/cache_lock.h"
 #include "lib/core/disk_cache.h"
-#include "lib/core/fork_lock.h"
 #include "lib/core/queue.h"
 #include "lib/core/services.h"
 
@@ -31,9 +31,6 @@ struct tunings {
     size_t n;
     struct tuned *of; /* n entries in ascending order of their keys */
 };
-
-/* Excludes other threads: a lock on a file belongs to the whole process. */
-static struct fork_lock lock = FORK_LOCK_INIT;
 
 static uint8_t turned(const struct view *v, unsigned bit)
 {
@@ -118,7 +115,7 @@ static size_t merge(const struct tuning *old, size_t n,
     return at + n - i;
 }
 
-/* Store one in the file. The caller holds both locks. Returns true if the file
+/* Store one in the file. The caller holds the lock. Returns true if the file
  * then contains it. */
 static bool keep(const struct tunings *file, const struct tuning *one)
 {
@@ -147,11 +144,9 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
     const struct tunings *file = d->tunings;
     if (file == NULL || file->path[0] == '\0')
         return false;
-    (void)fork_lock(&lock);
-    int held = disk_cache_lock(&core_services);
+    int held = cache_lock();
     bool kept = held != DISK_CACHE_BUSY && keep(file, one);
-    disk_cache_unlock(held);
-    fork_unlock(&lock);
+    cache_unlock(held);
     return kept;
 }
 
@@ -289,13 +284,11 @@ ssq_status ssq_gemm_tuning_clear(ssq_device *d)
         return error_set(SSQ_ERR_INVALID, "gemm_tuning_clear: device is NULL");
     if (d->tunings == NULL || d->tunings->path[0] == '\0')
         return SSQ_OK;
-    (void)fork_lock(&lock);
-    int held = disk_cache_lock(&core_services);
+    int held = cache_lock();
     bool busy = held == DISK_CACHE_BUSY;
     bool gone =
         !busy && disk_cache_remove(&core_services, d->tunings->key.name);
-    disk_cache_unlock(held);
-    fork_unlock(&lock);
+    cache_unlock(held);
     return gone ? SSQ_OK
                 : error_set(
                       SSQ_ERR_IO, "gemm_tuning_clear: %s cannot be removed%s",
