@@ -136,8 +136,8 @@ static ssq_status hear(struct comm_link *l)
         if (!there)
             return SSQ_OK;
         int from = status.MPI_SOURCE;
-        error = MPI_Recv(text, (int)sizeof(text) - 1, MPI_BYTE, from, 0,
-                         l->words, &status);
+        error = MPI_Recv(text, (int)sizeof(text), MPI_BYTE, from, 0, l->words,
+                         &status);
         if (error != MPI_SUCCESS)
             return mpi_error(l->services, error, "MPI_Recv");
         if (text[0] == WORD_ABANDON)
@@ -166,7 +166,8 @@ static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
                 : MPI_Irecv(m[i].bytes, (int)m[i].size, MPI_BYTE,
                             (int)m[i].peer, 0, l->values, &l->requests[i]);
         if (error != MPI_SUCCESS)
-            st = mpi_error(l->services, error, "MPI_Isend");
+            st = mpi_error(l->services, error,
+                           m[i].send ? "MPI_Isend" : "MPI_Irecv");
     }
     return st;
 }

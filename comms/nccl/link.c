@@ -264,13 +264,18 @@ static ssq_status borrow(struct comm_link *l, const struct comm_place *p,
     int theirs = -1, rank = -1, size = 0;
     l->lent = true;
     l->comm = p->theirs;
+    const char *call = "nccl_comm: ncclCommCuDevice";
     ncclResult_t r = c->ncclCommCuDevice(l->comm, &theirs);
-    if (r == ncclSuccess)
+    if (r == ncclSuccess) {
+        call = "nccl_comm: ncclCommUserRank";
         r = c->ncclCommUserRank(l->comm, &rank);
-    if (r == ncclSuccess)
+    }
+    if (r == ncclSuccess) {
+        call = "nccl_comm: ncclCommCount";
         r = c->ncclCommCount(l->comm, &size);
+    }
     if (r != ncclSuccess)
-        return nccl_error(l, "nccl_comm: ncclCommCuDevice", r);
+        return nccl_error(l, call, r);
     l->rank = (unsigned)rank;
     l->size = (unsigned)size;
     return theirs == device
