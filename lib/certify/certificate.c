@@ -216,6 +216,17 @@ ssq_status certificate_get(const struct backend *b, struct backend_device *d,
     return st;
 }
 
+/* Compare two certificates. Bytes of the texts after their NUL do not count. */
+static bool same(const struct certificate *a, const struct certificate *b)
+{
+    return a->found.subnormals == b->found.subnormals &&
+           a->found.half_load == b->found.half_load &&
+           a->found.half_store == b->found.half_store &&
+           a->verdict_bad == b->verdict_bad &&
+           strcmp(a->failed, b->failed) == 0 &&
+           strcmp(a->verdict, b->verdict) == 0;
+}
+
 bool certificate_keep(const struct backend *b, const struct backend_device *d,
                       const struct certificate *c)
 {
@@ -226,7 +237,7 @@ bool certificate_keep(const struct backend *b, const struct backend_device *d,
     remember(&key, c);
     store(&key, c);
     /* read back: the disk cache does not report if it could write */
-    bool kept = load(&key, &again) && strcmp(again.verdict, c->verdict) == 0;
+    bool kept = load(&key, &again) && same(&again, c);
     fork_unlock(&lock);
     return kept;
 }

@@ -241,10 +241,9 @@ static ssq_status first_difference(const char *zero, size_t zero_bytes,
 }
 
 /* Compare each rank's facts with rank 0's. Each fact ends with a NUL. */
-static ssq_status compare_all(const ssq_comm *comm, const struct job *job,
-                              const char *all, const size_t *at)
+static ssq_status compare_all(const ssq_comm *comm, const char *all,
+                              const size_t *at)
 {
-    (void)job;
     ssq_status st = SSQ_OK;
     for (unsigned r = 1; r < comm->size && st == SSQ_OK; r++)
         st = first_difference(all, at[1], all + at[r], at[r + 1] - at[r], r);
@@ -268,7 +267,7 @@ static ssq_status gather_facts(ssq_comm *comm, const struct job *job, char *all,
     for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
         memcpy(all + at[r], padded + r * most, at[r + 1] - at[r]);
     mem_free(padded);
-    return st == SSQ_OK ? compare_all(comm, job, all, at) : st;
+    return st == SSQ_OK ? compare_all(comm, all, at) : st;
 }
 
 /* Send all facts to all ranks. This runs at most once, because a difference
@@ -287,7 +286,7 @@ static ssq_status exchange_facts(ssq_comm *comm, const struct job *job,
         exchange_set(comm, n++, r, false, all + at[r], at[r + 1] - at[r]);
     }
     ssq_status st = exchange_run(comm, n);
-    return st == SSQ_OK ? compare_all(comm, job, all, at) : st;
+    return st == SSQ_OK ? compare_all(comm, all, at) : st;
 }
 
 ssq_status compare_facts(ssq_comm *comm, const struct job *job)

@@ -15,7 +15,6 @@ enum held_kind { HELD_COMMANDS, HELD_GATE, HELD_RECORD, HELD_WAIT };
 struct held {
     struct held *next;
     enum held_kind kind;
-    bool told;
     struct pending *chain;
     size_t n;
     struct gate *gate;

@@ -202,13 +202,13 @@ static void forked(void)
 /* Load one entry. The caller must hold the lock. If a fork interrupted the
  * parent's loading, modules are lost to the child: their libraries may be half
  * initialised. Without fork handlers they are not loaded, because a child could
- * not be told. Both apply only to modules without why_not. */
+ * not be told. */
 static void load_one(size_t i)
 {
     if (loaded[i])
         return;
     struct registry_entry e = known[i];
-    const bool module = e.backend == NULL && e.why_not == NULL;
+    const bool module = e.backend == NULL;
     /* A thread inherits floating-point modes from its creator, and drivers
      * start threads when they are loaded. */
     struct fpenv env = fpenv_enter();

@@ -46,6 +46,9 @@ static int64_t channels(const struct layer *l, ssq_var x, int64_t out,
     else if (height < 1 || width < 1)
         st = error_set(SSQ_ERR_INVALID, "filters are %lldx%lld",
                        (long long)height, (long long)width);
+    else if (out < 0)
+        st = error_set(SSQ_ERR_INVALID, "out is %lld, expected 0 or more",
+                       (long long)out);
     else if (v->shape[at] % o->groups != 0 || out % o->groups != 0)
         st = error_set(SSQ_ERR_INVALID,
                        "%lld channels of x, %lld of the result, in %lld groups",

@@ -135,7 +135,6 @@ struct work {
         max_align_t align;
     } args;
     struct into into[TAPE_VARS];
-    unsigned wanted; /* unused */
 };
 
 static void put(struct work *w, const struct slot *s, const ssq_tensor *x)

@@ -48,7 +48,8 @@ static void step(ssq_tape *t, const struct node *n)
         return;
     }
     c.dy = var_of(t, value_of(t, n->out[0])->slope);
-    memcpy(args.bytes, node_args(t, n), n->op->bytes);
+    if (n->op->bytes > 0)
+        memcpy(args.bytes, node_args(t, n), n->op->bytes);
     char outer[sizeof(t->scope)];
     memcpy(outer, t->scope, sizeof(outer));
     memcpy(t->scope, node_scope(t, n), strlen(node_scope(t, n)) + 1);

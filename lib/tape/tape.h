@@ -115,7 +115,7 @@ struct ssq_tape {
     struct list used;    /* per parameter: its value in this pass, or NONE */
     struct list scratch; /* memory for one call */
     uint32_t pass;
-    bool training, recording, walked; /* walked: a backward has run */
+    bool training, walked; /* walked: a backward has run */
     uint32_t removals;                /* of the set, when the pass began */
     bool asking;    /* parameters' gradients stay in the pass: ssq_tape_grad */
     unsigned quiet; /* nesting depth of regions that are not noted */

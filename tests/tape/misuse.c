@@ -95,6 +95,16 @@ static void late(const struct rig *r)
                 SSQ_ERR_NOT_FOUND, "", "%s: filters that cannot be", r->name);
     latched(r, SSQ_ERR_INVALID, "nn_conv2d: 3 channels of x|in 2 groups",
             "channels that are no multiple of the groups");
+    ssq_tape_begin(t, true);
+    (void)ssq_nn_conv2d(
+        t, "c", ssq_var_reshape(P(t, "x", 2, 3, 4), 4, (int64_t[]){1, 3, 2, 2}),
+        -8, 1, 1, NULL);
+    latched(r, SSQ_ERR_INVALID, "nn_conv2d: out is -8",
+            "a negative number of channels");
+    ssq_tape_begin(t, true);
+    (void)ssq_softplus_var(P(t, "x", 2, 3, 4), SSQ_SOFTPLUS(.beta = 1e39));
+    latched(r, SSQ_ERR_INVALID, "softplus: beta is 1e+39",
+            "a sharpness above all float32");
     ssq_tape_begin(t, false);
     (void)ssq_nn_dropout(t, P(t, "x", 2, 3, 4), 7.0);
     latched(r, SSQ_ERR_INVALID, "p is 7", "a probability, in an evaluation");

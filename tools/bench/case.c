@@ -40,8 +40,9 @@ static bool read_sizes(const char *word, struct bench_case *c)
         errno = 0;
         long long n =
             *word >= '0' && *word <= '9' ? strtoll(word, &end, 10) : 0;
-        /* a limit for each size; products are not checked here */
-        if (errno != 0 || n < 1 || n > 1LL << 40)
+        /* Networks multiply neighbouring sizes, which must not overflow. */
+        const int64_t last = c->sizes == 0 ? 1 : c->size[c->sizes - 1];
+        if (errno != 0 || n < 1 || n > 1LL << 40 || n > (1LL << 60) / last)
             return false;
         c->size[c->sizes++] = n;
         word = end;

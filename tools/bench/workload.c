@@ -56,15 +56,17 @@ ssq_status workload_tensor(const struct workload *w, ssq_dtype dtype, int rank,
 ssq_status workload_classes(const struct workload *w, int64_t n,
                             int64_t classes, ssq_tensor **t)
 {
-    int32_t *host = malloc((size_t)n * sizeof(*host));
+    /* created first, because this refuses an n that the memory cannot hold */
     ssq_status st = ssq_tensor_create(w->device, SSQ_I32, 1, &n, t);
+    if (st != SSQ_OK)
+        return st;
+    int32_t *host = malloc((size_t)n * sizeof(*host));
     if (host == NULL)
         return SSQ_ERR_NOMEM;
     for (int64_t i = 0; i < n; i++)
         host[i] = (int32_t)(i * 7919 % classes);
-    if (st == SSQ_OK)
-        st = ssq_tensor_write(w->queue, *t, host, (size_t)n * sizeof(*host),
-                              SSQ_I32);
+    st = ssq_tensor_write(w->queue, *t, host, (size_t)n * sizeof(*host),
+                          SSQ_I32);
     if (st == SSQ_OK)
         st = ssq_queue_sync(w->queue); /* until then host is read */
     free(host);

@@ -25,12 +25,13 @@ static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
     return check_mix(&in, 1, y, unary_is_signed(kind), name);
 }
 
-/* Check softplus's sharpness. It must be above 0 and a normal float32, because
+/* Check softplus's sharpness. It must be a positive, normal float32, because
  * the result is divided by it. */
 static ssq_status check_params(uint32_t kind, struct params params,
                                const char *name)
 {
-    if (kind == UNARY_softplus && !(params.beta >= (double)FLT_MIN))
+    if (kind == UNARY_softplus &&
+        !(params.beta >= (double)FLT_MIN && params.beta <= (double)FLT_MAX))
         return error_set(SSQ_ERR_INVALID,
                          "%s: beta is %g, expected > 0, a normal float32", name,
                          params.beta);

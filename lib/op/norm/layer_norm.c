@@ -193,7 +193,8 @@ ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
 /* Check operands and their shapes, except for shapes that broadcast. dx may be
  * x (rule 0) or dy (rule 4). */
 static ssq_status check_backward(const ssq_queue *queue, const char *name,
-                                 const ssq_layer_norm_backward_args *a)
+                                 const ssq_layer_norm_backward_args *a,
+                                 enum norm_kind kind)
 {
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
     const struct operand_rule rules[] = {
@@ -215,7 +216,8 @@ static ssq_status check_backward(const ssq_queue *queue, const char *name,
         st = check_same_shape(a->x, "x", a->dx, "dx", name);
     if (st == SSQ_OK && a->dx == NULL && a->dgamma == NULL && a->dbeta == NULL)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: no output: dx, dgamma, dbeta are NULL", name);
+                         "%s: no output: dx, dgamma%s are NULL", name,
+                         kind == NORM_RMS ? "" : ", dbeta");
     return st;
 }
 
@@ -329,7 +331,7 @@ static ssq_status backward(ssq_queue *queue,
                            const ssq_layer_norm_backward_args *a,
                            const char *name, enum norm_kind kind)
 {
-    ssq_status st = check_backward(queue, name, a);
+    ssq_status st = check_backward(queue, name, a, kind);
     struct layer_norm_backward_op op = {.op = OP_HEADER(layer_norm_backward, x),
                                         .kind = kind};
     if (st == SSQ_OK)

@@ -176,6 +176,9 @@ static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
         st = check_pair(queue, args->x, args->y, name);
     if (st == SSQ_OK)
         st = check_dtype(args->y, DTYPE_BIT(SSQ_I32), name, "y");
+    if (st == SSQ_OK && args->x->view.rank == 0)
+        st = error_set(SSQ_ERR_INVALID, "%s: x has rank 0, expected 1 or more",
+                       name);
     struct axes a;
     if (st == SSQ_OK)
         st = axes_read(&args->axis, 1, args->x->view.rank, name, &a);

@@ -133,6 +133,14 @@ static bool run_refused(struct bed *b)
     a.axis = 2;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
                    "axis 2 of rank 2");
+    ssq_tensor *scalar = NULL;
+    if (ssq_tensor_create(b->device, SSQ_F32, 0, NULL, &scalar) != SSQ_OK)
+        return false;
+    a.axis = 0;
+    a.x = scalar;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                   "argmax: x has rank 0, expected 1 or more");
+    ssq_tensor_destroy(&scalar);
     a.axis = -1;
     a.x = z.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
