@@ -55,7 +55,7 @@ vars:
 
 # So are include/sesqui/init.h and lib/core/init.c, of the SSQ_X_INIT macros of
 # the other headers: make init.
-EXTRA_DIST += build-aux/init.sh
+EXTRA_DIST += build-aux/init.sh build-aux/marks.awk build-aux/calls.sh
 init:
 	$(AM_V_GEN)for what in header source; do \
 		AWK='$(AWK)' $(SHELL) $(srcdir)/build-aux/init.sh $$what \

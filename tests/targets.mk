@@ -308,6 +308,12 @@ update-prose:
 		$(SHELL) $(srcdir)/tests/lint/prose.sh --update
 .PHONY: update-prose
 
+# After a mark @sync or @threads of a header has changed: writes doc/calls.md.
+update-calls:
+	AWK='$(AWK)' $(SHELL) $(srcdir)/build-aux/calls.sh $(srcdir)/include \
+		>calls.md.new && mv calls.md.new $(srcdir)/doc/calls.md
+.PHONY: update-calls
+
 # Before a release, or where a public struct or constant changes.
 update-sizes:
 	srcdir='$(srcdir)' CC='$(CC)' AWK='$(AWK)' \

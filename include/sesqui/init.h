@@ -14,7 +14,10 @@
  *          its struct has another size: the text gives both sizes, and nothing
  *          was written. Since 0.1.
  *
- * `make init` writes this file from the other headers. */
+ * `make init` writes this file from the other headers.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_INIT_H
 #define SESQUI_INIT_H
 
