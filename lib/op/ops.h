@@ -107,13 +107,13 @@
       TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
     X(channel_norm_backward, 0, BACKWARD(batch_norm) BACKWARD(group_norm), \
       TABLE(batch_norm_backward) TABLE(group_norm_backward), IN_HEADER) \
-    X(lstm_cell, 0, HALF(lstm_cell) HALF(lstm), TABLE(lstm_cell) TABLE(lstm), \
-      IN_HEADER) \
-    X(lstm_cell_backward, 0, BACKWARD(lstm_cell) BACKWARD(lstm), \
+    X(lstm_cell, BY_PLAN, HALF(lstm_cell) HALF(lstm), TABLE(lstm_cell) \
+      TABLE(lstm), IN_HEADER) \
+    X(lstm_cell_backward, BY_PLAN, BACKWARD(lstm_cell) BACKWARD(lstm), \
       TABLE(lstm_cell_backward), IN_HEADER) \
-    X(gru_cell, 0, HALF(gru_cell) HALF(gru_reset) HALF(gru), TABLE(gru_cell) \
-      TABLE(gru), IN_HEADER) \
-    X(gru_cell_backward, 0, BACKWARD(gru_cell) BACKWARD(gru_reset) \
+    X(gru_cell, BY_PLAN, HALF(gru_cell) HALF(gru_reset) HALF(gru), \
+      TABLE(gru_cell) TABLE(gru), IN_HEADER) \
+    X(gru_cell_backward, BY_PLAN, BACKWARD(gru_cell) BACKWARD(gru_reset) \
       BACKWARD(gru), TABLE(gru_cell_backward), IN_HEADER) \
     X(conv, BY_PLAN, HALF(conv2d) BACKWARDS(conv2d) HALF(conv_transpose2d) \
       BACKWARDS(conv_transpose2d), TABLE(conv) \

@@ -4,6 +4,11 @@
 
 #include "kernels/rnn/rnn_args.h"
 #include "lib/op/rnn/rnn.h"
+#include "lib/plan/windows.h"
+
+/* Rows are independent. Columns are not cut, because those of a gate lie h
+ * apart. */
+static const struct window_cut by_rows = {.walked = 0xff, .dims = 1};
 
 /* Return the layout of a matrix, with steps in elements. An absent matrix has
  * the dtype 0, which the kernel checks. */
@@ -41,8 +46,10 @@ static uint64_t cell_loops(const struct plan *p)
 /* Build an LSTM cell. The operands that may be f16, bf16 or f32 share the key
  * d. The cell states are always float32. Here and below, bindings have the
  * order of the kernel's source. */
-static void lstm(struct plan *p, const struct lstm_cell_op *op)
+static void lstm_window(struct plan *p, const struct op *some, void *user)
 {
+    const struct lstm_cell_op *op = (const struct lstm_cell_op *)some;
+    (void)user;
     uint8_t d = FLOATS_KEY(&op->a, &op->y, &op->gates);
     struct lstm_args a = {0};
     a.size = sizes(&op->y);
@@ -60,12 +67,21 @@ static void lstm(struct plan *p, const struct lstm_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+static void lstm(struct plan *p, const struct lstm_cell_op *op)
+{
+    struct lstm_cell_op part = *op;
+    plan_windows(p, &part.op, &by_rows, lstm_window, NULL);
+}
+
 /* Build the gradient of an LSTM cell. dy and dh are two gradients of the same
  * state, from the layer above and from the next step; the kernel adds them.
  * Absent ones count as 0. dc_in is only written if it is present. */
-static void lstm_backward(struct plan *p,
-                          const struct lstm_cell_backward_op *op)
+static void lstm_backward_window(struct plan *p, const struct op *some,
+                                 void *user)
 {
+    const struct lstm_cell_backward_op *op =
+        (const struct lstm_cell_backward_op *)some;
+    (void)user;
     uint8_t d = FLOATS_KEY(&op->gates, &op->dy, &op->dh, &op->da);
     struct lstm_backward_args a = {0};
     a.size = sizes(&op->c_out);
@@ -89,10 +105,19 @@ static void lstm_backward(struct plan *p,
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+static void lstm_backward(struct plan *p,
+                          const struct lstm_cell_backward_op *op)
+{
+    struct lstm_cell_backward_op part = *op;
+    plan_windows(p, &part.op, &by_rows, lstm_backward_window, NULL);
+}
+
 /* Build a GRU cell. If its reset is applied before the matmul, it has two
  * stages with a matmul between them. The stage is a parameter. */
-static void gru(struct plan *p, const struct gru_cell_op *op)
+static void gru_window(struct plan *p, const struct op *some, void *user)
 {
+    const struct gru_cell_op *op = (const struct gru_cell_op *)some;
+    (void)user;
     uint8_t d = FLOATS_KEY(&op->u, &op->v, &op->h, &op->y, &op->gates, &op->q);
     struct gru_args a = {.stage = op->stage};
     a.size = sizes(&op->y);
@@ -112,10 +137,20 @@ static void gru(struct plan *p, const struct gru_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+static void gru(struct plan *p, const struct gru_cell_op *op)
+{
+    struct gru_cell_op part = *op;
+    plan_windows(p, &part.op, &by_rows, gru_window, NULL);
+}
+
 /* Build the gradient of a GRU cell. If its reset is applied before the matmul,
  * it has the same two stages in the opposite order. */
-static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
+static void gru_backward_window(struct plan *p, const struct op *some,
+                                void *user)
 {
+    const struct gru_cell_backward_op *op =
+        (const struct gru_cell_backward_op *)some;
+    (void)user;
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,
                            &op->du, &op->dv, &op->dh_in);
     struct gru_backward_args a = {.stage = op->stage};
@@ -141,6 +176,12 @@ static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
     floats_bind(p, &op->dv, d, ACCESS_WRITE);
     floats_bind(p, &op->dh_in, d, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
+}
+
+static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
+{
+    struct gru_cell_backward_op part = *op;
+    plan_windows(p, &part.op, &by_rows, gru_backward_window, NULL);
 }
 
 const struct lstm_cell_plan lstm_cell_plans[] = {{"portable", NULL, lstm},
