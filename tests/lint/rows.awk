@@ -11,10 +11,11 @@
 #   ...; or ...}         statements, as they are
 #   else                 an expression, which has to compile
 #
-# What a reader need not see stands in comments of HTML, in the same column:
+# The file CHECKS has what else is checked of a row. The text of the row's first
+# column stands on a line of its own, and below it, indented:
 #
-#   <!-- with NAME -->   before the row: with_NAME() of rows.h must be SSQ_OK
-#   <!-- then EXPR -->   after it: must be true
+#   with NAME   before the row: with_NAME() of rows.h must be SSQ_OK
+#   then EXPR   after it: must be true
 #
 # A row has a call, an assignment or a comparison, or it begins with "nothing:"
 # (there is nothing to do here). Wrong rows go to the file ERRORS, counts to
@@ -23,6 +24,14 @@
 BEGIN {
     while ((getline line <VOIDS) > 0)
         void[line]
+    while ((getline line <CHECKS) > 0)
+        if (line ~ /^    (with|then) /) {
+            kind = substr(line, 5, 4)
+            check[key, kind, ++of[key, kind]] = substr(line, 10)
+        } else if (line != "" && line !~ /^#/) {
+            key = line
+            unused[key]
+        }
 }
 
 # The text with what C has to escape in a string.
@@ -51,37 +60,33 @@ function emit(code,    name) {
     return 1
 }
 
-# What comments of kind "with" or "then" say.
-function hidden(cell, kind,    what) {
-    while (match(cell, "<!-- " kind " [^>]*([^-]>[^>]*)*-->")) {
-        what = substr(cell, RSTART + 10, RLENGTH - 14)
-        cell = substr(cell, RSTART + RLENGTH)
+# Emit the checks of a row, of kind "with" or "then".
+function checked(cell, kind,    i) {
+    delete unused[cell]
+    for (i = 1; i <= of[cell, kind]; i++)
         if (kind == "with")
-            printf " ROW(with_%s());", what
+            printf " ROW(with_%s());", check[cell, kind, i]
         else
-            printf " ROW_TRUE(%s);", what
-        checks += kind == "then"
-    }
+            printf " ROW_TRUE(%s);", check[cell, kind, i]
+    checks += kind == "then" ? of[cell, kind] : 0
 }
 
-function row(cell, ours,    does, n, piece, i, shown) {
+function row(cell, ours,    does, n, piece, i) {
     rows++
     gsub(/^ *| *$/, "", cell)
     print cell >CELLS
     names[rows] = "line " NR ": " quoted(cell)
-    shown = ours
-    gsub(/<!--[^`]*-->/, "", shown)
     printf "#line %d \"%s\"\n", NR, PAGE
     printf "static ssq_status row_%d(void) {\n", rows
-    hidden(ours, "with")
-    n = split(shown, piece, "`")
+    checked(cell, "with")
+    n = split(ours, piece, "`")
     for (i = 2; i <= n; i += 2)
         does += emit(piece[i])
-    hidden(ours, "then")
-    print shown ~ /SSQ_ERR_/ ? " return SSQ_OK; }" : " return row_use(); }"
-    if (shown ~ /not yet/)
+    checked(cell, "then")
+    print ours ~ /SSQ_ERR_/ ? " return SSQ_OK; }" : " return row_use(); }"
+    if (ours ~ /not yet/)
         print NR ": waits for something: " cell >ERRORS
-    if (shown ~ /^ *nothing:/)
+    if (ours ~ /^ *nothing:/)
         nothing++
     else if (!does)
         print NR ": no call, assignment or comparison:" $0 >ERRORS
@@ -99,4 +104,6 @@ END {
         printf "    {row_%d, \"%s\"},\n", i, names[i]
     print "};"
     print rows + 0, nothing + 0, checks + 0 >COUNTS
+    for (key in unused)
+        print CHECKS ": no row " key >ERRORS
 }

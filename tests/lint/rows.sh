@@ -4,7 +4,8 @@
 # what the other systems document has a row.
 #
 # Each page is a program of its own: rows.awk makes a function of each row,
-# rows.h is what surrounds them. rows.txt lists what the systems document.
+# rows.h is what surrounds them. rows/PAGE.txt has the effects that are checked,
+# and rows.txt lists what the systems document.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -23,6 +24,7 @@ page() {
     {
         echo '#include "tests/lint/rows.h"'
         $AWK -v PAGE="$title" -v VOIDS="$tmp/voids" -v CELLS="$tmp/cells" \
+            -v CHECKS="$srcdir/tests/lint/rows/$(basename "$1" .md).txt" \
             -v ERRORS="$tmp/out" -v COUNTS="$tmp/counts" \
             -f "$srcdir/tests/lint/rows.awk" "$1"
         echo 'int main(int argc, char **argv) {'

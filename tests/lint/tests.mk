@@ -22,4 +22,8 @@ EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
 	tests/lint/args_use.h \
 	tests/lint/page.h tests/lint/guide.h tests/lint/rows.awk \
-	tests/lint/rows.h tests/lint/rows.txt
+	tests/lint/rows.h tests/lint/rows.txt \
+	tests/lint/rows/apex-megatron-deepspeed.txt \
+	tests/lint/rows/fastai.txt tests/lint/rows/jax.txt \
+	tests/lint/rows/keras.txt tests/lint/rows/others.txt \
+	tests/lint/rows/torch-amp.txt
