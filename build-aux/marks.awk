@@ -2,8 +2,9 @@
 # marks.awk - the marks @sync and @threads of each public call.
 #
 # Input: public headers. Output, separated by tabs: header, call, class of @sync,
-# the rest of its text, class of @threads, the rest of its text. A call without a
-# mark of its own has that of the head comment; "-" if this has none either.
+# the rest of its text, class of @threads, the rest of its text, the text of
+# @deprecated. A call without a mark @sync or @threads of its own has that of the
+# head comment. "-": there is no mark.
 
 # Add the words of a line to the mark that is open.
 function add(s) {
@@ -57,13 +58,14 @@ FNR == 1 {
     comment = 1
     delete mark["own", "sync"]
     delete mark["own", "threads"]
+    delete mark["own", "deprecated"]
 }
 
 comment {
     if (match($0, /@[a-z]+/)) {
         open = substr($0, RSTART + 1, RLENGTH - 1)
         rest = substr($0, RSTART + RLENGTH)
-        if (open == "sync" || open == "threads") {
+        if (open ~ /^(sync|threads|deprecated)$/) {
             text[open] = ""
             add(rest)
         } else
@@ -87,7 +89,7 @@ declared != "" {
         name = substr(declared, RSTART, RLENGTH)
         sub(/ ?\(/, "", name)
         print header "\t" name "\t" parts(of("sync")) "\t" \
-            parts(of("threads"))
+            parts(of("threads")) "\t" of("deprecated")
     }
     declared = ""
 }

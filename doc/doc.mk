@@ -31,6 +31,7 @@ dist_guide_DATA = \
 	doc/guide/README.md \
 	doc/guide/amp-loop.md \
 	doc/guide/autograd.md \
+	doc/guide/build-systems.md \
 	doc/guide/devices.md \
 	doc/guide/drivers.md \
 	doc/guide/graphs.md \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# examples.mk - complete programs, built with everything, never installed. They
-# read compressed data: without zlib there are none.
+# examples.mk - complete programs, built with everything. Their sources are
+# installed, with a Makefile of their own; the programs are not. They read
+# compressed data: without zlib none is built.
 
 example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
 	-DDIGITS_PATH='"$(abs_top_srcdir)/examples/data/digits.csv.gz"'
@@ -14,7 +15,6 @@ example_mpi = examples/common/no_mpi.c
 example_libs =
 endif
 example_ldadd = libsesqui.la $(example_libs)
-EXTRA_DIST += examples/common/mpi.c examples/common/no_mpi.c
 example_run = \
 	examples/common/curve.c \
 	examples/common/curve.h \
@@ -88,7 +88,6 @@ examples_gpt_gpt_LDADD = $(example_ldadd) -lm
 torch_interop = examples/torch-interop/torch-interop$(EXEEXT)
 torch_interop_sources = examples/torch-interop/torch_interop.cc \
 	examples/torch-interop/lend.hpp
-EXTRA_DIST += $(torch_interop_sources)
 if HAVE_TORCH
 all-local: $(torch_interop)
 endif
@@ -100,7 +99,50 @@ $(torch_interop): $(torch_interop_sources) libsesqui.la
 		libsesqui.la $(TORCH_LIBS) && mv $@.new $@
 CLEANFILES += $(torch_interop)
 
-EXTRA_DIST += examples/data/digits.csv.gz
+# The sources as they stand here, in a folder that can be copied and built.
+examplesdir = $(docdir)
+nobase_dist_examples_DATA = \
+	examples/Makefile \
+	examples/README.md \
+	examples/amp-loop/amp_loop.c \
+	examples/cnn-explicit/cnn.c \
+	examples/cnn-explicit/cnn.h \
+	examples/cnn-explicit/cnn_explicit.c \
+	examples/cnn/cnn.c \
+	examples/common/batches.c \
+	examples/common/batches.h \
+	examples/common/curve.c \
+	examples/common/curve.h \
+	examples/common/dataset.c \
+	examples/common/dataset.h \
+	examples/common/fit.c \
+	examples/common/fit.h \
+	examples/common/group.c \
+	examples/common/group.h \
+	examples/common/idx.c \
+	examples/common/idx.h \
+	examples/common/mpi.c \
+	examples/common/no_mpi.c \
+	examples/common/run.c \
+	examples/common/run.h \
+	examples/common/train.c \
+	examples/common/train.h \
+	examples/data/digits.csv.gz \
+	examples/digits/digits.c \
+	examples/digits/mlp.c \
+	examples/digits/mlp.h \
+	examples/gpt/gpt.c \
+	examples/gpt/model.c \
+	examples/gpt/model.h \
+	examples/gpt/sample.c \
+	examples/gpt/sample.h \
+	examples/gpt/text.c \
+	examples/gpt/text.h \
+	examples/gpt/windows.c \
+	examples/gpt/windows.h \
+	examples/mlp/mlp.c \
+	examples/torch-interop/lend.hpp \
+	examples/torch-interop/torch_interop.cc
 
 # The demo is digits, linked without the library: of its kernels for processors
 # only those that digits and a device's self-test run are compiled, a quarter of

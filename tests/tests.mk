@@ -62,7 +62,8 @@ AM_TESTS_ENVIRONMENT = \
 	CUDA_DIR='$(CUDA_DIR)'; export CUDA_DIR; \
 	SSQ_TEST_TABLES='$(notdir $(op_tables))'; export SSQ_TEST_TABLES; \
 	MAKE='$(MAKE)'; export MAKE; libdir='$(libdir)'; export libdir; \
-	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
+	bindir='$(bindir)'; export bindir; \
+	docdir='$(docdir)'; export docdir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;
 
 EXTRA_DIST += tests/long.mk tests/coopmat-env tests/coopmat-check \

@@ -53,6 +53,43 @@ tap_ok "$(($(grep -c '' readme.c) < 10))" \
     "README.md has an example in C: $(grep -c '' readme.c) lines"
 [ ! -s readme.c ] || consume c11 "$CC" readme.c
 
+# The blocks of the guide for other build systems, each with README.md's program.
+block() {
+    awk -v kind="$1" '/^```/ { if (on) exit; on = $0 == "```" kind; next } on' \
+        "$srcdir/doc/guide/build-systems.md"
+}
+
+# system NAME COMMAND FILE: a folder with the block of NAME as FILE.
+system() {
+    if ! command -v "$2" >/dev/null; then
+        tap_missing "$2" "$2 is not installed" "the guide's block for $1"
+        return 1
+    fi
+    mkdir "$1" && cp readme.c "$1/step.c" && block "$1" >"$1/$3"
+}
+if [ -s readme.c ]; then
+    if system cmake cmake CMakeLists.txt; then
+        tap_run 'CMake finds the library, and builds' sh -c \
+            'cmake -S cmake -B cmake/b && cmake --build cmake/b'
+        tap_run 'its program runs' ./cmake/b/step
+    fi
+    if system meson meson meson.build; then
+        tap_run 'Meson finds the library, and builds' sh -c \
+            'meson setup meson/b meson && ninja -C meson/b'
+        tap_run 'its program runs' ./meson/b/step
+    fi
+    system make make Makefile &&
+        tap_run 'make finds the library, and builds' "$MAKE" -C make step &&
+        tap_run 'its program runs' ./make/step
+fi
+
+# The examples, in a copy of the installed folder.
+cp -r "$root$docdir/examples" "$tmp/outside/mine"
+tap_run 'the installed examples build' $MAKE -C mine CC="$CC" \
+    PKG_CONFIG="$PKG_CONFIG" CFLAGS="-O1 -Wall -Wextra -Werror $CFLAGS"
+tap_run 'digits of them trains' env SSQ_SKIP_BACKENDS=opencl,vulkan,cuda \
+    ./mine/digits/digits --quiet --epochs 1
+
 if [ -x "$root$bindir/sesqui" ]; then
     tap_run 'the installed sesqui lists its devices' \
         "$root$bindir/sesqui" devices

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # marks.sh - the marks @sync and @threads of the public headers: each call has
 # both, doc/calls.md lists them, and no call that is marked as "host" or "async"
-# calls a function of the library that waits for a device.
+# calls a function of the library that waits for a device. No page teaches a
+# call with the mark @deprecated.
 #
-# The last is read from the code of libsesqui.so. Calls by a pointer are not
+# The last but one is read from the code of libsesqui.so. Calls by a pointer are not
 # followed. So this does not prove that a call never waits: an op that a device
 # lacks and that runs on the host, for example, waits.
 
@@ -48,6 +49,31 @@ tap_empty 'every call has a class of each mark'
 sh "$srcdir/build-aux/calls.sh" "$include" |
     diff "$srcdir/doc/calls.md" - >"$tmp/out" 2>&1
 tap_empty 'doc/calls.md has the marks of the headers: else make update-calls'
+
+# taught MARKS PAGE...: the deprecated calls that a page names.
+taught() {
+    marks=$1
+    shift
+    $AWK -F "$tab" '$7 != "-" { print $2 "\n" $2 "_at" }' "$marks" |
+        sed 's/_at$//' | sort -u >"$tmp/old"
+    [ ! -s "$tmp/old" ] || grep -nwF -f "$tmp/old" "$@" /dev/null || :
+}
+cat >"$tmp/old.h" <<'END'
+/* old.h */
+/** Do it. @deprecated Use ssq_new.
+ *  @sync host
+ *  @threads any */
+SSQ_API void ssq_old(int x);
+/** Do it better. */
+SSQ_API void ssq_new(int x);
+END
+echo 'Call `ssq_old` or `ssq_new`.' >"$tmp/page.md"
+$AWK -f "$srcdir/build-aux/marks.awk" "$tmp/old.h" >"$tmp/old.marks"
+[ "$(taught "$tmp/old.marks" "$tmp/page.md" | grep -c '')" -eq 1 ]
+tap_ok $? 'a page with a deprecated call is found'
+taught "$tmp/marks" "$srcdir"/README.md "$srcdir"/doc/*.md \
+    "$srcdir"/doc/guide/*.md "$srcdir"/doc/coming-from/*.md >"$tmp/out"
+tap_empty 'no page teaches a deprecated call'
 
 # reach: the public functions from which direct calls lead to one of $waits. A
 # function is known by its address: static ones share names.
@@ -94,7 +120,7 @@ reach() {
 
 if [ ! -f "$lib" ] || ! command -v "${OBJDUMP:-objdump}" >/dev/null; then
     tap_skip 'needs libsesqui.so and objdump' 'calls that wait say so'
-    tap_done 3
+    tap_done 5
     exit
 fi
 reach >"$tmp/reach"
@@ -109,4 +135,4 @@ tap_empty 'no call waits that is marked as host or async'
 comm -12 "$tmp/reach" "$tmp/plain" | grep -xF -f "$tmp/excused" |
     grep -vxF -f - "$tmp/excused" >"$tmp/out"
 tap_empty 'every call that is excused waits'
-tap_done 6
+tap_done 8
