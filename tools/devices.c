@@ -28,21 +28,27 @@ static void caps_json(const char *key, uint32_t caps)
     printf("}");
 }
 
-/* "storage (emulated), arithmetic, matrix" */
-static void caps_text(uint32_t caps, char *text, size_t bytes)
+/* Return what a user asks of a 16-bit dtype. Every device computes in float32,
+ * so only matrix units make a difference. */
+static const char *caps_text(uint32_t caps)
 {
-    size_t at = 0;
-    text[0] = '\0';
-    for (int i = 0; i < 3 && at < bytes; i++) {
-        bool native = (caps & names[i].bit) != 0;
-        bool emulated = (caps & names[i].emulated) != 0;
-        if (native || emulated)
-            at += (size_t)snprintf(text + at, bytes - at, "%s%s%s",
-                                   at == 0 ? "" : ", ", names[i].name,
-                                   emulated ? " (emulated)" : "");
-    }
-    if (at == 0)
-        snprintf(text, bytes, "none");
+    if ((caps & SSQ_CAP_STORAGE) == 0)
+        return "no";
+    if ((caps & SSQ_CAP_MATRIX_EMULATED) != 0)
+        return "yes, half the memory of f32; matrix units are no faster here";
+    if ((caps & SSQ_CAP_MATRIX) != 0)
+        return "yes, half the memory of f32; matmuls on matrix units";
+    return "yes, half the memory of f32; no matrix units";
+}
+
+/* Print a line for each 16-bit dtype, or one for both if they are equal. */
+static void print_caps(const ssq_device_props *p)
+{
+    const char *f16 = caps_text(p->f16), *bf16 = caps_text(p->bf16);
+    if (strcmp(f16, bf16) == 0)
+        printf("    f16, bf16: %s\n", f16);
+    else
+        printf("    f16: %s\n    bf16: %s\n", f16, bf16);
 }
 
 static const ssq_dtype trained[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
@@ -148,16 +154,13 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const struct tuned *t,
                        const char *why)
 {
-    char f16[96], bf16[96];
-    caps_text(p->f16, f16, sizeof(f16));
-    caps_text(p->bf16, bf16, sizeof(bf16));
     printf("%s%s%s  %s\n", colour_bold(), e->name, colour_off(),
            e->description);
     printf("    memory %.1f GiB, largest binding %.1f GiB, f32 subnormals "
            "%s%s\n",
            (double)p->memory_bytes / 0x1p30, (double)p->binding_bytes / 0x1p30,
            subnormals(p), p->asynchronous ? ", asynchronous" : "");
-    printf("    f16: %s\n    bf16: %s\n", f16, bf16);
+    print_caps(p);
     print_verdict(p, v, why != NULL);
     if (t->n > 0)
         printf("    tuned: %zu shape%s of gemm in %s\n", t->n,
@@ -165,6 +168,10 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     print_rates(t, "    trains: ", false, " steps a second\n");
     if (why == NULL)
         return;
+    if (t->rate[0] == 0.0)
+        printf("    speed: not measured; run `sesqui tune --train --device "
+               "%s`\n",
+               e->name);
     print_reason(why);
     print_reason(e->reason); /* of others that were passed over */
     print_reason(p->refused);

@@ -180,6 +180,10 @@ void cpu_props(const struct backend_device *d, ssq_device_props *p)
     p->f16 = SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED |
              SSQ_CAP_ARITHMETIC_EMULATED;
     p->bf16 = p->f16;
+    if (d->tiles.kernels != NULL && !d->tiles.model) {
+        p->bf16 |= SSQ_CAP_MATRIX;
+        p->f16 |= d->tiles.f16 ? SSQ_CAP_MATRIX : 0;
+    }
     p->f32_subnormals = d->subnormals;
     p->host_memory = true;
     if (d->tiles.refused)

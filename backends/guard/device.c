@@ -34,7 +34,8 @@ static void describe(const struct backend_instance *instance, unsigned i,
 {
     (void)instance;
     (void)i;
-    snprintf(text, bytes, "reference arithmetic, the manners of a GPU");
+    snprintf(text, bytes,
+             "plain C, emulating a GPU: finds errors of a program");
 }
 
 /* Measured, as on any device: does 2^-126 halve to a subnormal? Ops run in
