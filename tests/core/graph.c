@@ -383,10 +383,30 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
     s->launches += *(const int *)end - *(const int *)begin;
 }
 
-static const struct stages counted = {"scaler", sizeof(int), save,    restore,
-                                      drop,     number,      launched};
-static const struct stages quiet = {"optimizer", sizeof(int), save, restore,
-                                    drop,        number,      NULL};
+static ssq_status ready(struct object *owner, const void *begin,
+                        const void *end)
+{
+    const int *from = begin, *to = end;
+    const int stage = ((struct staged *)owner)->stage;
+    return stage == *from || *to == *from
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID, "stage %d", stage);
+}
+
+static const struct stages counted = {.what = "scaler",
+                                      .bytes = sizeof(int),
+                                      .save = save,
+                                      .restore = restore,
+                                      .drop = drop,
+                                      .number = number,
+                                      .ready = ready,
+                                      .launched = launched};
+static const struct stages quiet = {.what = "optimizer",
+                                    .bytes = sizeof(int),
+                                    .save = save,
+                                    .restore = restore,
+                                    .drop = drop,
+                                    .number = number};
 
 /* An object with stages must be at the end what it was at the begin, and is
  * after the capture what it was before, however it ends. */
@@ -431,6 +451,11 @@ static void test_stages(void)
     NEED(ssq_graph_launch(q, g));
     NEED(ssq_graph_launch(q, g));
     tap_ok(s.launches == 40, "who does is told how far the capture went");
+    s.stage = 4;
+    core_status(ssq_graph_launch(q, g), SSQ_ERR_INVALID, "stage 4",
+                "an owner at another stage refuses a launch");
+    tap_ok(s.launches == 40, "which is then not told");
+    s.stage = 3;
     ssq_graph_destroy(&g);
     tap_ok(atomic_load(&s.object.refs) == 1 && freed == 0 && snapshots == 0,
            "until the graph goes; no snapshot is left");
