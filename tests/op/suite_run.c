@@ -40,6 +40,63 @@ static size_t open_beds(const char *only, struct bed *beds,
     return n;
 }
 
+/* ---- devices, from one suite to the next ---- */
+
+extern char **environ;
+
+/* Opening all devices takes longer than most suites, so they stay open while
+ * nothing changes that the library reads as it opens them. */
+static struct {
+    struct bed beds[DEVICES];
+    struct bed_state *state; /* NULL: none is open */
+    size_t n;
+    uint64_t key; /* what they were opened with */
+} held;
+
+/* A hash of `only` and of the library's variables; not of the tests' own. */
+static uint64_t held_key(const char *only)
+{
+    const char *text = only == NULL ? "" : only;
+    uint64_t sum = 0;
+    for (char **at = environ; text != NULL; text = *at++) {
+        if (text != only && (strncmp(text, "SSQ_", 4) != 0 ||
+                             strncmp(text, "SSQ_TEST_", 9) == 0))
+            continue;
+        uint64_t hash = 14695981039346656037u; /* FNV-1a */
+        for (const char *c = text; *c != '\0'; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+        sum += hash;
+    }
+    return sum;
+}
+
+static void held_close(void)
+{
+    if (held.state == NULL)
+        return;
+    for (size_t d = 0; d < held.n; d++) {
+        ssq_queue_destroy(&held.beds[d].queue);
+        ssq_device_close(&held.beds[d].device);
+    }
+    bed_state_destroy(held.state);
+    held.state = NULL;
+}
+
+static void held_open(const char *only)
+{
+    static bool registered;
+    const uint64_t key = held_key(only);
+    if (held.state != NULL && held.key == key)
+        return;
+    held_close();
+    if (!registered && atexit(held_close) != 0)
+        tap_bail("no memory for a handler at exit");
+    registered = true;
+    held.key = key;
+    held.state = bed_state_create();
+    held.n = open_beds(only, held.beds, held.state);
+}
+
 /* How many cases an implementation ran, and why it refused some: its first
  * reasons that differ. */
 #define REASONS 4
@@ -205,20 +262,26 @@ static size_t run_flushed(struct run *r, size_t i, bool flushed)
     return failed;
 }
 
-/* SSQ_TEST_STRIDE: every so many cases one is run, on all devices. */
-static size_t case_stride(void)
+/* SSQ_TEST_STRIDE: every so many cases one is run, on all devices.
+ * "37,gemm=499" has another number for the suite gemm. */
+static size_t case_stride(const struct suite *suite)
 {
     const char *text = getenv("SSQ_TEST_STRIDE");
+    const size_t length = strlen(suite->name);
     long n = text != NULL ? strtol(text, NULL, 10) : 1;
+    while (text != NULL && (text = strchr(text, ',')) != NULL)
+        if (strncmp(++text, suite->name, length) == 0 && text[length] == '=')
+            n = strtol(text + length + 1, NULL, 10);
     return n > 1 ? (size_t)n : 1;
 }
 
 size_t suite_run(const struct suite *suite, const char *only, bool turns,
                  suite_report_fn report, void *user)
 {
-    struct bed beds[DEVICES];
-    struct bed_state *state = bed_state_create();
-    size_t n = open_beds(only, beds, state), failed = 0, flushing = 0;
+    size_t failed = 0, flushing = 0;
+    held_open(only);
+    const size_t n = held.n;
+    struct bed *beds = held.beds;
     struct run r = {.suite = suite,
                     .only = only,
                     .report = report,
@@ -231,19 +294,17 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
         tap_bail("no memory for %zu devices", n);
     for (size_t d = 0; d < n; d++)
         flushing += flushes(suite, &beds[d]);
-    for (size_t i = 0; i < suite->n && n > 0; i += case_stride()) {
+    for (size_t i = 0; i < suite->n && n > 0; i += case_stride(suite)) {
         failed += run_flushed(&r, i, false);
         if (flushing > 0)
             failed += run_flushed(&r, i, true);
     }
-    for (size_t d = 0; d < n; d++) {
+    for (size_t d = 0; d < n; d++)
         if (only == NULL || strcmp(only, beds[d].props.name) == 0)
             report_idle(&r, &beds[d]);
-        ssq_queue_destroy(&beds[d].queue);
-        ssq_device_close(&beds[d].device);
-    }
     free(r.use);
-    bed_state_destroy(state);
+    if (failed > 0) /* a queue may have failed */
+        held_close();
     return failed;
 }
 
@@ -286,6 +347,6 @@ int suite_main(const struct suite *suite)
     }
     suite_run(suite, NULL, !tap_full(), report_tap, NULL);
     /* a small binding range leaves out what cannot be split */
-    bool all = getenv("SSQ_LIMIT_BINDING") == NULL && case_stride() == 1;
+    bool all = getenv("SSQ_LIMIT_BINDING") == NULL && case_stride(suite) == 1;
     return tap_done(all ? (long)suite->floor : 0);
 }
