@@ -286,7 +286,9 @@ static void test_refused(const char *name)
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
-        for (size_t c = 0; c < CASES; c++)
+        /* devices with a driver: every second case */
+        const bool driver = strchr(core_device(d), ':') != NULL;
+        for (size_t c = 0; c < CASES; c += driver && !tap_full() ? 2 : 1)
             test(c, core_device(d));
         test_helped(core_device(d));
         test_refused(core_device(d));

@@ -13,7 +13,8 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/prose.sh \
 	tests/lint/dialect.sh tests/lint/circles.sh tests/lint/lines.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
-	tests/lint/init.sh tests/lint/marks.sh tests/lint/quickstart.sh
+	tests/lint/init.sh tests/lint/marks.sh \
+	tests/lint/quickstart.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \

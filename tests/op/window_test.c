@@ -173,10 +173,10 @@ static void run_by_plan(struct suite *suite)
     if (left_out(suite->name))
         return;
     struct outcomes all = {.at = NULL};
-    /* short tables whole; 7 and 13 have no factor in common with any list */
+    /* short tables whole; 11 and 17 have no factor in common with any list */
     bool whole = tap_full() || suite->n < 30;
-    suite->stride = whole ? 1 : 7;
-    setenv("SSQ_TEST_STRIDE", whole ? "1" : "13", 1);
+    suite->stride = whole ? 1 : 11;
+    setenv("SSQ_TEST_STRIDE", whole ? "1" : "17", 1);
     unsetenv("SSQ_LIMIT_BINDING");
     suite_run(suite, NULL, !tap_full(), keep, &all);
     setenv("SSQ_LIMIT_BINDING", PLAN_BINDING, 1);
@@ -190,8 +190,8 @@ static void run_by_plan(struct suite *suite)
 static void run_by_core(struct suite *suite)
 {
     /* the core splits, whatever runs the parts: fewer cases for drivers;
-     * 29 has no factor in common with any list that cases are made of */
-    suite->stride = tap_full() ? 1 : 29;
+     * 43 has no factor in common with any list that cases are made of */
+    suite->stride = tap_full() ? 1 : 43;
     setenv("SSQ_TEST_STRIDE", tap_full() ? "1" : "7", 1);
     setenv("SSQ_LIMIT_BINDING", "1024", 1);
     suite_run(suite, NULL, !tap_full(), report, NULL);

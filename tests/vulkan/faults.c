@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* faults.c - a training program in which the Nth Vulkan call fails, for every
- * N. */
+/* faults.c - a training program in which the Nth Vulkan call fails: with "no
+ * memory" for every N, with other errors for the first ten and then every third
+ * N. SSQ_TEST_FULL=1: for every N. */
 
 #include "tests/vulkan/fake.h"
 
-static const struct faults_of calls = {.device = "vulkan:0",
-                                       .what = "calls",
-                                       .told = fake_told,
-                                       .begin = fake_begin,
-                                       .dense = LONG_MAX,
-                                       .told_share = 4};
+static struct faults_of calls = {.device = "vulkan:0",
+                                 .what = "calls",
+                                 .told = fake_told,
+                                 .begin = fake_begin,
+                                 .dense = LONG_MAX,
+                                 .stride = 3,
+                                 .told_share = 4};
 
 static void sweeps(const char *how, VkResult result)
 {
@@ -33,6 +35,7 @@ int main(void)
     /* a submission is as large on a busy machine as on an idle one */
     setenv("SSQ_VULKAN_SUBMIT_MS", "100000", 1);
     sweeps("no memory", VK_ERROR_OUT_OF_HOST_MEMORY);
+    calls.dense = tap_full() ? LONG_MAX : 10;
     sweeps("failed", VK_ERROR_INITIALIZATION_FAILED);
     setenv("SSQ_VULKAN_TIMELINE", "0", 1);
     sweeps("fences", VK_ERROR_OUT_OF_DEVICE_MEMORY);
