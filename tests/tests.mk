@@ -33,8 +33,8 @@ check-distros: plain_pocl =
 
 # A test needs no home, no network and no device. ccache would need a home.
 # PoCL, Mesa and NVIDIA's driver keep what they compile for the tests that
-# follow, and so does the library, with its certificates: PoCL reads every source
-# again before it finds its own copy, which was a fifth of the tests' time.
+# follow, and so does the library, with its certificates: PoCL reads every
+# source again before it finds its own copy, a fifth of the tests' time.
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
 	XDG_CACHE_HOME='$(abs_top_builddir)/tests/cache$(plain_pocl)'; \

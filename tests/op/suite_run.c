@@ -45,15 +45,19 @@ static size_t open_beds(const char *only, struct bed *beds,
 extern char **environ;
 
 /* Opening all devices takes longer than most suites, so they stay open while
- * nothing changes that the library reads as it opens them. */
-static struct {
+ * nothing changes that the library reads as it opens them. There are two sets,
+ * because window_test compares devices with and without a limit. */
+struct held {
     struct bed beds[DEVICES];
     struct bed_state *state; /* NULL: none is open */
     size_t n;
     uint64_t key; /* what they were opened with */
-} held;
+};
+#define SETS 2
+static struct held sets[SETS];
 
-/* A hash of `only` and of the library's variables; not of the tests' own. */
+/* Return a hash of `only` and of the library's variables, without the tests'
+ * own. */
 static uint64_t held_key(const char *only)
 {
     const char *text = only == NULL ? "" : only;
@@ -70,31 +74,41 @@ static uint64_t held_key(const char *only)
     return sum;
 }
 
-static void held_close(void)
+static void held_close(struct held *h)
 {
-    if (held.state == NULL)
+    if (h->state == NULL)
         return;
-    for (size_t d = 0; d < held.n; d++) {
-        ssq_queue_destroy(&held.beds[d].queue);
-        ssq_device_close(&held.beds[d].device);
+    for (size_t d = 0; d < h->n; d++) {
+        ssq_queue_destroy(&h->beds[d].queue);
+        ssq_device_close(&h->beds[d].device);
     }
-    bed_state_destroy(held.state);
-    held.state = NULL;
+    bed_state_destroy(h->state);
+    h->state = NULL;
 }
 
-static void held_open(const char *only)
+static void held_close_all(void)
 {
-    static bool registered;
+    for (int i = 0; i < SETS; i++)
+        held_close(&sets[i]);
+}
+
+/* Return the set of open devices. A new one replaces the older set. */
+static struct held *held_open(const char *only)
+{
+    static int last = -1; /* the set that was used last; -1: none */
     const uint64_t key = held_key(only);
-    if (held.state != NULL && held.key == key)
-        return;
-    held_close();
-    if (!registered && atexit(held_close) != 0)
+    for (int i = 0; i < SETS; i++)
+        if (sets[i].state != NULL && sets[i].key == key)
+            return &sets[last = i];
+    if (last < 0 && atexit(held_close_all) != 0)
         tap_bail("no memory for a handler at exit");
-    registered = true;
-    held.key = key;
-    held.state = bed_state_create();
-    held.n = open_beds(only, held.beds, held.state);
+    last = last == 0 ? 1 : 0;
+    struct held *h = &sets[last];
+    held_close(h);
+    h->key = key;
+    h->state = bed_state_create();
+    h->n = open_beds(only, h->beds, h->state);
+    return h;
 }
 
 /* How many cases an implementation ran, and why it refused some: its first
@@ -279,9 +293,9 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
                  suite_report_fn report, void *user)
 {
     size_t failed = 0, flushing = 0;
-    held_open(only);
-    const size_t n = held.n;
-    struct bed *beds = held.beds;
+    struct held *h = held_open(only);
+    const size_t n = h->n;
+    struct bed *beds = h->beds;
     struct run r = {.suite = suite,
                     .only = only,
                     .report = report,
@@ -304,7 +318,7 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
             report_idle(&r, &beds[d]);
     free(r.use);
     if (failed > 0) /* a queue may have failed */
-        held_close();
+        held_close(h);
     return failed;
 }
 
