@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blob.c - saved state as bytes: header, body, checksum. Nothing here
- * allocates: the bytes are the caller's, of any alignment, and are moved by
- * memcpy. */
+ * allocates. The caller owns the bytes, which may have any alignment and are
+ * copied by memcpy. */
 #include "lib/amp/blob.h"
 
 #include "lib/core/crc64.h"
@@ -10,11 +10,11 @@
 
 static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
 
-/* A word whose bytes tell the writer's order. */
+/* The bytes of this word show the byte order of the writer. */
 #define ORDER         UINT32_C(0x01020304)
 #define ORDER_SWAPPED UINT32_C(0x04030201)
 
-/* As blob.h draws it: 32 bytes without padding, copied as they lie. */
+/* As in blob.h: 32 bytes without padding, copied as they are. */
 struct header {
     unsigned char magic[8];
     uint32_t order, version, kind, zero;
@@ -30,22 +30,21 @@ static uint64_t checksum(const unsigned char *p, size_t n)
     return crc64_add(&c, 0, p, n);
 }
 
-/* To write and to count begin alike, behind the header, which blob_seal fills
- * in when the size is known. */
+/* Writing and counting both begin after the header. blob_seal() writes the
+ * header when the size is known. */
 void blob_write(struct blob *b, void *bytes, size_t n)
 {
     *b = (struct blob){bytes, n, sizeof(struct header), false, false};
 }
 
-/* The body is filled up to a multiple of 8, so that the checksum is at one,
- * counted from the blob's begin. */
+/* The body is padded to a multiple of 8 bytes, so that the checksum begins at a
+ * multiple of 8 from the start of the blob. */
 size_t blob_size(const struct blob *b)
 {
     return (b->at + 7) / 8 * 8 + CHECKSUM;
 }
 
-/* A NULL with bytes is a mistake of the caller's, and told as a blob of 0
- * bytes. */
+/* A NULL with bytes is a mistake of the caller. The text then says 0 bytes. */
 ssq_status blob_room(const void *blob, size_t bytes, size_t size,
                      size_t *needed, const char *what)
 {
@@ -59,8 +58,8 @@ ssq_status blob_room(const void *blob, size_t bytes, size_t size,
                      what, blob == NULL ? 0 : bytes, size);
 }
 
-/* The padding is part of what the checksum is over: it is written as zeros, so
- * that equal states are equal bytes. */
+/* The checksum covers the padding, which is zeros, so that equal states have
+ * equal bytes. */
 void blob_seal(struct blob *b, uint32_t kind)
 {
     size_t size = blob_size(b);
@@ -73,8 +72,9 @@ void blob_seal(struct blob *b, uint32_t kind)
     memcpy(b->bytes + size - CHECKSUM, &sum, sizeof(sum));
 }
 
-/* The header first: it says that the checksum is where we look for it. The
- * swapped order is told apart from damage, because a user can act on it. */
+/* Check the header first: it contains the size, and so the place of the
+ * checksum. A swapped byte order has its own text, because the caller can act
+ * on it. */
 static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
                                const char *what)
 {
@@ -129,16 +129,16 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
                          "%016llx",
                          what, (unsigned long long)sum,
                          (unsigned long long)found);
-    /* A blob that is read has a pointer to const bytes in a field that is not
-     * const. move only reads them, and so do the callers of blob_bytes; the
-     * pointer is copied as bytes, as no cast may take const away. */
+    /* The struct's pointer is not const, although the bytes are. move() and the
+     * callers of blob_bytes() only read them. The pointer is copied as bytes,
+     * because a cast must not remove const. */
     *b = (struct blob){NULL, n - CHECKSUM, sizeof(h), true, false};
     memcpy(&b->bytes, &bytes, sizeof(b->bytes));
     return SSQ_OK;
 }
 
-/* A body that was read short or not to its end is of another layout than its
- * reader takes it for, although the checksum is right. */
+/* If a body was read beyond its end, or not to its end, its layout is not the
+ * reader's, although the checksum is right. */
 ssq_status blob_done(const struct blob *b, const char *what)
 {
     size_t end = (b->at + 7) / 8 * 8;
@@ -151,9 +151,9 @@ ssq_status blob_done(const struct blob *b, const char *what)
     return SSQ_OK;
 }
 
-/* The next n bytes, at whatever alignment; NULL if there are fewer or they are
- * only counted. short_of is never taken back: what is read after it means
- * nothing, and blob_done refuses it all. */
+/* Return the next n bytes, at any alignment. NULL if there are fewer, or if
+ * bytes are only counted. short_of stays set, because values that are read
+ * later mean nothing: blob_done() refuses all of them. */
 static unsigned char *next(struct blob *b, size_t n)
 {
     if (b->reading && n > b->n - b->at) {
@@ -165,8 +165,8 @@ static unsigned char *next(struct blob *b, size_t n)
     return p;
 }
 
-/* n bytes between x and the blob, in its direction. A number that is not there
- * is read as 0, so that callers need look only once, with blob_done. */
+/* Copy n bytes between x and the blob, in the blob's direction. A missing
+ * number is read as 0, so that callers need only one check, by blob_done(). */
 static void move(struct blob *b, void *x, size_t n)
 {
     unsigned char *p = next(b, n);
@@ -178,8 +178,8 @@ static void move(struct blob *b, void *x, size_t n)
         memcpy(p, x, n);
 }
 
-/* The gap before them is counted from the blob's begin and not from its
- * address, so that it is the same wherever the blob lies. It is written as
+/* The gap before the bytes is counted from the start of the blob, not from its
+ * address, so that it does not depend on where the blob is. It is written as
  * zeros. */
 void *blob_bytes(struct blob *b, size_t n)
 {
@@ -209,8 +209,8 @@ void blob_f64(struct blob *b, double *x)
     move(b, x, sizeof(*x));
 }
 
-/* The size of a bool, and what its bytes mean, are a compiler's business: it
- * goes through a word. */
+/* Copy a bool as a u32, because the size and bytes of a bool depend on the
+ * compiler. */
 void blob_bool(struct blob *b, bool *x, bool *wrong)
 {
     uint32_t word = *x;

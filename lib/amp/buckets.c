@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.c - gradients in runs, and the runs' sums over ranks. */
+/* buckets.c - gradients in buckets, and the sums of buckets over ranks. */
 #include "lib/amp/buckets.h"
 
 #include "lib/amp/list.h"
@@ -12,8 +12,9 @@ static uint64_t sum_bytes(const ssq_optimizer *o, size_t i)
     return (uint64_t)view_elements(&o->params[i].param->view) * sizeof(float);
 }
 
-/* From the parameter before *end on towards the first, so many as make a
- * bucket: *n of them are the optimizer's; *end is the last that was taken. */
+/* Take parameters from the one before *end towards the first, until they make a
+ * bucket. Sets *n to how many of them the optimizer has, and *end to the last
+ * one taken. */
 static void take(const ssq_optimizer *o, const size_t *which, uint64_t bytes,
                  size_t *end, size_t *n)
 {
@@ -45,7 +46,7 @@ static void put_piece(struct view_list *l, size_t at, const struct cut *cut,
     list_set(l, at, &piece, access);
 }
 
-/* As the list of all gradients and sums is cut. */
+/* Make the list of gradients and sums, cut like the optimizer's own list. */
 static ssq_status make_pairs(const ssq_optimizer *o, const size_t *params,
                              struct bucket *b)
 {
@@ -79,7 +80,7 @@ static ssq_status make_bucket(const ssq_optimizer *o, const size_t *params,
     return make_pairs(o, params, b);
 }
 
-/* params: room for n numbers. */
+/* Make all buckets. params: working memory for n numbers. */
 static ssq_status make(const ssq_optimizer *o, const size_t *which, size_t n,
                        uint64_t bytes, size_t *params, struct buckets *b)
 {
@@ -158,7 +159,7 @@ void buckets_reset(struct buckets *b)
         struct bucket *k = &b->at[i];
         k->left = k->n;
         k->added = k->begun = false;
-        ssq_comm_work_destroy(&k->work); /* of a step that was given up */
+        ssq_comm_work_destroy(&k->work); /* of an abandoned step */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - what every call on a scaler or an optimizer checks.
+/* calls.c - the checks of every call on a scaler or an optimizer.
  *
- * queue_check comes first: on a queue that has failed every call answers that
- * failure, whatever else is wrong with it. */
+ * queue_check() comes first: on a failed queue every call returns the queue's
+ * error, also if arguments are wrong. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
 
@@ -32,8 +32,8 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
     return st;
 }
 
-/* Parameters and gradients need no check here: they were found to be on the
- * optimizer's device when they were added. */
+/* Check the queue and the optimizer. Parameters and gradients need no check:
+ * ssq_optimizer_add has checked that they are on the optimizer's device. */
 ssq_status optimizer_call(const ssq_queue *queue, const ssq_optimizer *o,
                           const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - enqueue checks and unscales of lists of gradients. tensor_view of
- * no tensor is an absent view, so that optional operands need no case of their
- * own. */
+/* check.c - enqueue checks and unscales of lists of gradients. tensor_view()
+ * returns an absent view for NULL, so optional operands need no special case.
+ */
 #include "lib/amp/check.h"
 
 #include "lib/op/data/data.h"
@@ -29,7 +29,7 @@ ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
     return queue_enqueue(queue, &op.op);
 }
 
-/* The list has pairs, all gradients before all outs: n is half of it. */
+/* The list has all gradients, then all outs: n is half of its length. */
 ssq_status enqueue_unscale(ssq_queue *queue, struct view_list *list,
                            float factor, const ssq_tensor *block)
 {
@@ -41,8 +41,8 @@ ssq_status enqueue_unscale(ssq_queue *queue, struct view_list *list,
     return queue_enqueue(queue, &op.op);
 }
 
-/* On failure nothing is kept, and what was enqueued holds the memory that it
- * writes to. */
+/* If this fails, nothing is kept. Work that was enqueued holds the memory that
+ * it writes. */
 ssq_status record_create(ssq_queue *queue, ssq_tensor **record)
 {
     const int64_t words = RECORD_WORDS;
@@ -51,7 +51,7 @@ ssq_status record_create(ssq_queue *queue, ssq_tensor **record)
         tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &words, &t);
     if (st != SSQ_OK)
         return st;
-    /* The checks count up from what the record has: it begins as zeros. */
+    /* Checks add to the record's counts, so it begins as zeros. */
     struct fill_op op = {.op = OP_HEADER(fill, y),
                          .y = tensor_view(t, ACCESS_WRITE)};
     st = queue_enqueue(queue, &op.op);

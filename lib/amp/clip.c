@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clip.c - clip a list of gradients by their global norm.
  *
- * What a step does with clip_norm, on words of its own: check measures the
- * norm, tick turns it into the coefficient, unscale multiplies. The last takes
- * its factor from a scaler's word SCALER_INVERSE; here the coefficient stands
- * in that word's place. */
+ * This does the same as a step with clip_norm, on its own words. check measures
+ * the norm, tick computes the coefficient from it, and unscale multiplies. The
+ * latter reads its factor from a scaler's word SCALER_INVERSE. Here this word
+ * is the coefficient. */
 #include "lib/amp/optimizer.h"
 
 #include "lib/op/data/data.h"
@@ -14,14 +14,14 @@
 static const char *const what = "clip_grad_norm";
 
 #define WORDS (CONTROL_WORDS + GROUP_WORDS)
-/* Where in the words a block begins whose SCALER_INVERSE is the coefficient:
+/* Where in the words a block begins whose SCALER_INVERSE is the coefficient.
  * unscale reads no other word of a block. */
 #define BLOCK_AT (CONTROL_COEF - SCALER_INVERSE)
 _Static_assert(CONTROL_COEF >= SCALER_INVERSE, "a block inside the words");
 _Static_assert(WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
                "the words are uploaded at the call");
 
-/* norm is written after the gradients are: it may not be a part of one. */
+/* Check norm. It is written after the gradients, so it must not overlap one. */
 static ssq_status check_norm(const ssq_queue *queue, const ssq_tensor *norm,
                              size_t n, const ssq_tensor *const *grads)
 {
@@ -41,8 +41,8 @@ static ssq_status check_norm(const ssq_queue *queue, const ssq_tensor *norm,
     return st;
 }
 
-/* Gradients are clipped in place, so that they are their own outs; any float
- * dtype will do, as no scale is divided out. */
+/* Gradients are clipped in place, so each is its own out. Any float dtype is
+ * allowed, because no scale is divided out. */
 static ssq_status check_call_of(const ssq_queue *queue, size_t n,
                                 const ssq_tensor *const *grads, double max_norm,
                                 const ssq_tensor *norm)
@@ -58,7 +58,7 @@ static ssq_status check_call_of(const ssq_queue *queue, size_t n,
     return st == SSQ_OK ? check_norm(queue, norm, n, grads) : st;
 }
 
-/* The words of a step that clips; a group of zeros is one that does nothing. */
+/* Make the words of a step that clips. A group of zeros does nothing. */
 static ssq_status make_words(ssq_queue *queue, double max_norm,
                              ssq_tensor **control)
 {
@@ -68,7 +68,7 @@ static ssq_status make_words(ssq_queue *queue, double max_norm,
     FPENV_KEEP(max_norm);
     words[CONTROL_CLIP] = AS_U32((float)max_norm);
     fpenv_leave(env);
-    /* below float32's range it is its least number, as 0 would be no clip */
+    /* below float32's range, use its smallest number: 0 means no clipping */
     if (words[CONTROL_CLIP] == 0)
         words[CONTROL_CLIP] = 1;
     words[CONTROL_WANT_NORM] = 1;
@@ -77,8 +77,8 @@ static ssq_status make_words(ssq_queue *queue, double max_norm,
     return st == SSQ_OK ? upload_words(queue, *control, 0, words, WORDS) : st;
 }
 
-/* The tick of a step with one group, without schedules and without a scaler:
- * no verdict skips, and the coefficient is all that comes of it. */
+/* Enqueue the tick of a step with one group, without schedules and without a
+ * scaler. It skips nothing and only computes the coefficient. */
 static ssq_status enqueue_tick(ssq_queue *queue, const ssq_tensor *record,
                                const ssq_tensor *control)
 {
@@ -116,7 +116,7 @@ static ssq_status enqueue_coefficient(ssq_queue *queue, size_t n,
     return st;
 }
 
-/* The record's word, as the float32 that it is, to the caller. */
+/* Copy the record's word, whose bits are a float32, to the caller's tensor. */
 static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
                                const ssq_tensor *norm)
 {
@@ -131,8 +131,9 @@ static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
     return enqueue_copy(queue, &from, &to);
 }
 
-/* Everything between a bundle's begin and end. The ops hold what they need: the
- * record and the words may be dropped here while they still wait. */
+/* Enqueue everything between the begin and the end of a bundle. The ops hold
+ * what they need, so the record and the words may be released before they run.
+ */
 static ssq_status run(ssq_queue *queue, size_t n,
                       const ssq_tensor *const *grads, double max_norm,
                       const ssq_tensor *norm)

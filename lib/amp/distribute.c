@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* distribute.c - an optimizer is divided between ranks, and what each holds. */
+/* distribute.c - divide an optimizer between ranks, and describe the parts. */
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grads.c - lists of gradients that callers give: checked, and as operands. A
- * text names a gradient by its place in the caller's array. */
+/* grads.c - check lists of gradients that callers pass, and make operands of
+ * them. A text names a gradient by its index in the caller's array. */
 #include "lib/amp/list.h"
 
 #include <stdio.h>
 
-/* "grads[3]", for messages. */
+/* Write "grads[3]", for messages. */
 static const char *item(char *text, size_t bytes, const char *list, size_t i)
 {
     snprintf(text, bytes, "%s[%zu]", list, i);
     return text;
 }
 
-/* No gradients at all are fine, and then there need be no array. */
+/* n may be 0, and the array may then be NULL. */
 ssq_status grads_check(const ssq_queue *queue, size_t n,
                        const ssq_tensor *const *grads, const char *what)
 {
@@ -31,9 +31,9 @@ ssq_status grads_check(const ssq_queue *queue, size_t n,
     return SSQ_OK;
 }
 
-/* One out against the gradients: it may be its own gradient, no other. Outs
- * that were checked before it may not overlap it either, as all are written in
- * no order. */
+/* Compare one out with the gradients. It may be exactly its own gradient, but
+ * must not overlap another one. It must not overlap outs that were checked
+ * before either, because all are written in any order. */
 static ssq_status check_out(const ssq_queue *queue, size_t n,
                             const ssq_tensor *const *grads,
                             const ssq_tensor *const *outs, size_t i,
@@ -59,9 +59,8 @@ static ssq_status check_out(const ssq_queue *queue, size_t n,
     return st;
 }
 
-/* Each out is compared with all gradients: as many comparisons as n^2, of a few
- * numbers each. The gradients were checked before, so that they may be looked
- * into. */
+/* Compare each out with all gradients: n^2 comparisons of a few numbers each.
+ * The gradients have been checked before. */
 ssq_status grads_check_outs(const ssq_queue *queue, size_t n,
                             const ssq_tensor *const *grads,
                             const ssq_tensor *const *outs, unsigned dtypes,
@@ -76,8 +75,9 @@ ssq_status grads_check_outs(const ssq_queue *queue, size_t n,
     return st;
 }
 
-/* Gradients of any strides stand in lists whole; contiguous ones, whose out is
- * too, in pieces where they are too long for a launch. */
+/* Gradients that are not contiguous are in the list as a whole. If a gradient
+ * and its out are contiguous, they are cut into pieces if they are too long for
+ * a launch. */
 static struct cut cut_grad(const ssq_tensor *grad, const ssq_tensor *out)
 {
     const struct view *g = &grad->view;
@@ -87,8 +87,8 @@ static struct cut cut_grad(const ssq_tensor *grad, const ssq_tensor *out)
     return cut;
 }
 
-/* Views of a list over these gradients. outs: NULL, or each gradient's, which
- * has a say in whether both are cut. */
+/* Count the views of a list over these gradients. outs: NULL, or the out of
+ * each gradient, which decides whether both are cut. */
 static size_t count_pieces(size_t n, const ssq_tensor *const *grads,
                            const ssq_tensor *const *outs)
 {
@@ -98,14 +98,14 @@ static size_t count_pieces(size_t n, const ssq_tensor *const *grads,
     return pieces;
 }
 
-/* The pieces of all gradients, or, to be written, of all outs. */
+/* Set the pieces of all gradients, or, for writing, of all outs. */
 static void set_pieces(struct view_list *list, size_t at, size_t n,
                        const ssq_tensor *const *grads,
                        const ssq_tensor *const *outs, enum access access)
 {
     for (size_t i = 0; i < n; i++) {
         const ssq_tensor *out = outs == NULL ? NULL : outs[i];
-        /* an out is cut as its gradient is, for the two to stay pairs */
+        /* an out is cut like its gradient, so that they stay pairs */
         const ssq_tensor *t = access == ACCESS_WRITE ? out : grads[i];
         struct cut cut = cut_grad(grads[i], out);
         for (size_t k = 0; k < cut.pieces; k++) {
@@ -115,8 +115,8 @@ static void set_pieces(struct view_list *list, size_t at, size_t n,
     }
 }
 
-/* No outs have a say here: a contiguous gradient is cut wherever it is too long
- * for a launch. */
+/* There are no outs: a contiguous gradient is cut if it is too long for a
+ * launch. */
 struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
                              const char *what)
 {
@@ -126,8 +126,8 @@ struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
     return list;
 }
 
-/* All gradients, then all outs, each cut as its gradient is: view i and view i
- * + pieces are a pair. */
+/* All gradients, then all outs, each cut like its gradient: view i and view
+ * i + pieces are a pair. */
 struct view_list *grads_pairs(size_t n, const ssq_tensor *const *grads,
                               const ssq_tensor *const *outs, const char *what)
 {

@@ -4,8 +4,8 @@
 
 #include "kernels/amp/machine.h"
 
-/* MACHINE_UPDATE is the text that the kernel scaler_update.k compiles, too: the
- * host's steps are the devices' steps. */
+/* MACHINE_UPDATE is also part of the kernel scaler_update.k, so the host's
+ * steps are the same as the device's. */
 #define WORD(i) words[i]
 
 void machine_update(uint32_t *words)

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/** One update of a scaler block, u32 [SCALER_WORDS], by the verdict that it
- *  has. Pure in the words: no float is touched, so that modes do not matter. */
+/** Update a scaler block, u32 [SCALER_WORDS], by the overflow flag in it. Works
+ * on the words only: no float is computed, so rounding modes do not matter. */
 void machine_update(uint32_t *words);
 
 #endif

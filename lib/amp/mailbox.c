@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mailbox.c - copies of a device block that arrive on the host when they do. */
+/* mailbox.c - asynchronous readback of a device block. */
 #include "lib/amp/mailbox.h"
 
 #include "lib/core/repeat.h"
@@ -8,27 +8,27 @@
 
 #include <string.h>
 
-/* Letters that may be under way on one queue. Further posts go into the newest
- * of them, whose arrival moves back with each; the other one is left alone and
- * arrives, so that a reader sees news however often a program posts, and a
- * mailbox has two letters for each queue at most. */
+/* Most letters in flight on one queue. Further posts go into the newest of
+ * them, whose arrival each post delays. The other one arrives undisturbed, so
+ * that a reader gets news however often a program posts. A mailbox has at most
+ * two letters for each queue. */
 #define UNDER_WAY 2
 
 struct letter {
     struct letter *next;
-    struct progress *progress; /* of its queue; NULL: nothing is under way */
+    struct progress *progress; /* of its queue; NULL: not in flight */
     uint64_t position;         /* of the last copy into it, on its queue */
-    uint64_t number;           /* of its last post; 0 holds nothing */
+    uint64_t number;           /* of its last post; 0: empty */
     uint32_t words[];
 };
 
 struct mailbox {
     struct object object;
-    struct letter *letters; /* none is freed before the mailbox is */
-    uint32_t n, magic;      /* words of a letter; which of them is never 0 */
-    uint64_t posted;        /* posts so far: the number of the last one */
-    uint64_t number;        /* of the letter that words are a copy of; 0 none */
-    uint32_t words[];       /* the newest that has arrived */
+    struct letter *letters; /* freed with the mailbox, not before */
+    uint32_t n, magic;      /* words of a letter; index of one never 0 */
+    uint64_t posted;        /* the number of the last post */
+    uint64_t number;  /* of the letter that was copied to words; 0: none */
+    uint32_t words[]; /* the newest that has arrived */
 };
 
 static size_t bytes_of(const struct mailbox *box)
@@ -36,7 +36,7 @@ static size_t bytes_of(const struct mailbox *box)
     return box->n * sizeof(box->words[0]);
 }
 
-/* No letter is under way any more: each copy has held the mailbox. */
+/* No letter is in flight any more, because each copy has held the mailbox. */
 static void mailbox_free(struct object *o)
 {
     struct mailbox *box = (struct mailbox *)o;
@@ -70,8 +70,8 @@ void mailbox_put(struct mailbox *box)
         object_put(&box->object);
 }
 
-/* Take in what has arrived: its letters are free again. A queue that failed
- * drops copies; their letters have no magic word. */
+/* Read the letters that have arrived, and mark them free. A failed queue drops
+ * copies: their letters have no magic word. */
 static void collect(struct mailbox *box)
 {
     for (struct letter *l = box->letters; l != NULL; l = l->next) {
@@ -87,8 +87,8 @@ static void collect(struct mailbox *box)
     }
 }
 
-/* A letter to copy into from this queue: the newest that is under way on it if
- * there are enough, else a spare one, else a new one. NULL: no memory. */
+/* Return the letter to copy into from this queue: the newest in flight if there
+ * are enough, otherwise a spare one or a new one. NULL: no memory. */
 static struct letter *choose(struct mailbox *box, struct progress *progress)
 {
     struct letter *spare = NULL, *newest = NULL;
@@ -116,7 +116,7 @@ static struct letter *choose(struct mailbox *box, struct progress *progress)
     return l;
 }
 
-/* The op, if there is one, and the copy behind it. */
+/* Enqueue the op, if there is one, and then the copy. */
 static ssq_status enqueue_both(ssq_queue *queue, struct op *op, struct op *copy)
 {
     if (op == NULL)
@@ -137,7 +137,7 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
     ssq_status st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK)
         return st;
-    if (recorded) /* nobody could tell of which launch the letter is */
+    if (recorded) /* a letter could not be assigned to a launch */
         return op == NULL ? SSQ_OK : queue_enqueue(queue, op);
     collect(box);
     struct progress *progress = queue_progress(queue);
@@ -146,8 +146,8 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         progress_put(progress);
         return SSQ_ERR_NOMEM;
     }
-    /* Until the copy has arrived the letter lacks the magic word. One that is
-     * under way is the device's to write, and not touched. */
+    /* Until the copy has arrived, the letter lacks the magic word. A letter in
+     * flight is not changed: the device may write it. */
     if (l->progress == NULL)
         l->words[box->magic] = 0;
     struct download_op copy = {.op = OP_HEADER(download, src),
@@ -155,8 +155,8 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                                .bytes = bytes_of(box),
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
-    copy.op.keep = &box->object; /* the letter, until the copy is finished */
-    st = repeat_pause(queue);    /* the letter is another one each time */
+    copy.op.keep = &box->object; /* keeps the letter until the copy is done */
+    st = repeat_pause(queue);    /* each post has another letter */
     if (st == SSQ_OK) {
         st = enqueue_both(queue, op, &copy.op);
         repeat_resume(queue);
