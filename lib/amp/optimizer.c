@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - making optimizers, groups and parameters.
+/* optimizer.c - create optimizers, groups and parameters.
  *
- * Nothing of an optimizer is on its device before its first use: the sizes of
- * its buffers are known only when all groups and parameters are. Until then
- * these can be added, and afterwards no more. */
+ * An optimizer has no device memory before its first use, because the sizes of
+ * its buffers depend on all groups and parameters. These can be added until
+ * then, and not later. */
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A group counts no references. Callers have a plain pointer, which is good for
- * as long as the optimizer lives. */
+/* A group has no reference count. Callers hold a plain pointer, which is valid
+ * as long as the optimizer exists. */
 static void group_free(ssq_group *g)
 {
     schedule_free(&g->schedule[SCHEDULE_LR]);
@@ -53,9 +53,8 @@ void optimizer_drop_origins(ssq_optimizer *o)
     o->origins = false;
 }
 
-/* Waits for nothing: what is enqueued holds the buffers and lists that it uses.
- * It may be that the optimizer was not made to its end, and has neither groups
- * nor state. */
+/* Does not wait: enqueued work holds the buffers and lists that it uses. If
+ * creation has failed, the optimizer has neither groups nor state. */
 static void optimizer_free(struct object *object)
 {
     ssq_optimizer *o = (ssq_optimizer *)object;
@@ -72,9 +71,8 @@ static void optimizer_free(struct object *object)
     mem_free(o);
 }
 
-/* The text of the error lists the kinds that there are, from the same table, so
- * that it cannot miss one; half an error's text is enough for all of their
- * names. */
+/* The error's text lists all kinds, from the same table, so that none is
+ * missing. Half the length of a text is enough for their names. */
 static ssq_status kind_from_name(const char *name, uint32_t *kind)
 {
     char names[ERROR_TEXT / 2] = "";
@@ -92,8 +90,8 @@ static ssq_status kind_from_name(const char *name, uint32_t *kind)
                      name, names);
 }
 
-/* A struct of another size was compiled with another header: nothing in it is
- * to be believed. */
+/* A struct of another size was compiled with another header: none of its
+ * members can be used. */
 static ssq_status check_options(const ssq_optimizer_options *options,
                                 const char *what)
 {
@@ -104,10 +102,10 @@ static ssq_status check_options(const ssq_optimizer_options *options,
     return SSQ_OK;
 }
 
-/* What only the whole optimizer has; of a group's options these fields are
- * ignored. The comparison is one that a NaN fails, and INFINITY passes: it asks
- * for a norm and never clips. A flat master is one float32 buffer, so every
- * parameter must have its place in it. */
+/* Check the fields that only the whole optimizer has; in a group's options they
+ * are ignored. The comparison refuses NaN and accepts INFINITY, which requests
+ * the norm and never clips. A flat master is one float32 buffer, so each
+ * parameter must have a position in it. */
 static ssq_status check_whole(const ssq_optimizer_options *o)
 {
     if (!(o->clip_norm >= 0.0))
@@ -124,9 +122,9 @@ static ssq_status check_whole(const ssq_optimizer_options *o)
     return SSQ_OK;
 }
 
-/* The options are kept as they are used, with a default in the place of every
- * -1. A group's index is its place in the control block, hence the list in the
- * order of the calls, the default group first. */
+/* The stored options have a default in place of each -1. A group's index is its
+ * position in the control block, so the list is in the order of the calls, with
+ * the default group first. */
 static ssq_status add_group(ssq_optimizer *o,
                             const ssq_optimizer_options *options,
                             const char *what, ssq_group **group)
@@ -150,8 +148,9 @@ static ssq_status add_group(ssq_optimizer *o,
     return SSQ_OK;
 }
 
-/* The options are looked at twice: here for the fields of the whole, and by
- * add_group for those of the default group, which takes the same struct. */
+/* The options are checked twice: here for the fields of the whole optimizer,
+ * and in add_group() for those of the default group, which has the same struct.
+ */
 ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
                                 const ssq_optimizer_options *options,
                                 ssq_optimizer **optimizer)
@@ -192,8 +191,8 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     return st;
 }
 
-/* Graphs may hold the optimizer, whose stages their launches move: then it is
- * freed with the last of them. */
+/* Graphs may hold the optimizer, because their launches change its stages. It
+ * is then freed with the last of them. */
 void ssq_optimizer_destroy(ssq_optimizer **optimizer)
 {
     if (optimizer == NULL || *optimizer == NULL)
@@ -202,8 +201,8 @@ void ssq_optimizer_destroy(ssq_optimizer **optimizer)
     *optimizer = NULL;
 }
 
-/* Memory is laid out, and words are written, for the groups and parameters that
- * there are at the first use. */
+/* Refuse after the first use: memory was laid out and words were written for
+ * the groups and parameters of that time. */
 static ssq_status check_open(const ssq_optimizer *o, const char *what)
 {
     if (o == NULL)
@@ -230,8 +229,9 @@ ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
                : st;
 }
 
-/* Contiguous, since a step numbers the elements of a parameter, its gradient
- * and its slots alike, and cuts them into pieces at the same numbers. */
+/* Tensors must be contiguous: a step numbers the elements of a parameter, its
+ * gradient and its slots alike, and cuts them into pieces at the same numbers.
+ */
 static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
                                const ssq_tensor *t, const char *what)
 {
@@ -256,9 +256,9 @@ static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
     return SSQ_OK;
 }
 
-/* A split master makes a float32 of a bf16 parameter and 16 more bits, which
- * are its lower half; no such half goes with an f16 value. A float32 parameter
- * is its own truth in any case. */
+/* A split master is a bf16 parameter and 16 more bits, the lower half of a
+ * float32. An f16 value has no such half. A float32 parameter is its own master
+ * in any case. */
 static ssq_status check_pair(const ssq_optimizer *o, const char *name,
                              const ssq_tensor *param, const ssq_tensor *grad)
 {
@@ -283,7 +283,7 @@ static ssq_status check_pair(const ssq_optimizer *o, const char *name,
     return st;
 }
 
-/* Doubled, so that adding n parameters copies no more than 2 n of them. */
+/* The capacity doubles, so that adding n parameters copies at most 2 n. */
 static ssq_status make_room(ssq_optimizer *o)
 {
     ssq_status st = names_reserve(&o->names, "optimizer_add");
@@ -301,8 +301,8 @@ static ssq_status make_room(ssq_optimizer *o)
     return SSQ_OK;
 }
 
-/* A float32 parameter needs a master only where the group's masters are to be
- * one buffer without a gap. */
+/* A float32 parameter needs a master only if the group's masters are one flat
+ * buffer. */
 static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
 {
     if (dtype == SSQ_F32)
@@ -317,8 +317,9 @@ static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
     }
 }
 
-/* The name, and tensors of our own on the caller's buffers: the caller may drop
- * its tensors, and the memory stays. On failure nothing is held. */
+/* Copy the name, and make our own tensors on the caller's buffers. The caller
+ * may destroy its tensors, and the memory stays. If this fails, nothing is
+ * held. */
 static ssq_status hold(const char *name, const ssq_tensor *param,
                        const ssq_tensor *grad, struct parameter *p)
 {
@@ -340,10 +341,10 @@ static ssq_status hold(const char *name, const ssq_tensor *param,
     return st;
 }
 
-/* Whatever may fail comes before the parameter is counted: one that was refused
- * was never there. The bound keeps the views of all parameters, and the words
- * of the table, countable in 31 bits. The gradient is held in the parameter's
- * shape, which is its own. */
+/* Everything that can fail comes before the parameter is counted, so a refused
+ * parameter leaves no trace. The limit keeps the number of views of all
+ * parameters, and of words of the table, within 31 bits. The gradient's tensor
+ * has the same shape as the parameter's. */
 ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
                              const ssq_tensor *param, const ssq_tensor *grad,
                              ssq_group *group)
@@ -382,8 +383,8 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
     return SSQ_OK;
 }
 
-/* Only the random words of stochastic rounding are numbered by it: nothing else
- * asks where an element is in the whole. */
+/* Only the random words of stochastic rounding depend on the number of an
+ * element in the whole parameter. */
 ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer, const char *name,
                                uint64_t first)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.h - an optimizer's inside, and the ops of its step. */
+/* optimizer.h - the structs of an optimizer, and the ops of its step. */
 #ifndef LIB_AMP_OPTIMIZER_H
 #define LIB_AMP_OPTIMIZER_H
 
@@ -15,8 +15,8 @@
 #include "lib/core/names.h"
 #include "lib/core/interval.h"
 
-/* A word of the control block that no kernel looks at: copies that have
- * arrived have it. */
+/* A word of the control block that no kernel uses. Copies that have arrived
+ * have this value. */
 #define CONTROL_MAGIC       (CONTROL_WORDS - 1)
 #define CONTROL_MAGIC_VALUE 0x6f515373u
 
@@ -28,38 +28,39 @@ enum accumulate_mode {
     ACCUMULATE_ZERO   /* g = 0: the list holds gradients only */
 };
 
-/** List: n gradients, read, then n float32 sums. All contiguous. */
+/** List: n gradients, for reading, then n float32 sums. All contiguous. */
 struct accumulate_op {
     struct op op;
     uint32_t n;
     enum accumulate_mode mode;
 };
 
-/** List: pairs of contiguous views, from and to: to = from, rounded to
- *  nearest; a u8 view (a remainder) becomes 0. */
+/** List: pairs of contiguous views, from and to. to = from, rounded to nearest.
+ * A u8 view (a remainder) becomes 0. */
 struct master_op {
     struct op op;
     uint32_t n; /* pairs */
     uint32_t gap;
 };
 
-/** One thread: the words of the step under way. List: for each group its lr
- *  and its momentum schedule, i32 [1 + n], read: how many, then their bits;
- *  absent or 0: the group's own word. */
+/** One thread: compute the words of the present step. The list has, for each
+ *  group, its lr and momentum schedules, i32 [1 + n], for reading: the number
+ * of values, then their bits. Absent, or 0 values: the group's own word. */
 struct tick_op {
     struct op op;
     uint32_t kind;
     uint32_t groups;
     float factor;        /* as in check_op */
-    uint32_t unscaled;   /* the gradients are true already */
+    uint32_t unscaled;   /* the gradients are unscaled already */
     struct view record;  /* read */
-    struct view block;   /* optional, read; absent: no verdict skips */
+    struct view block;   /* optional, read; absent: no step is skipped */
     struct view control; /* i32 [CONTROL_WORDS + groups * GROUP_WORDS] */
 };
 
 /** Views per entry in the lists of lamb and optimizer: parameter, gradient, and
- *  the slots below. An entry is a parameter, or a piece of it; entries whose
- *  views continue those of the entry before are of the same parameter. */
+ *  the slots below. An entry is a parameter, or a piece of one. An entry whose
+ *  views continue those of the entry before is a piece of the same parameter.
+ */
 #define SLOT_MASTER                                                            \
     0 /* or remainder: u8 [2 n], each word low byte first on                   \
          little-endian devices */
@@ -69,13 +70,14 @@ struct tick_op {
 #define SLOTS       4
 #define PARAM_VIEWS (2 + SLOTS)
 
-/** Words of a partial of LAMB's norms, of the parameter and of its update:
- * three sums of each, laid out as kernels/amp/grad_args.h has it. */
+/** Words of a partial sum of LAMB's norms, of the parameter and of its update:
+ * three sums of each, in the layout of kernels/amp/grad_args.h. */
 #define LAMB_PART_WORDS 6u
 
-/** ratio[i] = LAMB's step length of parameter i. Reads what optimizer will
- *  update and leaves it alone. In two ops, as a check: one without a ratio, and
- *  one whose list has one view for each parameter or piece. */
+/** ratio[i] = LAMB's step length of parameter i. Reads the operands that
+ *  optimizer will update, and does not change them. As with a check, ranks use
+ *  two ops: one without a ratio, and one whose list has one view for each
+ *  parameter or piece. */
 struct lamb_op {
     struct op op;
     uint32_t n;          /* entries */
@@ -86,7 +88,7 @@ struct lamb_op {
     struct view parts;   /* optional: i32 [LAMB_PART_WORDS, chunks] */
 };
 
-/** The step: the only op that changes state. */
+/** The step: the only op that changes the optimizer's state. */
 struct optimizer_op {
     struct op op;
     uint32_t kind;
@@ -105,17 +107,18 @@ struct optimizer_op {
 struct schedule {
     bool on;
     ssq_schedule what;
-    double *table;     /* of SSQ_SCHEDULE_TABLE; owned */
-    ssq_tensor *words; /* as tick reads it; NULL before the seal or for none */
+    double *table; /* of SSQ_SCHEDULE_TABLE; owned */
+    ssq_tensor
+        *words; /* as tick reads it; NULL before the first use, or none */
 };
 
 struct ssq_group {
     ssq_group *next;
     ssq_optimizer *optimizer;
     unsigned index;
-    ssq_optimizer_options options; /* no -1 left */
+    ssq_optimizer_options options; /* -1 replaced by defaults */
     struct schedule schedule[2];
-    bool slot[SLOTS]; /* which the state has; known once it is made */
+    bool slot[SLOTS]; /* which slots the state has; set with the state */
 };
 
 struct parameter {
@@ -124,15 +127,14 @@ struct parameter {
     ssq_tensor *param, *grad;
     ssq_group *group;
     uint32_t truth;
-    uint64_t first;         /* of a shard */
-    struct origin *origin;  /* initial value of its master; NULL: the model */
-    struct place_of *place; /* of param and grad, in the index; owned */
+    uint64_t first;         /* number of its first element; of a shard */
+    struct origin *origin;  /* initial value of its master; NULL: param */
+    struct place_of *place; /* param's and grad's, in the index; owned */
 };
 
-/** Where a parameter or its gradient is. */
+/** The memory range of a parameter or its gradient. */
 struct place_of {
-    struct interval
-        interval; /* of bytes; one without bytes is not in the index */
+    struct interval interval; /* of bytes; an empty one is not in the index */
     size_t param;
     bool grad;
 };
@@ -142,47 +144,47 @@ struct lists {
     struct view_list *check, *unscale, *step;
 };
 
-/** Everything on the device. Made whole at the first use. */
+/** All memory on the device. Created as a whole at the first use. */
 struct state {
     ssq_tensor *control, *counters; /* counters: its first two words */
     ssq_tensor *table, *record;
     struct mailbox *mailbox;   /* of control, without the groups */
     ssq_tensor *stats, *ratio; /* or NULL */
-    ssq_tensor **slot;         /* n * SLOTS, NULL where absent */
+    ssq_tensor **slot;         /* n * SLOTS, NULL if absent */
     ssq_tensor **flat;         /* flat masters by group, or NULLs */
     size_t n, groups;
-    size_t pieces;         /* of this rank's part of all parameters, in lists */
-    struct shards *shards; /* NULL: there are no other ranks */
+    size_t pieces;         /* in lists, of this rank's part of all parameters */
+    struct shards *shards; /* NULL: there is only this rank */
     struct lists grads;
     struct view_list *to_master, *to_model, *schedules;
-    /* of accumulation: NULL until its first use */
+    /* for accumulation: NULL until its first use */
     ssq_tensor **sum;
     struct lists sums;
     struct view_list *accumulate;
-    struct buckets *buckets; /* NULL: none were made */
+    struct buckets *buckets; /* NULL: none were created */
 };
 
 enum stage { STAGE_READY, STAGE_CHECKED, STAGE_STEPPED };
 
-/** Where a step is, which captures leave as it was; a scaler's update makes it
- *  READY again. */
+/** The stage of a step. A capture restores it at its end. A scaler's update
+ * makes it READY again. */
 struct optimizer_stages {
     enum stage stage;
     ssq_scaler *scaler;   /* of the last check or step; held */
-    uint64_t epoch;       /* of that scaler then */
-    bool unscaled;        /* the check saw, or wrote, true gradients */
-    bool accumulating;    /* sums hold gradients that no step has used */
-    bool reduced;         /* they are sums over ranks, in this one's shard */
-    bool gathering;       /* a step was made; parameters are to be gathered */
-    bool checked, normed; /* ranks have put together the partials of a check,
-                             and of LAMB's norms, that are not used yet */
+    uint64_t epoch;       /* number of that scaler's updates then */
+    bool unscaled;        /* the check saw, or wrote, unscaled gradients */
+    bool accumulating;    /* the sums are not used by a step yet */
+    bool reduced;         /* the sums are over ranks, in this rank's shard */
+    bool gathering;       /* after a step: parameters must be gathered */
+    bool checked, normed; /* ranks have combined the partial sums of a check,
+                             and of LAMB's norms, and they are not used yet */
     double factor;
 };
 
 struct ssq_optimizer {
     struct object object;
     ssq_device *device;
-    ssq_comm *comm; /* the program's, of the ranks that share it; NULL: none */
+    ssq_comm *comm; /* owned by the program; NULL: not distributed */
     uint32_t kind;
     ssq_optimizer_options options;   /* whole-optimizer fields */
     ssq_group *groups, **groups_end; /* the default one first */
@@ -191,7 +193,7 @@ struct ssq_optimizer {
     size_t n, room;
     struct name_index names;  /* of params: their numbers */
     struct interval *places;  /* of params and their gradients */
-    bool origins;             /* some of them may have one */
+    bool origins;             /* some params may have an origin */
     struct state *state;      /* NULL before the first use */
     const ssq_tensor *labels; /* of a trainer, as check_op has them; or NULL */
     struct optimizer_stages at;
@@ -210,7 +212,7 @@ struct ssq_optimizer {
 #define OPTION_LR_DECAY  (1u << 8)
 #define OPTION_INITIAL   (1u << 9)
 #define OPTION_FORM      (1u << 10)
-#define OPTION_LAMB      (1u << 11) /* lamb's own, and a norm for each tensor */
+#define OPTION_LAMB      (1u << 11) /* only lamb's; each tensor has a norm */
 
 /** When a group has a slot. */
 enum slot_when { NEVER, ALWAYS, WITH_MOMENTUM, WITH_AMSGRAD, WITH_CENTERED };
@@ -219,150 +221,153 @@ struct optimizer_kind {
     const char *name;
     double lr, alpha, eps, weight_decay; /* defaults */
     struct {
-        const char *name; /* saved as */
+        const char *name; /* in checkpoints */
         enum slot_when when;
     } slot[SLOTS - 1]; /* from SLOT_A on */
-    uint32_t reads;    /* OPTION_*; lr and weight_decay all kinds do */
+    uint32_t reads;    /* OPTION_*; all kinds read lr and weight_decay */
 };
 extern const struct optimizer_kind optimizer_kinds[OPT_KINDS];
-/** Does a kind read one of these options? */
+/** Return whether a kind reads one of these options. */
 bool optimizer_reads(uint32_t kind, uint32_t options);
 
 /* optimizer_options.c */
-/** Replace -1 by defaults and refuse what is out of range. */
+/** Replace -1 by defaults, and refuse values that are out of range. */
 ssq_status options_resolve(uint32_t kind, const char *what,
                            ssq_optimizer_options *options);
-/** The host's words of a group, GROUP_WORDS of them. */
+/** Write a group's GROUP_WORDS words on the host. */
 void group_words(uint32_t kind, const ssq_optimizer_options *options,
                  uint32_t *words);
-/** Does a slot exist for a group? Not for SLOT_MASTER. */
+/** Return whether a group has a slot. Not for SLOT_MASTER. */
 bool slot_used(const ssq_group *group, int slot);
-/** Was the state made without the buffer that momentum needs? */
+/** Return whether the state exists without the buffer of momentum. */
 bool momentum_missing(const ssq_group *group);
 
 /* schedule_words.c */
-/** 1 + total_steps words on the host, to be freed. */
+/** Set *words to 1 + total_steps words on the host, to be freed. */
 ssq_status schedule_words(const ssq_schedule *what, uint32_t **words);
 /** Upload those words to the device. */
 ssq_status schedule_table(ssq_queue *queue, const uint32_t *words,
                           ssq_tensor **table);
-/** A device copy of an active schedule into *words. */
+/** Set *words to a device copy of an active schedule. */
 ssq_status schedule_upload(ssq_queue *queue, const struct schedule *schedule,
                            ssq_tensor **words);
 void schedule_free(struct schedule *schedule);
 
-/** The list that tick reads schedules from; NULL: no memory. */
+/** Return the list from which tick reads schedules; NULL: no memory. */
 struct view_list *schedules_list(const ssq_optimizer *optimizer,
                                  const ssq_group *group, int which,
                                  const ssq_tensor *words);
-/** Words into an i32 tensor from word `at` on, copied at the call. */
+/** Upload words to an i32 tensor from word `at` on; copied at the call. */
 ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n);
 
 /* optimizer_schedule.c */
 /** Check a call of ssq_optimizer_schedule. *group: NULL becomes the default
- *  group. *which: SCHEDULE_LR or SCHEDULE_MOMENTUM. */
+ *  group. *which is set to SCHEDULE_LR or SCHEDULE_MOMENTUM. */
 ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
                                     ssq_group **group, ssq_hyper hyper,
                                     const ssq_schedule *schedule, int *which);
-/** Behind what may have moved t, where a schedule follows it: have it sent to
- *  the host. Without memory for that the host knows less until the next. */
+/** Send t to the host, if a schedule follows it. Call this after work that may
+ *  have changed t. Without memory, the host does not know t until the next
+ * call.
+ */
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *optimizer);
-/** t as far as the host knows it. */
+/** Return t as far as the host knows it. */
 uint32_t optimizer_known_t(const ssq_optimizer *optimizer);
 
 /* optimizer_state.c */
-/** Make and initialise the state, unless there is one. what begins texts. */
+/** Create and initialise the state, unless it exists. `what` begins texts. */
 ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *optimizer,
                           const char *what);
-/** Make the sums of accumulation, unless there are. */
+/** Create the sums of accumulation, unless they exist. */
 ssq_status optimizer_sums(ssq_optimizer *optimizer);
 void state_free(struct state *state);
 
 /* optimizer_step.c */
-/** Sum the sums of gradients over the ranks, unless they are. Of an optimizer
- *  that has ranks, and has accumulated. */
+/** Sum the sums of gradients over the ranks, unless that has been done. For an
+ *  optimizer that has ranks, and has accumulated. */
 ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *optimizer);
-/** ssq_optimizer_accumulate in parts: what it asks before it does anything, so
- *  that there are sums; gradients, and then their sums, of a list, each once;
- *  and that all sums have them. */
+/** ssq_optimizer_accumulate in parts: first the checks, which also create the
+ *  sums; then each gradient of a list is added to its sum, once; at the end all
+ *  sums are complete. */
 ssq_status optimizer_accumulate_begin(ssq_queue *queue,
                                       ssq_optimizer *optimizer, double factor);
 ssq_status optimizer_accumulate_list(ssq_queue *queue,
                                      const ssq_optimizer *optimizer,
                                      struct view_list *list);
 void optimizer_accumulate_end(ssq_optimizer *optimizer, double factor);
-/** The factor of the sums that have been accumulated. */
+/** Set the factor of the accumulated sums. */
 void optimizer_set_factor(ssq_optimizer *optimizer, double factor);
 /** Drop the accumulated sums. @return INVALID after a check or a step */
 ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *optimizer,
                                const char *what);
 
 /* optimizer_stages.c */
-/** Before a call moves the stages: a scaler's update is noticed, and a capture
- *  will put them back. */
+/** Call this before a call changes the stages. It sees a scaler's update, and
+ *  makes a capture restore the stages. */
 ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *optimizer);
 void optimizer_stage_set(ssq_optimizer *optimizer, enum stage stage,
                          ssq_scaler *scaler);
-/** Are the gradients that a step would read true ones? INVALID where some are
- *  and some are not, or where the step reads their sums instead. */
+/** Set *unscaled to whether the gradients that a step would read are unscaled.
+ *  SSQ_ERR_INVALID if only some are, or if the step reads their sums. */
 ssq_status optimizer_gradients(const ssq_optimizer *optimizer,
                                const ssq_scaler *scaler, const char *what,
                                bool *unscaled);
-/** INVALID when a gradient was unscaled since the scaler's last update. */
+/** INVALID if a gradient was unscaled since the scaler's last update. */
 ssq_status optimizer_gradients_scaled(const ssq_optimizer *optimizer,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when);
 
 /* optimizer_report.c */
-/** A state tensor by name, whole or not. */
+/** A state tensor by name, whole or a part. */
 struct state_of {
     const char *name;       /* valid during a call */
-    const ssq_tensor *here; /* what this rank has; NULL: nothing */
+    const ssq_tensor *here; /* this rank's part; NULL: none */
     size_t param;
     int slot;          /* -1: "control" */
     struct view whole; /* dtype and shape; no buffer */
-    int64_t from;      /* the first element that is here */
+    int64_t from;      /* number of the first element of `here` */
 };
-/** Called for each, in the order of ssq_optimizer_visit, whatever of it is
- *  here. Of an optimizer that has a state. */
+/** Called for each state tensor, in the order of ssq_optimizer_visit, also if
+ *  this rank has no part of it. The optimizer must have a state. */
 typedef ssq_status state_fn(void *user, const struct state_of *state);
 ssq_status optimizer_states(const ssq_optimizer *optimizer, state_fn *fn,
                             void *user);
 
 /* optimizer_save.c */
-/** INVALID in a capture and while a step is under way; a first use. */
+/** Make a first use. INVALID in a capture and in the middle of a step. */
 ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *optimizer,
                              const char *what);
 
 /* calls.c */
-/** What every call checks: not NULL, one device, the queue not failed. */
+/** Check what every call needs: not NULL, one device, no failed queue. */
 ssq_status optimizer_call(const ssq_queue *queue,
                           const ssq_optimizer *optimizer, const char *what);
 
 /* optimizer_index.c */
-/** The parameter of a name; NULL none. */
+/** Return the parameter of a name; NULL: there is none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);
-/** INVALID if a tensor overlaps a parameter or a gradient; what: "param" or
- *  "grad", of a parameter of this name that is to be added. */
+/** INVALID if a tensor overlaps a parameter or a gradient. what: "param" or
+ *  "grad", of the parameter of this name that is to be added. */
 ssq_status optimizer_check_apart(const ssq_optimizer *optimizer,
                                  const char *name, const ssq_tensor *tensor,
                                  const char *what);
-/** Put the last parameter into the index, whose names have room for it. */
+/** Put the last parameter into the index, whose names have a free entry. */
 void optimizer_index(ssq_optimizer *optimizer);
-/** Take parameters from number n on out of the index. */
+/** Remove parameters from number n on from the index. */
 void optimizer_unindex(ssq_optimizer *optimizer, size_t n);
 
 /* optimizer.c */
-/** What a parameter's master begins with, if it is fresh at the first use;
- *  takes a reference. A parameter of 16 bits. */
+/** Set the initial value of a parameter's master, which is used if the master
+ * is new at the first use. Takes a reference. The parameter must have 16 bits.
+ */
 void optimizer_begin_with(ssq_optimizer *optimizer, struct parameter *p,
                           struct origin *origin);
-/** Origins are of no more use: a step has written the parameters. */
+/** Drop the origins: a step has written the parameters. */
 void optimizer_drop_origins(ssq_optimizer *optimizer);
-/** Forget a first use, and parameters from number n on: for a caller that made
- *  them a moment ago, and whose next step failed. */
+/** Undo a first use, and remove parameters from number n on. For a caller that
+ *  has just added them, and whose next step failed. */
 void optimizer_cut(ssq_optimizer *optimizer, size_t n);
 
 #endif

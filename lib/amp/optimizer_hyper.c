@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_hyper.c - hyper-parameters that are changed and asked for.
+/* optimizer_hyper.c - set and get hyper-parameters.
  *
- * The host's copy, in double, is what is asked for and checked; the control
- * block has its float32 words, which a captured step reads as well. */
+ * The host's copies are doubles, which are checked and returned. The control
+ * block has their float32 words, which captured steps also read. */
 #include "lib/amp/optimizer.h"
 
-/* The field that a hyper names; NULL: the kind does not read it. What torch's
- * schedulers call momentum is beta1 where there are betas. */
+/* Return the field of a hyper-parameter; NULL if the kind does not read it.
+ * What torch's schedulers call momentum is beta1 in kinds with betas. */
 static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
 {
     bool plain = optimizer_reads(kind, OPTION_MOMENTUM);
@@ -35,9 +35,9 @@ static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
 static const char *const hyper_names[] = {
     "lr", "momentum", "beta1", "beta2", "eps", "weight_decay", "clip_norm"};
 
-/* The group is this optimizer's, and the optimizer has this hyper-parameter.
- * field only points into the options that it is given, which may therefore be
- * anything. */
+/* Check that the group belongs to this optimizer, and that the optimizer has
+ * this hyper-parameter. field() only returns a pointer into the options, so
+ * their values do not matter. */
 static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
                               ssq_hyper hyper, const char *what)
 {
@@ -59,10 +59,10 @@ static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
     return SSQ_OK;
 }
 
-/* Whether a norm is measured is the word behind the limit: one upload has both,
- * so that no step sees a new one beside an old one. LAMB measures its norm in
- * any case. Without a state there is nothing to write yet: make_control reads
- * the options. */
+/* The word after the limit says if a norm is measured. One upload writes both,
+ * so that no step sees a new one with an old one. LAMB always measures its
+ * norm. Without a state nothing is written: make_control() reads the options.
+ */
 static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
 {
     if (!(value >= 0.0))
@@ -83,8 +83,8 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
     return st;
 }
 
-/* A buffer for momentum cannot appear after the state was made: lists, and
- * graphs that hold them, name the slots that there were. */
+/* The buffer of momentum cannot be created after the state: lists, and graphs
+ * that hold them, contain the slots of that time. */
 static ssq_status check_momentum(const ssq_group *g,
                                  const ssq_optimizer_options *new_options)
 {
@@ -96,13 +96,13 @@ static ssq_status check_momentum(const ssq_group *g,
                      new_options->momentum);
 }
 
-/* In a capture the upload would be a command of the graph, and every launch
- * would set the value again.
+/* Refused in a capture: the upload would be a command of the graph, and each
+ * launch would set the value again.
  *
- * One hyper-parameter has several words (beta1 has two, and 1 - beta1), so all
- * of the group's are written, up to those that tick writes. An lr that is set
- * by hand ends its schedule, which would be followed instead. The host's copy
- * changes last: a call that failed may be repeated. */
+ * A hyper-parameter may have several words (beta1 has two, and 1 - beta1), so
+ * all words of the group are written, up to those that tick writes. Setting lr
+ * ends its schedule, which would otherwise override it. The host's copy changes
+ * last, so a failed call may be repeated. */
 ssq_status ssq_optimizer_set(ssq_queue *queue, ssq_optimizer *optimizer,
                              ssq_group *group, ssq_hyper hyper, double value)
 {
@@ -120,7 +120,7 @@ ssq_status ssq_optimizer_set(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_group *g = group == NULL ? o->groups : group;
     ssq_optimizer_options changed = g->options;
     *field(o->kind, &changed, hyper) = value;
-    if (value < 0.0) /* -1 is no default here */
+    if (value < 0.0) /* -1 does not mean the default here */
         return error_set(SSQ_ERR_INVALID, "optimizer_set: %s is %g",
                          hyper_names[hyper], value);
     st = options_resolve(o->kind, "optimizer_set", &changed);
@@ -140,9 +140,9 @@ ssq_status ssq_optimizer_set(ssq_queue *queue, ssq_optimizer *optimizer,
     return st;
 }
 
-/* Under a schedule the value is worked out again from the t that the host knows
- * of: to read the device's word would be to wait. t steps are done, and a
- * schedule counts from 0, so t names the next one. */
+/* With a schedule, compute the value from the t that the host knows: reading
+ * the device's word would wait. t steps are done and a schedule counts from 0,
+ * so t is the number of the next step. */
 ssq_status ssq_optimizer_get(const ssq_optimizer *optimizer,
                              const ssq_group *group, ssq_hyper hyper,
                              double *value)
@@ -161,8 +161,8 @@ ssq_status ssq_optimizer_get(const ssq_optimizer *optimizer,
     const ssq_group *g = group == NULL ? o->groups : group;
     ssq_optimizer_options options = g->options;
     double *from = field(o->kind, &options, hyper);
-    /* The second schedule drives momentum, or beta1 in a kind with betas; other
-     * fields are not under it, whatever the group has. */
+    /* The second schedule controls momentum, or beta1 in a kind with betas.
+     * Other fields have no schedule. */
     int which = hyper == SSQ_HYPER_LR ? SCHEDULE_LR : SCHEDULE_MOMENTUM;
     const struct schedule *s = &g->schedule[which];
     bool scheduled =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_index.c - parameters of an optimizer by name and by place. */
+/* optimizer_index.c - find parameters of an optimizer by name and by memory. */
 #include "lib/amp/optimizer.h"
 
-/* The pointer is good until the next parameter is added, which may move the
+/* The pointer is valid until the next parameter is added, which may move the
  * array. */
 struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
 {
@@ -10,8 +10,8 @@ struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
     return i == NAME_NONE ? NULL : &o->params[i];
 }
 
-/* A search for a parameter or gradient that a view overlaps: the one with the
- * least number. */
+/* A search for a parameter or gradient that a view overlaps. The one with the
+ * lowest number is returned. */
 struct overlap {
     const ssq_optimizer *o;
     const struct view *v;
@@ -25,7 +25,7 @@ static const struct view *place_view(const ssq_optimizer *o,
     return p->grad ? &of->grad->view : &of->param->view;
 }
 
-/* Ranges overlap also of views that lie between each other's elements. */
+/* Ranges overlap even if the elements of two strided views interleave. */
 static bool overlap_look(void *user, struct interval *s)
 {
     struct overlap *l = user;
@@ -38,8 +38,8 @@ static bool overlap_look(void *user, struct interval *s)
     return true;
 }
 
-/* No byte of a parameter or gradient may belong to another one: a step goes
- * through all of them in no order. */
+/* A parameter or gradient must share no byte with another one: a step works on
+ * all of them in any order. */
 ssq_status optimizer_check_apart(const ssq_optimizer *o, const char *name,
                                  const ssq_tensor *t, const char *what)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_kinds.c - the kinds of optimizers: what each keeps, reads and
- * begins with. Defaults are torch's and, for lamb, apex's; so are the slots'
- * names.
+/* optimizer_kinds.c - the kinds of optimizers: their slots, options and
+ * defaults. Defaults and the names of slots are torch's; for lamb they are
+ * apex's.
  *
- * A number is what an option of -1 becomes, and one that is not here is 0.
- * Slots are in the order a, b, c: the steps of kernels/amp/kinds.h know them by
- * these letters. Their names are those of the tensors in a visit, which are
- * found by them in a checkpoint of torch. */
+ * A number is the value that replaces an option of -1; an absent number is 0.
+ * Slots are in the order a, b, c, the letters that the steps of
+ * kernels/amp/kinds.h use. Their names are those of the tensors in a visit, and
+ * find the tensors of a torch checkpoint. */
 #include "lib/amp/optimizer.h"
 
 /* The denominator of every kind with betas has an eps. */

@@ -5,8 +5,8 @@
 #include <float.h>
 #include <math.h>
 
-/* Exactly -1, which no option may be otherwise, asks for the kind's default.
- * The betas have the same one in all kinds, and it is in SSQ_OPTIMIZER_INIT. */
+/* -1 means the kind's default; no option may be -1 otherwise. The betas have
+ * the same default in all kinds, which is in SSQ_OPTIMIZER_INIT. */
 static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
 {
     const struct optimizer_kind *k = &optimizer_kinds[kind];
@@ -20,11 +20,11 @@ static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
         o->weight_decay = k->weight_decay;
 }
 
-/* One list for all kinds, whether they read an option or not: out of range it
- * is a mistake in any case. The comparisons are ones that a NaN fails. All
- * become float32, which ends at FLT_MAX. A mean that decays by 1 takes nothing
- * in, and 1 - beta^t is divided by. Dampening has no range of its own in torch,
- * and none here. */
+/* There is one list for all kinds, whether they read an option or not: a value
+ * out of range is always a mistake. The comparisons refuse NaN. All values
+ * become float32, which ends at FLT_MAX. A mean with a decay of 1 would never
+ * change, and the step divides by 1 - beta^t. Dampening has no range in torch,
+ * so it has none here. */
 static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
 {
     const struct {
@@ -56,10 +56,10 @@ static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
     return SSQ_OK;
 }
 
-/* An option that the kind does not read is refused where that can be seen: one
- * whose default is not 0 (betas, alpha, eps, max_grad_norm) is in the options
- * of a caller who has left it alone, too. The last two are on by default, and
- * to be seen where they are off. */
+/* Refuse an option that the kind does not read, if that can be detected. An
+ * option whose default is not 0 (betas, alpha, eps, max_grad_norm) is also set
+ * if the caller has not changed it. Two options are on by default, and detected
+ * if they are off. */
 static ssq_status check_read(uint32_t kind, const char *what,
                              const ssq_optimizer_options *o)
 {
@@ -87,9 +87,9 @@ static ssq_status check_read(uint32_t kind, const char *what,
     return SSQ_OK;
 }
 
-/* The defaults come first, so that the ranges hold for them as well, and what
- * depends on two options comes last, where each is good by itself. The
- * conditions on nesterov are torch's. */
+/* Defaults come first, so that they are checked for their ranges as well.
+ * Checks of two options come last, when each is valid by itself. The conditions
+ * on nesterov are torch's. */
 ssq_status options_resolve(uint32_t kind, const char *what,
                            ssq_optimizer_options *o)
 {
@@ -112,9 +112,9 @@ ssq_status options_resolve(uint32_t kind, const char *what,
     return SSQ_OK;
 }
 
-/* A double as the sum of two float32, to about 2^-49 of it. What b is wrong by,
- * b^t is wrong by t times: with one float32, of 2^-25, that would be 3 % after
- * a million steps. */
+/* Store a double as the sum of two float32, with a relative error of about
+ * 2^-49. A relative error of b becomes t times as large in b^t. With one
+ * float32 and 2^-25, that would be 3 % after a million steps. */
 static void put_pair(uint32_t *words, double value)
 {
     float hi = (float)value;
@@ -122,7 +122,7 @@ static void put_pair(uint32_t *words, double value)
     words[1] = AS_U32((float)(value - (double)hi));
 }
 
-/* No flag is set for what is usual, so two of them say that something is not
+/* The usual options set no flag. Two flags therefore mean that something is not
  * done. */
 static uint32_t flags_of(const ssq_optimizer_options *o)
 {
@@ -138,13 +138,13 @@ static uint32_t flags_of(const ssq_optimizer_options *o)
     return flags;
 }
 
-/* A number is rounded to float32 once, in default modes, whatever the caller's
- * are. 1 - b is formed in double before: from a float32 0.999 it would be wrong
- * by a part in 10^5.
+/* Each number is rounded to float32 once, in default modes, independent of the
+ * caller's modes. 1 - b is computed in double before. From a float32 0.999 it
+ * would be wrong by a part in 10^5.
  *
- * Kinds with one rate of decay for squares (alpha) have it in the words of
- * beta2. The words of the step, from GROUP_STEP_LR on, are tick's, which writes
- * them before anybody reads them. */
+ * Kinds with one decay rate of squares (alpha) store it in the words of beta2.
+ * tick writes the words of the step, from GROUP_STEP_LR on, before anything
+ * reads them. */
 void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
 {
     struct fpenv env = fpenv_enter();
@@ -167,9 +167,9 @@ void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
     fpenv_leave(env);
 }
 
-/* As the options are when the state is made: from then on the state says which
- * slots there are. A schedule of momentum counts as momentum even if it begins
- * with 0. What SLOT_MASTER has depends on the parameter and not on its
+/* Depends on the options at the time when the state is created. From then on
+ * the state has the list of slots. A schedule of momentum counts as momentum
+ * even if it begins with 0. SLOT_MASTER depends on the parameter, not on its
  * group. */
 bool slot_used(const ssq_group *g, int slot)
 {
@@ -190,9 +190,8 @@ bool slot_used(const ssq_group *g, int slot)
     }
 }
 
-/* No kind has more than one slot that comes with momentum. Before the state is
- * made none is missing: the slot will be there if the options want it by
- * then. */
+/* A kind has at most one slot that depends on momentum. Before the state exists
+ * no slot is missing: it will be created if the options need it by then. */
 bool momentum_missing(const ssq_group *g)
 {
     const struct optimizer_kind *k = &optimizer_kinds[g->optimizer->kind];

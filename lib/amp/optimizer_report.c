@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_report.c - reading an optimizer: state by name, masters, which
+/* optimizer_report.c - read an optimizer: state by name, masters, which
  * gradient overflowed, counts.
  *
- * Everything here waits for the queue, but for masters, which are lent as they
- * are. So none of it may be in a capture. */
+ * All calls wait for the queue, except those that return masters. So none of
+ * them is allowed in a capture. */
 #include "lib/amp/optimizer.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* ---- state by name ---- */
 
-/* The second half of a state tensor's name. */
+/* Return the second half of a state tensor's name. */
 static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
 {
     if (slot == SLOT_MASTER)
@@ -19,9 +19,9 @@ static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
     return optimizer_kinds[kind].slot[slot - SLOT_A].name;
 }
 
-/* Slots that the parameter does not have are left out, and do not have a name
- * either. The name's memory is one for all tensors, hence valid during a call
- * only. A remainder has two bytes for an element. */
+/* Slots that the parameter does not have are left out, and have no name. All
+ * names use the same memory, so a name is valid only during a call. A remainder
+ * has two bytes for each element. */
 static ssq_status states_of(const ssq_optimizer *o, size_t i, char *name,
                             size_t bytes, state_fn *fn, void *user)
 {
@@ -54,8 +54,8 @@ static ssq_status states_of(const ssq_optimizer *o, size_t i, char *name,
     return st;
 }
 
-/* "control", and then the parameters'. One buffer is as long as the longest
- * parameter's name with the longest slot's. */
+/* First "control", then the parameters' tensors. The buffer is as long as the
+ * longest name of a parameter with the longest name of a slot. */
 ssq_status optimizer_states(const ssq_optimizer *o, state_fn *fn, void *user)
 {
     size_t longest = 0;
@@ -89,18 +89,17 @@ static ssq_status visit_one(void *user, const struct state_of *s)
     return s->here == NULL ? SSQ_OK : v->fn(v->user, s->name, s->here);
 }
 
-/* t and the random counter, as they are when everything on the queue is
- * done. */
+/* Read t and the random counter after all work on the queue. */
 static ssq_status read_counters(ssq_queue *queue, const ssq_optimizer *o,
                                 uint32_t words[2])
 {
     ssq_status st = queue_download(queue, &o->state->counters->view, words,
                                    2 * sizeof(words[0]));
-    ssq_status synced = queue_wait(queue); /* always: we own the words */
+    ssq_status synced = queue_wait(queue); /* always: the words are ours */
     return st == SSQ_OK ? synced : st;
 }
 
-/* A t that no run reaches was not saved by one: put back what was there. */
+/* Restore the counters if fn has written a t that no run can reach. */
 static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
                                  const uint32_t before[2])
 {
@@ -119,9 +118,9 @@ static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
                      (unsigned)before[CONTROL_T]);
 }
 
-/* t is looked at after the visit, however fn has answered: what it wrote is
- * written. If both went wrong the caller hears of its own status. A schedule
- * that follows t is told of the new one. */
+/* t is checked after the visit, also if fn has failed, because fn may have
+ * written it. If both fail, the status of fn is returned. A schedule that
+ * follows t gets the new one. */
 ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
                                ssq_optimizer_visit_fn fn, void *user)
 {
@@ -146,7 +145,7 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
     return visited != SSQ_OK ? visited : st;
 }
 
-/* No group stands for the default one, as everywhere. */
+/* A NULL group means the default group, as in all calls. */
 static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
                               const ssq_tensor **master)
 {
@@ -158,10 +157,9 @@ static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
     return SSQ_OK;
 }
 
-/* Lent, not held: the state lives as long as the optimizer. The master is the
- * truth as a tensor, so that of a float32 parameter without one is the
- * parameter; split ones have no such tensor, and where there is none the truth
- * is 16 bits. */
+/* The result is borrowed: the state exists as long as the optimizer. A float32
+ * parameter without a master is its own. Split masters are not one tensor.
+ * Without a master, the 16-bit parameter has the only value. */
 ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
                                 const ssq_group *group, const char *name,
                                 const ssq_tensor **master)
@@ -202,8 +200,8 @@ ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
 
 /* ---- words read back ---- */
 
-/* What the reports check before they read: without a state there are no words
- * to read, and a queue that captures does not run what it is given. */
+/* Check a call before it reads words. Without a state there are no words, and a
+ * queue that captures does not run its work. */
 static ssq_status report_call(ssq_queue *queue, const ssq_optimizer *o,
                               const char *what)
 {
@@ -216,7 +214,7 @@ static ssq_status report_call(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
-/* The record and t as they are now. */
+/* Read the record and t, after all work on the queue. */
 static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
                            uint32_t *t)
 {
@@ -226,7 +224,7 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
     if (st == SSQ_OK)
         st = ssq_tensor_read(queue, o->state->counters, counters,
                              sizeof(counters), SSQ_I32);
-    ssq_status synced = queue_wait(queue); /* always: we own the words */
+    ssq_status synced = queue_wait(queue); /* always: the words are ours */
     if (st == SSQ_OK)
         st = synced;
     if (st != SSQ_OK)
@@ -235,9 +233,9 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
     return SSQ_OK;
 }
 
-/* The record keeps the last bad check while later ones are clean, and check
- * says which that was. Its tensor's number is one of a device's words: a number
- * that no parameter has names none, and reads nothing. */
+/* The record keeps the last bad check while later ones are clean, and has its
+ * number. The number of the tensor is a device's word. If no parameter has this
+ * number, the report has no name. */
 ssq_status ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
                                   ssq_overflow_report *report)
 {
@@ -265,8 +263,8 @@ ssq_status ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
-/* Refused where no norm is measured: the record would have 0, or a norm from
- * before clipping was switched off, and a caller would take it for one. */
+/* Refused if no norm is measured: the record would contain 0, or a norm from
+ * before clipping was switched off, which a caller would take for the norm. */
 ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
                               float *norm, uint32_t *t)
 {
@@ -291,15 +289,15 @@ ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
 
 /* ---- statistics ---- */
 
-/* A count in two words, the lower one first. */
+/* Return a count that has two words, the lower one first. */
 static uint64_t word_pair(const uint32_t *w)
 {
     return (uint64_t)w[1] << 32 | w[0];
 }
 
-/* The exponent is a signed number in an unsigned word, and a cast from what is
- * above INT32_MAX need not give that number in C: its bytes are copied. Sums of
- * counts, and the largest exponent, are those of one tensor out of all. */
+/* The exponent is a signed number in an unsigned word. A C cast of a value
+ * above INT32_MAX need not give that number, so its bytes are copied. Counts
+ * are added, and the largest exponent is taken, over all tensors. */
 static void add_statistics(ssq_statistics *s, const struct parameter *p,
                            const uint32_t *w)
 {
@@ -328,9 +326,9 @@ static ssq_status check_statistics(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
-/* All words are read even for one parameter: there are eight of each. They are
- * the host's until the sync, and freed after it. The caller's struct is written
- * as a whole, or not at all. */
+/* All words are read even for one parameter: there are eight for each. The copy
+ * on the host is freed after the sync. The caller's struct is written as a
+ * whole or not at all. */
 ssq_status ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
                                     const char *name,
                                     ssq_statistics *statistics)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_save.c - a whole optimizer as a blob: parameters, masters, moments,
- * t and the random counter.
+/* optimizer_save.c - save an optimizer as a blob, and load it: parameters,
+ * masters, moments, t and the random counter.
  *
- * One walk goes through all of it in one order, for whatever purpose, so that
- * measuring, writing and reading cannot disagree. The blob's tensors are copied
- * to and from where they lie in it, so a mapped file needs no second copy in
- * memory. */
+ * One function walks through everything in one order, for every purpose, so
+ * that measuring, writing and reading cannot disagree. Tensors are copied
+ * directly to and from their position in the blob, so a mapped file needs no
+ * second copy in memory. */
 #include "lib/amp/blob.h"
 #include "lib/amp/optimizer.h"
 
 #include <string.h>
 
-/* What a walk over the blob does at each tensor. COUNT has no blob, and adds up
- * its bytes. CHECK reads a whole blob and changes nothing; only when it has
- * found all in order LOAD reads it again, and believes what it reads. */
+/* What a walk does at each tensor. COUNT has no blob, and adds the bytes. CHECK
+ * reads a whole blob and changes nothing. If everything is valid, LOAD reads it
+ * again and uses the values. */
 enum walk { WALK_COUNT, WALK_SAVE, WALK_CHECK, WALK_LOAD };
 
 struct saving {
@@ -34,9 +34,9 @@ static ssq_status differs(const struct saving *s, const char *name,
                      field, name, got, want);
 }
 
-/* A number that has to be the same here. It is written as it is here, and read
- * into x, which is thrown away: a difference is an error and nothing is taken
- * over from the blob. */
+/* Compare a number that must be the same in the blob. Saving writes the number
+ * of this optimizer. Loading reads the blob's into x and discards it: a
+ * difference is an error. */
 static ssq_status same(struct saving *s, const char *name, const char *field,
                        uint64_t want)
 {
@@ -46,9 +46,9 @@ static ssq_status same(struct saving *s, const char *name, const char *field,
                                               : SSQ_OK;
 }
 
-/* The bytes of a tensor. Their place is taken even if there are none, as it may
- * begin with a gap. In a blob that ends too early there is no place, and a
- * check does not need it: blob_done will say what is wrong. */
+/* Process the bytes of a tensor. The position is taken even if there are no
+ * bytes, because a gap may come before it. A blob that ends too early has no
+ * position for the tensor. A check needs none: blob_done() reports it. */
 static ssq_status tensor(struct saving *s, const ssq_tensor *t)
 {
     uint64_t bytes =
@@ -62,9 +62,9 @@ static ssq_status tensor(struct saving *s, const ssq_tensor *t)
                                 : SSQ_OK;
 }
 
-/* A name is its length and its bytes, without the 0 at the end. An error shows
- * both names, of which the blob's is cut: it may be anything, but no longer
- * than the one here. */
+/* A name is its length and its bytes, without the terminating 0. An error shows
+ * both names. The blob's name may contain anything, so it is cut to the length
+ * of ours. */
 static ssq_status name_of(struct saving *s, const char *name)
 {
     size_t n = strlen(name);
@@ -82,7 +82,7 @@ static ssq_status name_of(struct saving *s, const char *name)
     return SSQ_OK;
 }
 
-/* Which slots a parameter has, a bit for each: their tensors follow in the
+/* Return the slots of a parameter, a bit for each. Their tensors follow in the
  * blob. */
 static uint64_t slots_of(const ssq_optimizer *o, size_t i)
 {
@@ -92,9 +92,9 @@ static uint64_t slots_of(const ssq_optimizer *o, size_t i)
     return bits;
 }
 
-/* Everything that says how many bytes follow is compared before the bytes are
- * come to. Masters and moments are saved with the model: from the model alone
- * the lower bits of a master could not be made again. */
+/* All numbers that determine how many bytes follow are compared before the
+ * bytes. Masters and moments are saved with the model, because the lower bits
+ * of a master cannot be derived from the model. */
 static ssq_status parameter(struct saving *s, size_t i)
 {
     const struct parameter *p = &s->o->params[i];
@@ -118,8 +118,8 @@ static ssq_status parameter(struct saving *s, size_t i)
     return st;
 }
 
-/* t is counted in an unsigned word and given to callers as an i32: what is
- * negative there no run has reached. */
+/* t is an unsigned word, and callers get it as an i32. No run reaches a
+ * negative one. */
 static ssq_status check_counters(const struct saving *s)
 {
     if (s->walk != WALK_CHECK || s->counters[CONTROL_T] <= INT32_MAX)
@@ -128,10 +128,10 @@ static ssq_status check_counters(const struct saving *s)
                      (int)(int32_t)s->counters[CONTROL_T], INT32_MAX);
 }
 
-/* Everything, in order. The counters are copied straight to their place as
- * tensors are, since in a save the host does not know them. The two numbers
- * before them are u64, so blob_bytes leaves no gap there, and blob_u32 reads
- * the words where they were written. */
+/* Walk through everything in order. The counters are copied like tensors,
+ * directly to their position, because the host does not know them in a save.
+ * The two numbers before them are u64, so blob_bytes() leaves no gap there, and
+ * blob_u32() reads the words at the same position. */
 static ssq_status walk(struct saving *s, enum walk how)
 {
     const ssq_optimizer *o = s->o;
@@ -175,7 +175,7 @@ ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *o,
     return st == SSQ_OK ? optimizer_seal(queue, o, what) : st;
 }
 
-/* What save and load check first. */
+/* Check what save and load check first. */
 static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
 {
     ssq_status st = optimizer_call(queue, o, what);
@@ -187,8 +187,8 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
     return st == SSQ_OK ? optimizer_at_rest(queue, o, what) : st;
 }
 
-/* A caller without a blob learns the size alone, and nothing is copied. The
- * blob is sealed after the sync: its checksum is over bytes that have to have
+/* Without a blob the caller only gets the size, and nothing is copied. The blob
+ * is sealed after the sync, because its checksum covers bytes that must have
  * arrived. */
 ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
                               void *blob, size_t bytes, size_t *needed)
@@ -215,9 +215,8 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
     return st;
 }
 
-/* The copies are a bundle, as an optimizer of which half is another's would be
- * no optimizer. t may be another one now, which a schedule on the host wants to
- * know. */
+/* The copies are a bundle, because half of another optimizer's state would be
+ * invalid. t may have changed, and a schedule on the host needs it. */
 ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
                               const void *blob, size_t bytes)
 {

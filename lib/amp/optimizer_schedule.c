@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_schedule.c - a group's schedules and their device tables.
  *
- * A captured step reads the table that its list named at the capture. So a new
- * schedule goes into the old one's table where it fits, and captured steps
- * follow it; a longer one gets a table of its own, which only later steps and
- * captures see. */
+ * A captured step reads the table that its list had at the capture. So a new
+ * schedule is written into the old one's table if it fits, and captured steps
+ * follow it. A longer schedule gets a new table, which only later steps and
+ * captures read. */
 #include "lib/amp/optimizer.h"
 
 #include "lib/op/data/data.h"
@@ -14,8 +14,8 @@
 
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
 {
-    /* Only ssq_optimizer_get asks the host for t, and only under a schedule. In
-     * a capture nothing has moved t; its launches call this themselves. */
+    /* Only ssq_optimizer_get needs t on the host, and only with a schedule. A
+     * capture has not changed t; its launches call this function. */
     bool follows = false;
     for (const ssq_group *g = o->groups; g != NULL; g = g->next)
         follows = follows || g->schedule[SCHEDULE_LR].on ||
@@ -24,8 +24,8 @@ void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
         (void)mailbox_post(o->state->mailbox, queue, NULL, o->state->control);
 }
 
-/* Without a state no step was ever made. A read of the mailbox finds the newest
- * words that have arrived, or those of the beginning. */
+/* Without a state no step has been made. A read of the mailbox returns the
+ * newest words that have arrived, or the initial ones. */
 uint32_t optimizer_known_t(const ssq_optimizer *o)
 {
     uint32_t words[CONTROL_WORDS] = {0};
@@ -34,10 +34,10 @@ uint32_t optimizer_known_t(const ssq_optimizer *o)
     return words[CONTROL_T];
 }
 
-/* Into the table that is there, as one command: a captured step reads it. The
- * words are uploaded to a table aside first, which takes several commands: if
- * one of them fails the old schedule is whole. What is behind the new one's end
- * stays, and is not read: the first word says how many values count. */
+/* Write the existing table with one command, because captured steps read it.
+ * The words are first uploaded to another table, which takes several commands.
+ * If one of them fails, the old schedule is unchanged. Values after the new end
+ * stay, and are not read: the first word is the number of values. */
 static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
                           const uint32_t *words)
 {
@@ -52,9 +52,9 @@ static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
     return st;
 }
 
-/* A table of its own, and the list that names it. A list is never changed,
- * since queues and graphs hold it: the state gets another one, made before the
- * old one is let go of. */
+/* Create a new table, and a list that contains it. Lists are never changed,
+ * because queues and graphs hold them. The state gets a new list, which is
+ * created before the old one is dropped. */
 static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
                           const uint32_t *words, ssq_tensor **table)
 {
@@ -73,15 +73,15 @@ static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
     return SSQ_OK;
 }
 
-/* Bring the device to the schedule; *table becomes the one to keep. A table has
- * a word more than values, so it is long enough if it has more words than there
- * are values. The old one, if it is replaced, is let go of only when nothing
- * can fail any more. */
+/* Write the schedule to the device, and set *table to the table to keep. A
+ * table has one word more than values, so it is long enough if it has more
+ * words than there are values. If the old table is replaced, it is dropped only
+ * when nothing can fail any more. */
 static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
                                 const ssq_schedule *what, ssq_tensor **table)
 {
     const struct schedule *old = &g->schedule[which];
-    if (g->optimizer->state == NULL) { /* made with the state, from `what` */
+    if (g->optimizer->state == NULL) { /* created with the state, from `what` */
         if (old->words != NULL)
             object_put(&old->words->object);
         *table = NULL;
@@ -102,10 +102,10 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
     return st;
 }
 
-/* A scheduled beta1 must stay below 1: 1 - beta1^t is divided by. It is float32
- * on the device, and from 1 - 2^-25 on the nearest one is 1. Asking for every
- * value also finds what is wrong with the schedule itself; the value at 0 is
- * asked for even if there are no steps, for its error. */
+/* A scheduled beta1 must be below 1, because the step divides by 1 - beta1^t.
+ * It is float32 on the device, and from 1 - 2^-25 on it is rounded to 1.
+ * Computing every value also finds errors of the schedule itself. The value at
+ * 0 is computed even if there are no steps, for its error. */
 static ssq_status check_values(const ssq_group *g, int which,
                                const ssq_schedule *s)
 {
@@ -131,8 +131,8 @@ static ssq_status check_values(const ssq_group *g, int which,
     return st;
 }
 
-/* The caller's table may be gone after the call: it is copied, and the schedule
- * kept points to the copy. The group changes when everything else is done. */
+/* The caller may free its table after the call, so it is copied, and the stored
+ * schedule points to the copy. The group changes last. */
 static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
                                const ssq_schedule *what)
 {
@@ -155,9 +155,8 @@ static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
     return SSQ_OK;
 }
 
-/* The table stays, and says that it has no values: tick then takes the group's
- * own word. Thus a captured step notices as well, and a later schedule may find
- * room there. */
+/* The table stays, with 0 values: tick then uses the group's own word. So
+ * captured steps see it too, and a later schedule may fit into the table. */
 static ssq_status remove_schedule(ssq_queue *queue, struct schedule *s)
 {
     const uint32_t none = 0;
@@ -172,9 +171,9 @@ static ssq_status remove_schedule(ssq_queue *queue, struct schedule *s)
     return st;
 }
 
-/* Where a schedule of this hyper-parameter goes. One of momentum may be removed
- * whether or not the group has the slot; to be followed it needs one, which is
- * there if the state is yet to be made. */
+/* Set *which for a schedule of this hyper-parameter. A schedule of momentum may
+ * be removed even if the group has no slot. To be followed it needs the slot,
+ * which will exist if the state does not exist yet. */
 static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
                               const ssq_schedule *what, int *which)
 {
@@ -219,8 +218,8 @@ ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
                : st;
 }
 
-/* After the change t is sent to the host, which was not told of it while there
- * was no schedule. */
+/* After the change t is sent to the host, which did not get it while there was
+ * no schedule. */
 ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
                                   ssq_group *group, ssq_hyper hyper,
                                   const ssq_schedule *schedule)

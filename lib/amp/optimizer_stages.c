@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_stages.c - where an optimizer's step is, and which gradients it is
- * about to read: scaled ones, true ones, or sums of scaled ones.
+/* optimizer_stages.c - the stage of an optimizer's step, and which gradients it
+ * will read: scaled ones, unscaled ones, or sums of scaled ones.
  *
- * The stages are torch's. They move as calls are made, whatever the device
- * finds later, and are there to refuse calls in an order that would train on
- * wrong numbers in silence. */
+ * The stages are torch's. Calls change them when they are made, independent of
+ * what the device finds later. They serve to refuse an order of calls that
+ * would silently train on wrong numbers. */
 #include "lib/amp/optimizer.h"
 
-/* A scaler's update has made the optimizer READY again. A scaler does not know
- * its optimizers, so it tells none; each looks at the number of updates when it
- * is called next. Sums that were checked before the update were of the old
- * scale, and are given up with it. */
+/* A scaler's update makes the optimizer READY again. A scaler does not know its
+ * optimizers, so each optimizer compares the number of updates at its next
+ * call. Sums that were checked before the update have the old scale, and are
+ * dropped with it. */
 static void refresh(ssq_optimizer *o)
 {
     struct optimizer_stages *at = &o->at;
@@ -21,8 +21,9 @@ static void refresh(ssq_optimizer *o)
     at->accumulating = at->reduced = at->checked = at->normed = false;
 }
 
-/* The new scaler is taken before the old one is let go of, as they may be the
- * same. */
+/* Get the new scaler before the old one is dropped, because they may be the
+ * same.
+ */
 void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
 {
     if (scaler != NULL)
@@ -33,8 +34,9 @@ void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
     o->at.stage = stage;
 }
 
-/* An update that came before the snapshot belongs to it, hence the refresh. A
- * snapshot holds its scaler: a graph may outlive every other owner. */
+/* An update before the snapshot belongs to it, so refresh() is called. A
+ * snapshot holds its scaler, because a graph may exist longer than all other
+ * owners. */
 static void save(struct object *owner, void *snapshot)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
@@ -62,7 +64,7 @@ static void restore(struct object *owner, const void *snapshot)
 }
 
 /* Half a step is a check without its step, or sums that no step has used. With
- * a scaler, its own number shows a check without an update. */
+ * a scaler, the scaler's own number shows a check without an update. */
 static int number(const void *snapshot)
 {
     const struct optimizer_stages *s = snapshot;
@@ -94,7 +96,7 @@ static ssq_status ready(struct object *owner, const void *begin,
                      o->at.stage == STAGE_CHECKED ? "" : "not ");
 }
 
-/* A launch has made steps that no call made, and t may have moved. */
+/* A launch has made steps without calls, so t may have changed. */
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
 {
@@ -122,12 +124,12 @@ ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *o)
 
 /* ---- gradients ---- */
 
-/* The first parameters whose gradients are true, and are not; NULL none. */
+/* The first parameters whose gradients are unscaled, and are not; or NULL. */
 struct found {
     const char *is, *not, *part;
 };
 
-/* A gradient without elements is neither, and has no say. */
+/* A gradient without elements counts as neither. */
 static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
 {
     struct found f = {NULL, NULL, NULL};
@@ -145,7 +147,7 @@ static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
     return f;
 }
 
-/* `when` ends the text and says what is wrong with it. */
+/* `when` is the end of the text, and says what is wrong. */
 ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when)
@@ -160,10 +162,10 @@ ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                      f.is == NULL ? f.part : f.is, when);
 }
 
-/* A step has one factor for all gradients (CONTROL_FACTOR), so they have to be
- * of one kind. Without a scaler they are taken as they are. Sums were made of
- * scaled gradients: if these were unscaled since, what the caller looked at is
- * not what the step would use. */
+/* A step has one factor for all gradients (CONTROL_FACTOR), so all of them must
+ * be scaled, or all unscaled. Without a scaler they are used as they are. Sums
+ * contain scaled gradients. If these were unscaled since, the caller has looked
+ * at other values than the step would use. */
 ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
                                const char *what, bool *unscaled)
 {
