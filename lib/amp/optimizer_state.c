@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_state.c - masters, moments and words: made at the first use.
+/* optimizer_state.c - masters, moments and words: created at the first use.
  *
- * All memory of an optimizer is taken here, at once: either the whole state
- * exists or none of it. Each slot of each group is one flat buffer, gapless in
- * the order of ssq_optimizer_add (several where a device binds less).
+ * All memory of an optimizer is allocated here at once: either the whole state
+ * exists or none of it. Each slot of each group is one flat buffer without
+ * gaps, in the order of ssq_optimizer_add (several buffers if a device binds
+ * less).
  *
- * The lists of views are made here as well, once, and are the same in every
- * step: a step costs the host a few ops, however many parameters there are. */
+ * The lists of views are created here once, and are the same in every step. A
+ * step therefore costs the host a few ops, for any number of parameters. */
 #include "lib/amp/optimizer.h"
 
 #include <sesqui/ops/data.h>
@@ -22,8 +23,7 @@ static void put_tensor(ssq_tensor *t)
         object_put(&t->object);
 }
 
-/* An array that has not been filled to its end, or was never made, does no
- * harm: what is missing is NULL. */
+/* Arrays may be incomplete or absent: missing tensors are NULL. */
 static void put_tensors(ssq_tensor **t, size_t n)
 {
     for (size_t i = 0; t != NULL && i < n; i++)
@@ -45,8 +45,8 @@ static void put_lists(struct lists *l)
     *l = (struct lists){NULL, NULL, NULL};
 }
 
-/* Also of a state that was made in part. Commands and graphs that are to run
- * yet hold its buffers and lists. */
+/* The state may be incomplete. Commands and graphs that will still run hold its
+ * buffers and lists. */
 void state_free(struct state *s)
 {
     if (s == NULL)
@@ -74,8 +74,8 @@ void state_free(struct state *s)
 
 /* ---- slots ---- */
 
-/* A master depends on the parameter's own dtype, and other slots on its group's
- * options. A rank that has no element of a parameter has nothing of it. */
+/* A master depends on the dtype of the parameter, other slots on the options of
+ * its group. A rank without an element of a parameter has no slot of it. */
 static bool has_slot(const ssq_optimizer *o, const struct state *s, size_t i,
                      int slot)
 {
@@ -87,8 +87,8 @@ static bool has_slot(const ssq_optimizer *o, const struct state *s, size_t i,
     return p->group->slot[slot];
 }
 
-/* Bytes of a parameter in a slot: float32, whatever the parameter is, but for
- * the 16 bits of a remainder. */
+/* Return the bytes of a parameter in a slot. Slots are float32 for any dtype of
+ * the parameter, except for the 16 bits of a remainder. */
 static uint64_t slot_bytes(const ssq_optimizer *o, const struct state *s,
                            size_t i, int slot)
 {
@@ -97,9 +97,9 @@ static uint64_t slot_bytes(const ssq_optimizer *o, const struct state *s,
     return n * (slot == SLOT_MASTER && p->truth == TRUTH_SPLIT ? 2 : 4);
 }
 
-/* Elements from..from + n of a flat tensor, in the shape of the parameter (a
- * remainder stays flat, as it has two bytes for an element). The slice holds
- * the buffer, and the flat tensor itself need not stay. */
+/* Set *part to elements from .. from + n - 1 of a flat tensor, in the
+ * parameter's shape. A remainder stays flat, because it has two bytes for each
+ * element. The slice holds the buffer, so the flat tensor may be destroyed. */
 static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
                       const struct view *shape, ssq_tensor **part)
 {
@@ -116,8 +116,7 @@ static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
     return st;
 }
 
-/* A fill of no elements would be a command that does nothing, and is left
- * out. */
+/* A fill without elements would do nothing, and is left out. */
 static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
 {
     struct fill_op op = {.op = OP_HEADER(fill, y),
@@ -126,8 +125,8 @@ static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
     return view_elements(&op.y) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
-/* What a fresh slot holds: only Adagrad's sum may begin with another value than
- * 0, and has no other slot beside it. A master is written from the model
+/* Set the initial value of a slot. Only Adagrad's sum, which is its only slot,
+ * may begin with another value than 0. A master is written from the model
  * later. */
 static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
                             const ssq_tensor *flat)
@@ -141,11 +140,11 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     return fill(queue, flat, value);
 }
 
-/* Parameters in the order of their groups; a group's are in the order in which
- * they were added. */
+/* Parameters in the order of their groups. Within a group they are in the order
+ * in which they were added. */
 struct grouped {
     size_t *number; /* of each parameter; owned */
-    size_t *end;    /* by group, where its parameters end in `number`; owned */
+    size_t *end;    /* by group: one past its last parameter; owned */
 };
 
 static void grouped_free(struct grouped *by)
@@ -154,7 +153,7 @@ static void grouped_free(struct grouped *by)
     mem_free(by->end);
 }
 
-/* A counting sort: first how many each group has, then where they go. */
+/* Counting sort: count the parameters of each group, then place them. */
 static ssq_status grouped_make(const ssq_optimizer *o, struct grouped *by)
 {
     size_t at = 0;
@@ -174,10 +173,10 @@ static ssq_status grouped_make(const ssq_optimizer *o, struct grouped *by)
     return SSQ_OK;
 }
 
-/* The end of the parameters from at on whose slot fits one buffer. A parameter
- * is never divided between two: one that is too long by itself has its place in
- * one as well, and lists have it in pieces. A flat master is one buffer however
- * long it is, for that is what was asked for. */
+/* Return the end of the parameters from `at` on whose slot fits into one
+ * buffer. A parameter is never divided between buffers. If it is too long by
+ * itself, it is also in one buffer, and lists have it in pieces. A flat master
+ * is one buffer of any length, because the caller requested this. */
 static size_t flat_end(const struct state *s, const ssq_group *g, int slot,
                        const struct grouped *by, size_t at, uint64_t *bytes)
 {
@@ -197,10 +196,10 @@ static size_t flat_end(const struct state *s, const ssq_group *g, int slot,
     return at;
 }
 
-/* One flat buffer for `count` parameters of a group. Split masters never share
- * a group's buffer with float32 ones: an optimizer has one kind. Where no
- * parameter has the slot the buffer is empty, and gone when this returns,
- * unless it is a flat master that a caller may ask for. */
+/* Create one flat buffer for `count` parameters of a group. Split and float32
+ * masters are never in one buffer: an optimizer has only one kind. If no
+ * parameter has the slot, the buffer is empty and released before this returns,
+ * except for a flat master, which a caller may request. */
 static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
                             int slot, const size_t *number, size_t count,
                             uint64_t bytes)
@@ -234,7 +233,7 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
     return st;
 }
 
-/* A slot of a group that has `from` in `by` as its first parameter. A group
+/* Create a slot of a group whose first parameter is by->number[from]. A group
  * without parameters has one empty buffer. */
 static ssq_status make_slot(ssq_queue *queue, struct state *s, ssq_group *g,
                             int slot, const struct grouped *by, size_t from)
@@ -249,9 +248,8 @@ static ssq_status make_slot(ssq_queue *queue, struct state *s, ssq_group *g,
     return st;
 }
 
-/* Group by group and slot by slot. Arrays of the state are filled as tensors
- * are made, so that state_free finds all that was there when something
- * failed. */
+/* Create all slots, group by group. Tensors are stored in the state as they are
+ * created, so that state_free() finds them if something fails. */
 static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
                              struct state *s)
 {
@@ -273,8 +271,8 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
 
 /* ---- lists ---- */
 
-/* What a check or step reads of parameter i: its gradient, or the float32 sum
- * of several; of either what is of this rank. */
+/* Return the view that a check or step reads for parameter i: its gradient, or
+ * the float32 sum of several; only this rank's part. */
 static struct view gradient(const ssq_optimizer *o, const struct state *s,
                             bool sums, size_t i)
 {
@@ -282,8 +280,8 @@ static struct view gradient(const ssq_optimizer *o, const struct state *s,
                       sums ? &s->sum[i]->view : &o->params[i].grad->view);
 }
 
-/* One cut for all operands of a parameter: piece k of each has the same
- * elements. */
+/* Return the cut of a parameter, which is the same for all its operands: piece
+ * k of each has the same elements. */
 static struct cut cut_param(const ssq_optimizer *o, const struct state *s,
                             size_t i)
 {
@@ -291,8 +289,8 @@ static struct cut cut_param(const ssq_optimizer *o, const struct state *s,
     return cut_of(o->device, &part);
 }
 
-/* Where the pieces of one operand of a parameter go: every `step`-th view of
- * the list from `at` on. */
+/* Set the pieces of an operand of a parameter: every `step`-th view of the
+ * list, from `at` on. */
 static void set_pieces(struct view_list *l, size_t at, size_t step,
                        const struct cut *cut, const struct view *v,
                        enum access access)
@@ -303,8 +301,8 @@ static void set_pieces(struct view_list *l, size_t at, size_t step,
     }
 }
 
-/* An entry for each piece, PARAM_VIEWS of them side by side. The views of slots
- * that are not there stay absent. */
+/* Create a list with an entry for each piece, of PARAM_VIEWS consecutive views.
+ * Views of slots that do not exist are absent. */
 static struct view_list *step_list(const ssq_optimizer *o,
                                    const struct state *s, bool sums)
 {
@@ -326,9 +324,9 @@ static struct view_list *step_list(const ssq_optimizer *o,
     return l;
 }
 
-/* Lists over gradients, or over their sums. What unscale writes are the
- * gradients in both cases, since the caller looks at those. Either all three
- * lists are made or none. */
+/* Create lists over gradients, or over their sums. unscale writes the gradients
+ * in both cases, because the caller reads these. All three lists are created,
+ * or none. */
 static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
                              bool sums, struct lists *l)
 {
@@ -350,9 +348,11 @@ static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
     return SSQ_OK;
 }
 
-/* Pairs from the model to masters and remainders, or back to the model, which
- * remainders leave alone: the model is a half of their truth. A list cannot
- * grow, so the first pass counts the views and the second sets them. */
+/* Create a list of pairs from the model to masters and remainders, or back to
+ * the model. Remainders are not written back: the model is the other half of
+ * them. A list cannot grow, so the first pass counts the views and the second
+ * sets them.
+ */
 static struct view_list *master_list(const ssq_optimizer *o,
                                      const struct state *s, bool to_model)
 {
@@ -384,10 +384,10 @@ static struct view_list *master_list(const ssq_optimizer *o,
 
 /* ---- words ---- */
 
-/* All words of the block from the host's side; those of tick, and the counters,
- * begin as 0. The mailbox has the same words in it, so that a read before the
- * first step finds what is on the device. The counters are a tensor of their
- * own over the first two words, for visits and copies. */
+/* Create the control block from the host's options. tick's words and the
+ * counters are 0. The mailbox begins with the same words, so that a read before
+ * the first step returns them. `counters` is a separate tensor of the first two
+ * words, for visits and copies. */
 static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
                                struct state *s)
 {
@@ -419,7 +419,7 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
-/* What kernels have to know of a parameter and what no step changes. */
+/* Create the table of facts about parameters that kernels need. */
 static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
                              struct state *s)
 {
@@ -444,8 +444,8 @@ static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
-/* Statistics are summed over nothing before the first check, so they begin as
- * 0; LAMB's ratios are written by each step before they are read. */
+/* Statistics begin as 0. LAMB's ratios are written by each step before they are
+ * read. */
 static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
                               struct state *s)
 {
@@ -462,8 +462,8 @@ static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
 /* ---- the whole ---- */
 
 /* A schedule that was set before the first use has no table yet. Tables belong
- * to the groups and not to the state: if something fails later they stay there,
- * and are not made again. */
+ * to the groups, not to the state. If something fails later they stay there,
+ * and are not created again. */
 static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
 {
     ssq_status st = SSQ_OK;
@@ -476,9 +476,9 @@ static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
     return st;
 }
 
-/* Masters from the model; then, where it is known what the model was rounded
- * from, from that. The halves of a split master are both written, the model
- * rounded as such masters want it. */
+/* Write masters from the model. If the values that the model was rounded from
+ * are known, use those. Both halves of a split master are written: the model is
+ * rounded again, as such masters need it. */
 static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
                                 const struct state *s)
 {
@@ -505,10 +505,10 @@ static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
-/* Slots before lists, which name them, and tables of schedules before the list
- * of these. Masters are made from the model last: nothing else here reads what
- * belongs to the caller. Commands that were enqueued for a state that is then
- * given up write into memory that they hold, and that nobody reads. */
+/* Slots come before the lists that contain them, and tables of schedules before
+ * the list of these. Masters come last, because only they are read from the
+ * caller's memory. If the state is then abandoned, commands that were enqueued
+ * for it write memory that they hold and that nothing reads. */
 static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
 {
     ssq_status st = make_control(queue, o, s);
@@ -534,9 +534,9 @@ static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
     return begin_masters(queue, o, s);
 }
 
-/* Not in a capture: what initialises the state would be in the graph, and each
- * launch would begin the training anew. Which slots a group has is decided now;
- * its options may change later, the slots may not. */
+/* Refused in a capture: the initialisation would be in the graph, and each
+ * launch would restart the training. The slots of each group are decided now.
+ * Its options may change later, but not its slots. */
 ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
 {
     if (o->state != NULL)
@@ -569,8 +569,8 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
     return st;
 }
 
-/* The sums are tensors of their own, in the gradients' shapes but float32, and
- * in lists they are cut as the parameters are. */
+/* Create the sums: separate float32 tensors in the gradients' shapes. In lists
+ * they are cut like the parameters. */
 static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
 {
     s->sum = mem_alloc_array(o->n, sizeof(ssq_tensor *));
@@ -602,9 +602,8 @@ static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
     return SSQ_OK;
 }
 
-/* `accumulate`, the last thing that is made, tells whether the sums are there.
- * What was made before a failure is let go of, and the next call tries
- * again. */
+/* `accumulate` is created last, so it shows if the sums exist. If something
+ * fails, the rest is released, and the next call tries again. */
 ssq_status optimizer_sums(ssq_optimizer *o)
 {
     struct state *s = o->state;

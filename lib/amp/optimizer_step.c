@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_step.c - check, unscale, accumulate, step: stages and ops.
  *
- * The host knows only at which stage a step is. Whether it will change anything
- * is decided on the device, so all of this may be captured.
+ * The host knows only the stage of a step. The device decides whether the step
+ * changes anything, so all of this may be captured.
  *
- * A stage is moved behind the ops that it stands for. A step is several ops
- * without a bundle, and may fail between two of them: all but the last write
- * only words of the check and of the step under way, so the call may be
- * repeated. */
+ * A stage changes after the ops that belong to it. A step is several ops
+ * without a bundle, and may fail between two of them. All except the last write
+ * only words of the check and of the present step, so the call may be repeated.
+ */
 #include "lib/amp/optimizer.h"
 
 #include <math.h>
 
-/* What the calls of a step check first. The capture is told last, when nothing
- * of the arguments can be wrong any more; stages may be moved only after
- * that. */
+/* Check what the calls of a step check first. The capture is informed last,
+ * when all arguments are valid. Stages may be changed only after that. */
 static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
                         const ssq_scaler *scaler, const char *what)
 {
@@ -27,7 +26,7 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
     return st == SSQ_OK ? optimizer_watch(queue, o) : st;
 }
 
-/* Where ranks have made a step and its parameters could not be gathered. */
+/* Refuse if ranks have made a step and have not gathered its parameters. */
 static ssq_status check_gathered(const ssq_optimizer *o, const char *what)
 {
     return o->at.gathering
@@ -43,9 +42,9 @@ static const ssq_tensor *block_of(const ssq_scaler *scaler)
     return scaler == NULL ? NULL : scaler_block(scaler);
 }
 
-/* What a step multiplies by beside 1 / scale: the caller's factor, for sums
- * alone. It is rounded in default modes, since it may become a subnormal
- * float32. */
+/* Return the factor by which a step multiplies, apart from 1 / scale: the
+ * caller's factor, only for sums. It is rounded in default modes, because it
+ * may become a subnormal float32. */
 static float factor_of(const ssq_optimizer *o)
 {
     struct fpenv env = fpenv_enter();
@@ -55,14 +54,14 @@ static float factor_of(const ssq_optimizer *o)
     return factor;
 }
 
-/* What a step reads: the sums, as long as there are some that no step has
- * used. */
+/* Return the lists that a step reads: the sums, if there are sums that no step
+ * has used. */
 static const struct lists *source(const ssq_optimizer *o)
 {
     return o->at.accumulating ? &o->state->sums : &o->state->grads;
 }
 
-/* Whether something fails behind it or not, it is done: what is repeated goes
+/* If a later part of the call fails, this is not repeated: a repeated call goes
  * on with the sums as they are. */
 ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *o)
 {
@@ -71,9 +70,9 @@ ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *o)
     return st;
 }
 
-/* Enqueue the check and let the scaler know its verdict. The norm of true
- * gradients is theirs: where they were unscaled the check is given no block,
- * and divides by no scale. */
+/* Enqueue the check and pass its overflow flag to the scaler. If gradients were
+ * unscaled, the check gets no block and divides by no scale, so the norm is
+ * that of the unscaled gradients. */
 static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
                             ssq_scaler *scaler, bool unscaled)
 {
@@ -99,7 +98,7 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
                : st;
 }
 
-/* In torch's words, which users know, and look for. */
+/* In torch's words, which users know and search for. */
 static ssq_status stage_error(const ssq_optimizer *o, const char *what)
 {
     if (o->at.stage == STAGE_STEPPED)
@@ -113,7 +112,7 @@ static ssq_status stage_error(const ssq_optimizer *o, const char *what)
                      what, o->at.unscaled ? "unscale" : "check");
 }
 
-/* What ranks have to sum is in sums. */
+/* Ranks can only sum gradients that were accumulated. */
 static ssq_status check_ranks(const ssq_optimizer *o, const char *what)
 {
     if (o->comm == NULL || o->at.accumulating)
@@ -125,8 +124,8 @@ static ssq_status check_ranks(const ssq_optimizer *o, const char *what)
                      what);
 }
 
-/* From READY to CHECKED. This may be the first use: the state is made only
- * after the refusals, which leave an optimizer as it was. */
+/* Change from READY to CHECKED. This may be the first use: the state is created
+ * after all arguments were checked, so a refusal changes nothing. */
 static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
                         const char *what)
 {
@@ -158,8 +157,8 @@ ssq_status ssq_optimizer_check(ssq_queue *queue, ssq_optimizer *optimizer,
     return st == SSQ_OK ? check(queue, o, scaler, "optimizer_check") : st;
 }
 
-/* Also after accumulating: the sums are float32, but it is the gradients that
- * are written. */
+/* Also after accumulation: the sums are float32, but the gradients are written.
+ */
 static ssq_status refuse_f16(const ssq_optimizer *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -171,13 +170,16 @@ static ssq_status refuse_f16(const ssq_optimizer *o)
     return SSQ_OK;
 }
 
-/* The scaler's room for notes is made before anything is enqueued, so that
- * nothing fails behind the unscale. The check comes before it and reads the
- * gradients that it overwrites; if the unscale cannot be enqueued the stage
- * stays READY, and the next call checks again, which changes no verdict.
+/* Memory for the scaler's notes is reserved before anything is enqueued, so
+ * that nothing fails after the unscale. The check comes first, because it reads
+ * the gradients that the unscale overwrites. If the unscale cannot be enqueued,
+ * the stage stays READY, and the next call checks again, which changes no
+ * overflow flag.
  *
- * From here on the step takes true gradients and no factor: the sums, if there
- * were some, have been written over the gradients, factor and all. */
+ * From here on the step reads unscaled gradients and uses no factor. Sums, if
+ * there were some, have been written to the gradients, multiplied by the
+ * factor.
+ */
 ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
                                  ssq_scaler *scaler)
 {
@@ -215,9 +217,9 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
-/* The words of the step: skip or not, factors, learning rates. factor and
- * unscaled are what the host's stages say, at its capture for all launches of a
- * graph. */
+/* Enqueue the words of the step: skip or not, factors, learning rates. factor
+ * and unscaled come from the stages on the host; in a capture they are the same
+ * for all launches of the graph. */
 static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
                            const ssq_scaler *scaler)
 {
@@ -243,8 +245,8 @@ static ssq_status run_lamb_of_ranks(ssq_queue *queue, ssq_optimizer *o)
     return st == SSQ_OK ? shards_lengths(queue, o) : st;
 }
 
-/* A launch before the pass: a parameter's step length depends on norms over all
- * of it. */
+/* A launch before the step, because a parameter's step length depends on norms
+ * over the whole parameter. */
 static ssq_status run_lamb(ssq_queue *queue, ssq_optimizer *o)
 {
     const struct state *s = o->state;
@@ -259,7 +261,7 @@ static ssq_status run_lamb(ssq_queue *queue, ssq_optimizer *o)
     return queue_enqueue(queue, &op.op);
 }
 
-/* ratio and stats are absent where there are none. */
+/* ratio and stats are absent if they do not exist. */
 static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
 {
     const struct state *s = o->state;
@@ -274,9 +276,9 @@ static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
     return queue_enqueue(queue, &op.op);
 }
 
-/* A step that was checked has to go on as it began: with the scaler that has
- * its verdict, and over gradients that are still what the check saw. True ones
- * that were scaled when they were checked would be divided twice. */
+/* After a check, the step must go on with the scaler that has its overflow
+ * flag, and with the gradients that the check read. Gradients that were scaled
+ * when checked and unscaled since would be divided twice. */
 static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
 {
     if (o->at.stage == STAGE_STEPPED)
@@ -296,8 +298,8 @@ static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
     return SSQ_OK;
 }
 
-/* The pass is last, and the only op that changes what is kept: if anything
- * before it fails, no state has changed and the call may be repeated. */
+/* Only the last op changes the state: if something before it fails, nothing has
+ * changed and the call may be repeated. */
 static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
                            ssq_scaler *scaler)
 {
@@ -311,10 +313,9 @@ static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
     return st == SSQ_OK ? run_pass(queue, o) : st;
 }
 
-/* Where ranks gather the parameters behind the pass and that fails, a repeated
- * call does only that, and asks nothing of the scaler, which may have been
- * updated meanwhile. Without a scaler nobody calls an update, so the step
- * itself goes back to READY. */
+/* If ranks cannot gather the parameters after the step, a repeated call does
+ * only that. It needs no scaler, which may have been updated since. Without a
+ * scaler there is no update, so the step itself sets the stage to READY. */
 ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
                               ssq_scaler *scaler)
 {
@@ -343,7 +344,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
-/* One op for all of a list, of n gradients or pieces of them. */
+/* Enqueue one op for a whole list of n gradients or pieces. */
 static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
                                  size_t n, enum accumulate_mode mode)
 {
@@ -352,8 +353,8 @@ static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
     return queue_enqueue(queue, &op.op);
 }
 
-/* No scaler is asked for: sums are of scaled gradients and do not care of what
- * scale, as long as it stays. */
+/* No scaler is needed: sums are of scaled gradients, with any scale that stays
+ * the same. */
 ssq_status optimizer_accumulate_begin(ssq_queue *queue, ssq_optimizer *o,
                                       double factor)
 {
@@ -405,7 +406,7 @@ ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *o,
     return st;
 }
 
-/* The first call after a step or an update overwrites what the sums had. */
+/* The first call after a step or an update overwrites the old sums. */
 ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
                                     double factor)
 {
@@ -418,8 +419,8 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     return st;
 }
 
-/* The list is made for this call: it has to work before the first use, which it
- * is not, and so cannot be part of the state. The op holds it. */
+/* The list is created for this call. The call must work before the first use,
+ * so the list cannot be part of the state. The op holds it. */
 ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
 {
     ssq_optimizer *o = optimizer;
@@ -445,8 +446,8 @@ ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
     return st;
 }
 
-/* No parameter may have a master, or none that is written back: nothing is
- * enqueued then. */
+/* If no parameter has a master, or none that is written back, nothing is
+ * enqueued. */
 static ssq_status run_master(ssq_queue *queue, struct view_list *list)
 {
     struct master_op op = {.op = OP_LIST_HEADER(master, list),
@@ -461,7 +462,7 @@ ssq_status ssq_optimizer_model_to_master(ssq_queue *queue,
         optimizer_call(queue, optimizer, "optimizer_model_to_master");
     if (st != SSQ_OK)
         return st;
-    if (optimizer->state == NULL) /* making it does the rest */
+    if (optimizer->state == NULL) /* creating it does the rest */
         return optimizer_seal(queue, optimizer, "optimizer_model_to_master");
     return run_master(queue, optimizer->state->to_master);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - check a scaler's options and state, turn them into words. */
+/* options.c - check a scaler's options and state, and convert them to words. */
 #include "lib/amp/options.h"
 
 #include "kernels/amp/machine.h"
@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The kernels cannot include public headers: they have these values as macros,
- * and options_words copies the enums as numbers. */
+/* Kernels cannot include public headers. They have these values as macros, and
+ * options_words() copies the enums as numbers. */
 _Static_assert(FLOOR_CLAMP == SSQ_FLOOR_CLAMP &&
                    FLOOR_ERROR_AT_MIN == SSQ_FLOOR_ERROR_AT_MIN &&
                    FLOOR_ERROR_RESTORE == SSQ_FLOOR_ERROR_RESTORE &&
@@ -37,20 +37,20 @@ _Static_assert(EVENT_FLOOR == SSQ_SCALE_EVENT_FLOOR &&
                    EVENT_SKIPS == SSQ_SCALE_EVENT_SKIPS,
                "events");
 
-/* value > 0, finite, and still so as a float32. */
+/* Return whether value is above 0 and finite, also as a float32. */
 static bool positive_f32(double value)
 {
     return value > 0.0 && isfinite(value) && (float)value > 0.0f &&
            isfinite((float)value);
 }
 
-/* Does the value survive being rounded to float32? */
+/* Return whether value is a float32. */
 static bool is_f32(double value)
 {
     return (double)(float)value == value;
 }
 
-/* Of a value > 0. Exact: frexp's fraction is in [1/2, 1). */
+/* For a value > 0. Exact: frexp's fraction is in [1/2, 1). */
 static bool power_of_two(double value)
 {
     int exponent;
@@ -71,8 +71,8 @@ static ssq_status bad_count(const char *what, const char *name, uint32_t value,
                      (unsigned)value, expected);
 }
 
-/* Counts that the machine's 32 bits can hold: interval and lag are added up,
- * and the allowance is a signed number that falls below 0. */
+/* Check that counts fit into the machine's 32 bits. Interval and lag are added,
+ * and the allowance is a signed number that may become negative. */
 static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
 {
     if (o->growth_interval == 0)
@@ -90,7 +90,7 @@ static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
-/* The comparisons are written so that a NaN fails them. */
+/* The comparisons refuse NaN. */
 static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
 {
     if (!(o->init_scale > 0.0) || !isfinite(o->init_scale) ||
@@ -108,16 +108,16 @@ static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
-/* A scale as the machine begins with it: init_scale is rounded to float32, and
- * a limit that was equal to it before has to be so afterwards. */
+/* Return the initial value of a scale. init_scale is rounded to float32, and a
+ * limit that was equal to it before must be equal afterwards. */
 static double as_begun(const ssq_scaler_options *o, double scale)
 {
     return o->binary64 ? scale : (float)scale;
 }
 
-/* Floor and cap with their scales. A machine begins between the two that it
- * clamps to; STOP may lie below, as it only ends growth, and may be infinite. A
- * scale whose rule is not in use is not looked at. */
+/* Check floor and cap with their scales. The initial scale must be between the
+ * two to which the machine clamps. STOP may be below, because it only ends
+ * growth, and may be infinite. A scale that no rule uses is not checked. */
 static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
 {
     if ((unsigned)o->floor > SSQ_FLOOR_ERROR_SNAP)
@@ -144,10 +144,11 @@ static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
-/* What float32 words need to follow a binary64 machine bit for bit: powers of
- * two, by which float32 and double multiply alike without a rounding, and a
- * float32 wherever a scale becomes the value. A limit that a scale is only
- * compared with may be any double: see bits_down. */
+/* Check the conditions under which float32 words follow a binary64 machine bit
+ * for bit. Factors must be powers of two, by which float32 and double are
+ * multiplied without rounding. A scale that becomes the value must be a
+ * float32. A limit that is only compared with the scale may be any double: see
+ * bits_down(). */
 static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
 {
     const char *factor = "a power of two, for a binary64 machine on a device";
@@ -166,7 +167,7 @@ static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
-/* init_scale is rounded last: the checks speak of what the caller gave. */
+/* init_scale is rounded last: error texts have the caller's value. */
 ssq_status options_check(ssq_scaler_options *o, bool on_device,
                          const char *what)
 {
@@ -189,7 +190,7 @@ ssq_status options_check(ssq_scaler_options *o, bool on_device,
     return st;
 }
 
-/* A double in two words, for devices that have no 64 bits. */
+/* Store a double in two words, for devices without 64 bits. */
 static void put_double(uint32_t *high, uint32_t *low, double value)
 {
     uint64_t bits;
@@ -198,8 +199,9 @@ static void put_double(uint32_t *high, uint32_t *low, double value)
     *low = (uint32_t)bits;
 }
 
-/* tolerance as wide_below takes it: of m * 2^(exponent - 53), m of 53 bits, the
- * midpoint below, (2 m - 1) * 2^(exponent - 54). Three zero words are 0. */
+/* Store tolerance as wide_below() needs it. If it is m * 2^(exponent - 53) with
+ * a 53-bit m, this is the midpoint below, (2 m - 1) * 2^(exponent - 54). 0 is
+ * three zero words. */
 static void put_tolerance(uint32_t words[SCALER_WORDS], double tolerance)
 {
     if (tolerance == 0.0)
@@ -212,10 +214,11 @@ static void put_tolerance(uint32_t words[SCALER_WORDS], double tolerance)
     words[SCALER_TOLERANCE_SHIFT] = (uint32_t)(54 - exponent);
 }
 
-/* The bits of the float32 that a scale is compared with: scale <= down(value)
- * and scale >= up(value) are what they are with value itself. The cast rounds
- * to nearest, so it is one float off at most; bits of floats >= +0 are in the
- * order of the floats, and one less is the float before. */
+/* Return the bits of the float32 with which a scale is compared: scale <=
+ * down(value) and scale >= up(value) have the same result as with value itself.
+ * The cast rounds to nearest, so it is at most one float off. The bits of
+ * floats
+ * >= +0 have the order of the floats, and one less is the float before. */
 static uint32_t bits_down(double value)
 {
     float f = (float)value;
@@ -239,7 +242,7 @@ void options_words(const ssq_scaler_options *o, uint32_t words[SCALER_WORDS])
     words[SCALER_FIRST_LAG] = o->first_lag;
     words[SCALER_REPEAT_LAG] = o->repeat_lag;
     words[SCALER_FLOOR] = (uint32_t)o->floor;
-    /* the scale is only compared with min_scale, or becomes it */
+    /* the scale is only compared with min_scale, or is set to it */
     if (o->floor == SSQ_FLOOR_ERROR_RESTORE || o->floor == SSQ_FLOOR_APPLY)
         words[SCALER_MIN] = bits_down(o->min_scale);
     else if (o->floor != SSQ_FLOOR_NONE)
@@ -266,15 +269,15 @@ void state_begin(const ssq_scaler_options *options, ssq_scaler_state *state)
     state->hyst = (int32_t)options->hysteresis;
 }
 
-/* Counts that no run comes to: such a machine never moves. */
+/* Counts that no run reaches: such a machine never changes the scale. */
 #define NEVER_GROWS     UINT32_MAX
 #define NEVER_BACKS_OFF ((uint32_t)INT32_MAX)
 
-/* Can backoffs make the scale 0? A product is monotonic in the scale, so only
- * the least scale that may still fall matters: with no floor the least
- * subnormal, else the first one above where the floor's rule takes over. The
- * other floors never go below min_scale, which is not 0. wide: the scale is a
- * double. */
+/* Return whether backoffs can make the scale 0. A product is monotonic in the
+ * scale, so only the smallest scale that may still fall matters. Without a
+ * floor this is the smallest subnormal, otherwise the first scale above the
+ * floor's limit. The other floors never go below min_scale, which is not 0.
+ * wide: the scale is a double. */
 static bool reaches_zero(const ssq_scaler_options *o, bool wide)
 {
     uint32_t words[SCALER_WORDS], least = 1;
@@ -285,11 +288,11 @@ static bool reaches_zero(const ssq_scaler_options *o, bool wide)
     switch (o->floor) {
     case SSQ_FLOOR_NONE:
         break;
-    case SSQ_FLOOR_APPLY: /* at min_scale and below it stays */
+    case SSQ_FLOOR_APPLY: /* from min_scale on it stays */
         least = words[SCALER_MIN] + 1;
         least_wide = nextafter(o->min_scale, (double)INFINITY);
         break;
-    case SSQ_FLOOR_ERROR_SNAP: /* from 1.5 and below it becomes 1 */
+    case SSQ_FLOOR_ERROR_SNAP: /* from 1.5 on it becomes 1 */
         least = REAL_1_5 + 1;
         least_wide = nextafter(1.5, 2.0);
         break;
@@ -301,8 +304,9 @@ static bool reaches_zero(const ssq_scaler_options *o, bool wide)
     return wide_times(least, words[SCALER_DOWN_HI], words[SCALER_DOWN_LO]) == 0;
 }
 
-/* Can growths make it infinite? Only the largest scale that may still grow
- * matters: the largest finite one, or the last below where STOP ends growth. */
+/* Return whether growth can make the scale infinite. Only the largest scale
+ * that may still grow matters: the largest finite one, or the last below STOP.
+ */
 static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
 {
     uint32_t words[SCALER_WORDS], most = F32_INF - 1;
@@ -321,9 +325,9 @@ static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
            F32_INF;
 }
 
-/* The scale of a state: positive and finite, or 0 or infinite where these
- * options lead there by themselves (keras3 does), as a run that came to it is
- * saved and restored like any other. */
+/* Check the scale of a state: positive and finite. 0 and infinity are allowed
+ * if these options lead there by themselves (keras3 does), because such a run
+ * is saved and restored like any other. */
 static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
                               double scale, const char *what)
 {
@@ -350,16 +354,16 @@ static ssq_status bad_pair(const char *what, const char *name, uint32_t value,
                      (unsigned)value, other, (unsigned)limit);
 }
 
-/* Was the last step skipped for labels out of range? That moves no counter of
- * overflows. */
+/* Return whether the last step was skipped for labels out of range. This
+ * changes no count of overflows. */
 static bool held_by_labels(const ssq_scaler_state *s)
 {
     return s->action == SSQ_SCALE_HOLD && s->consecutive == 0 &&
            s->skipped > 0 && s->last_skip == s->updates;
 }
 
-/* Counters that belong together: what cannot be, whatever the options and
- * overflows were. */
+/* Check counters that depend on each other: refuse what is impossible for any
+ * options and overflows. */
 static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
 {
     if (s->since > s->updates)
@@ -395,7 +399,7 @@ static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
     return SSQ_OK;
 }
 
-/* The last action says whether the last update skipped, and so do counters. */
+/* Check that the last action agrees with the counters about a skip. */
 static ssq_status check_action(const ssq_scaler_state *s, const char *what)
 {
     if ((unsigned)s->action > SSQ_SCALE_POISON)
@@ -419,8 +423,8 @@ ssq_status state_check(const ssq_scaler_options *options, bool on_device,
     ssq_status st = check_scale(options, on_device, s->scale, what);
     if (st != SSQ_OK)
         return st;
-    /* SSQ_SCALER_STATE_INIT: some machines reach a scale of 0, but none of them
-     * before its first update, and without an overflow left. */
+    /* SSQ_SCALER_STATE_INIT: some machines reach a scale of 0, but none before
+     * its first update, and none while an overflow is still allowed. */
     if (s->scale == 0.0 && s->hyst == 0 && s->updates == 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: scale, hyst and updates are 0: a state that was "
@@ -444,7 +448,7 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
                  uint32_t words[SCALER_WORDS])
 {
     struct fpenv env = fpenv_enter();
-    /* the verdict belongs to a step under way, and is in no saved state */
+    /* the overflow flag belongs to a step, and is not in a saved state */
     uint32_t scale = AS_U32((float)s->scale);
     words[SCALER_SCALE] = scale;
     words[SCALER_INVERSE] = wide_inverse(scale);
@@ -462,7 +466,7 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
     words[SCALER_BACKOFFS] = s->backoffs;
     words[SCALER_EVENTS] = s->events;
     words[SCALER_ACTION] = (uint32_t)s->action;
-    /* what the update before would have left for the next step */
+    /* the value that the update before would have left */
     words[SCALER_POISON] = options->floor == SSQ_FLOOR_APPLY &&
                            scale <= bits_down(options->min_scale);
     fpenv_leave(env);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origin.c - what a 16-bit parameter was rounded from. */
+/* origin.c - the float32 values that a 16-bit parameter was rounded from. */
 #include "lib/amp/origin.h"
 
 #include <sesqui/ops/data.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - dtype policies, and the autocast class of every op.
  *
- * The classes stand in lib/op/ops.h. They are PyTorch's for CUDA where it has
- * one (torch/amp/autocast_mode.py), on every device; sums, means and norms are
- * float32 because f16 overflows at 65504. */
+ * The classes are in lib/op/ops.h. They are PyTorch's for CUDA, if it has one
+ * (torch/amp/autocast_mode.py), on every device. Sums, means and norms are
+ * float32, because f16 overflows at 65504. */
 #include "lib/amp/policy.h"
 
 #include "kernels/elementwise/unary.h"
@@ -24,7 +24,7 @@
     BACK(NAME, "_backward_data") BACK(NAME, "_backward_weight")
 #define BACK(NAME, TAIL) {#NAME TAIL, SSQ_CLASS_ANY, sizeof(#NAME) - 1},
 
-/* The functions of the op unary: the lines of UNARY_KINDS. */
+/* The public functions of the op unary: the lines of UNARY_KINDS. */
 #define UNARY(N, NAME, WITH, CLASS, Y)                     CLASS(NAME)
 #define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX)            CLASS(NAME)
 #define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) CLASS(NAME)
@@ -36,11 +36,11 @@
 #define UNARY_BACKWARDS                                                        \
     UNARY_KINDS(BACK_BOTH, BACK_SIGNED, BACK_NONE, BACK_NONE)
 
-/* The public functions with their classes, from the manifest's third column. */
+/* The public functions with their classes, from the third column of ops.h. */
 static const struct {
     const char *name;
-    ssq_op_class op_class; /* of a forward */
-    size_t forward; /* characters of a backward's forward; 0: it is one */
+    ssq_op_class op_class; /* of the forward function */
+    size_t forward; /* length of a backward's forward name; 0: not a backward */
 } table[] = {
 #define X(NAME, WALKED, FUNCTIONS, ...) FUNCTIONS
     SSQ_OPS(X)
@@ -63,9 +63,10 @@ const char *ssq_op_class_name(ssq_op_class op_class)
     return (unsigned)op_class <= SSQ_CLASS_ANY ? names[op_class] : "invalid";
 }
 
-/* How much of a name says which op it is: "gelu_backward" and
- * "conv2d_backward_data" have the class of their forwards, whose dtypes they
- * get, and no line in a policy. Returns op itself if it is not a backward. */
+/* Return the part of a name that names the forward op. For example,
+ * "gelu_backward" and "conv2d_backward_data" have the class of their forward
+ * functions and use their dtypes. A policy has no line for them. Returns op
+ * itself if it is not a backward. */
 static struct word forward_of(struct word op)
 {
     for (size_t i = 0; i < OPS; i++)
@@ -85,7 +86,7 @@ static ssq_status no_op(const char *what, struct word op)
                      WORD_TEXT(op), question);
 }
 
-/* op, whose class is the forward's. */
+/* Find the class of op, which is that of its forward function. */
 static ssq_status find_class(const char *what, struct word op,
                              struct word forward, ssq_op_class *op_class)
 {
@@ -120,13 +121,13 @@ static const struct {
     {"mixed_bfloat16", SSQ_BF16, false},
 };
 
-/* A policy's text, as it is read. */
+/* The state of reading a policy's text. */
 struct reading {
     const char *what, *text;
-    size_t policy; /* in the table above */
+    size_t policy; /* index in the table above */
     enum policy_scale scale;
-    double loss_scale;     /* if that is static */
-    struct word op;        /* whose class is wanted; at NULL: none's */
+    double loss_scale;     /* if it is static */
+    struct word op;        /* whose class is requested; at NULL: none */
     ssq_op_class op_class; /* set if the text names the op */
 };
 
@@ -142,7 +143,7 @@ static ssq_status read_name(struct reading *r, struct word w)
                      r->what, WORD_TEXT(w));
 }
 
-/* The value of "loss_scale=512". A float32 has the scale on the device. */
+/* Read the value of "loss_scale=512". The device stores it as a float32. */
 static ssq_status read_scale(struct reading *r, struct word value)
 {
     double x = 0.0;
@@ -164,7 +165,7 @@ static ssq_status read_scale(struct reading *r, struct word value)
     return SSQ_OK;
 }
 
-/* The class of an op: "gelu=float32". */
+/* Read the class of an op: "gelu=float32". */
 static ssq_status read_move(struct reading *r, struct word op,
                             struct word value)
 {
