@@ -2,10 +2,11 @@
 /* presets.c - the loss scalers of other systems, as options of our machine.
  *
  * Each block has the defaults of its system's own source. doc/design/scaler.md
- * has them as a table, doc/design/semantics.md what each system does around its
- * scale, and tests/amp/rules.c each system's rule, for trace.c. A field that a
- * block leaves out is 0: NONE of a floor or cap, NEVER of a refill, false.
- * hysteresis 1 backs off at every overflow, and its refill does not matter. */
+ * has them as a table. doc/design/semantics.md describes what each system does
+ * around its scale, and tests/amp/rules.c has each system's rule, for trace.c.
+ * A field that a block leaves out is 0: NONE for a floor or cap, NEVER for a
+ * refill, false. With hysteresis 1 every overflow backs off, and refill has no
+ * effect. */
 #include "lib/amp/options.h"
 #include "lib/core/words.h"
 
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What all systems have in common. */
+/* The values that all systems share. */
 #define FACTORS                                                                \
     .struct_size = sizeof(ssq_scaler_options), .growth_factor = 2.0,           \
     .backoff_factor = 0.5
@@ -35,9 +36,9 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
                  .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true}},
-    /* the scale of init_scale for good; bad steps are skipped all the same */
+    /* the scale is always init_scale; bad steps are still skipped */
     {.name = "fixed", .options = {STATIC, .init_scale = 0x1p16}},
-    /* no scaling at all: for bf16 and float32, which need none */
+    /* no scaling: for bf16 and float32, which need none */
     {.name = "check", .options = {STATIC, .init_scale = 1.0}},
     /* its kernel tests `growth_tracker == interval`, hence match_equal */
     {.name = "pytorch",
@@ -69,8 +70,8 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .reset_on_inf = true, .match_equal = true}},
-    /* v2's to_non_native_fp16: max_loss_scale is where it begins and no cap,
-     * and an overflow leaves the count of good steps as it is */
+    /* v2's to_non_native_fp16: max_loss_scale is the initial value and no cap,
+     * and an overflow does not change the count of good steps */
     {.name = "fastai2_non_native",
      .options = {FACTORS, .init_scale = 0x1p24, .growth_interval = 500,
                  .hysteresis = 1, .binary64 = true, .match_equal = true}},
@@ -83,10 +84,10 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .hysteresis = 2, .refill = SSQ_REFILL_GROWTH,
                  .reset_on_inf = true, .match_equal = true}},
-    /* DeepSpeed's ZeRO since June 2025, when a step more came before the first
-     * growth; _old is ZeRO before; _consecutive is ZeRO with the option
-     * consecutive_hysteresis; _fused is FP16_Optimizer, of stage 0, which has
-     * no allowance and clamps */
+    /* DeepSpeed's ZeRO since June 2025, with one more step before the first
+     * growth. _old is ZeRO before that, and _consecutive is ZeRO with the
+     * option consecutive_hysteresis. _fused is FP16_Optimizer, of stage 0,
+     * which has no allowance and clamps */
     {.name = "deepspeed",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .first_lag = 1, .floor = SSQ_FLOOR_ERROR_AT_MIN,
@@ -106,7 +107,7 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .first_lag = 1, .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
-    /* one machine under two names */
+    /* one machine with two names */
     {.name = "apex_amp",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
@@ -115,7 +116,7 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
-    /* scale, interval and allowance are its callers': NeMo's configurations */
+    /* callers set scale, interval and allowance: NeMo's configurations */
     {.name = "nemo",
      .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
@@ -125,15 +126,15 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .reset_on_inf = true}},
-    /* counts before it tests, so that every growth comes a step late; the
-     * limits are the least normal and the largest finite float32 */
+    /* counts before it compares, so that every growth comes one step later; the
+     * limits are the smallest normal and the largest finite float32 */
     {.name = "flax",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_CLAMP,
                  .min_scale = 0x1p-126, .cap = SSQ_CEILING_CLAMP,
                  .max_scale = 0x1.fffffep127, .hysteresis = 1,
                  .reset_on_inf = true}},
-    /* its tolerance is 0 unless the caller asks for one */
+    /* its tolerance is 0 unless the caller sets one */
     {.name = "fairseq",
      .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_ERROR_RESTORE, .min_scale = 1e-4,
@@ -143,19 +144,19 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
-    /* counts overflows in a row, so a clean step and a backoff both refill */
+    /* counts successive overflows, so a clean step and a backoff both refill */
     {.name = "paddle",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .refill = SSQ_REFILL_CLEAN | SSQ_REFILL_BACKOFF,
                  .reset_on_inf = true}},
-    /* the only one whose streak an overflow does not restart */
+    /* the only one whose streak is not restarted by an overflow */
     {.name = "nntrainer",
      .options = {FACTORS, .init_scale = 1.0, .growth_interval = 2000,
                  .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_ERROR_SNAP,
                  .min_scale = 1.0, .hysteresis = 1}},
-    /* these two never look for overflow: bad steps are skipped, no more */
+    /* these two never react to overflow; bad steps are still skipped */
     {.name = "tiny-cuda-nn", .options = {STATIC, .init_scale = 128.0}},
     {.name = "darknet", .options = {STATIC, .init_scale = 1.0}},
 };
@@ -167,7 +168,7 @@ const char *ssq_scaler_preset_name(size_t i)
     return i < PRESETS ? presets[i].name : NULL;
 }
 
-/* Refuse a name, and list those that there are, in half of an error's text. */
+/* Refuse a name, and list the presets, in at most half of an error's text. */
 static ssq_status unknown(struct word preset)
 {
     char names[ERROR_TEXT / 2] = "";
@@ -182,13 +183,13 @@ static ssq_status unknown(struct word preset)
 
 /* ---- texts: "keras3,init_scale=1024" ---- */
 
-/* The numbers that a text may change: their names, and where they are. */
+/* The numbers that a text may change: their names and offsets. */
 #define SETTING(name) #name, offsetof(ssq_scaler_options, name)
 
 static const struct setting {
     const char *name;
     size_t at;
-    bool whole; /* a uint32_t, not a double */
+    bool whole; /* a uint32_t, otherwise a double */
 } settings[] = {{SETTING(init_scale), false},
                 {SETTING(growth_factor), false},
                 {SETTING(backoff_factor), false},
@@ -217,7 +218,7 @@ static ssq_status no_setting(const char *text, struct word name)
                      WORD_TEXT(name), text, names);
 }
 
-/* A limit that the preset's rules do not read would be ignored. */
+/* Refuse a limit that the preset's rules do not read. */
 static ssq_status check_read(const char *text, struct word name,
                              const ssq_scaler_options *o)
 {
@@ -234,7 +235,7 @@ static ssq_status check_read(const char *text, struct word name,
                      word_is(name, "min_scale") ? "floor" : "cap");
 }
 
-/* One word of a text: "growth_interval=500". */
+/* Read one word of a text: "growth_interval=500". */
 static ssq_status read_setting(const char *text, struct word w,
                                ssq_scaler_options *o)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler.c - a scaler's life, and the calls of a training step. Stages are in
- * scaler_stages.c.
+/* scaler.c - create and destroy scalers, and the calls of a training step.
+ * Stages are in scaler_stages.c.
  *
- * A call that enqueues something moves the stages behind it, when nothing can
- * fail any more. None waits for the device, but for the making of a scaler. */
+ * A call changes the stages after it has enqueued its work, when nothing can
+ * fail any more. Only the creation of a scaler waits for the device. */
 #include "lib/amp/scaler_object.h"
 
 #include <math.h>
 
-/* Also of a scaler that was not made to its end: fields may be NULL. */
+/* If creation has failed, fields may be NULL. */
 static void scaler_free(struct object *o)
 {
     ssq_scaler *s = (ssq_scaler *)o;
     if (s->block != NULL)
-        /* queues and graphs may hold the buffer for longer: it is nobody's */
+        /* queues and graphs may hold the buffer for longer */
         s->block->view.buffer->scaler = NULL;
     unscaled_put(s->at.unscaled);
     ssq_tensor_destroy(&s->record);
@@ -35,8 +35,8 @@ void scaler_put(ssq_scaler *scaler)
         object_put(&scaler->object);
 }
 
-/* Write the words through a queue of its own and wait: any queue may use them
- * next, without an order between it and the caller's. */
+/* Write the words through an internal queue and wait. Any queue may use them
+ * next, without an event. */
 static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
 {
     static const uint32_t no_record[RECORD_WORDS];
@@ -55,10 +55,11 @@ static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
     return st;
 }
 
-/* Make what a scaler owns. On failure scaler_free drops what is there. The
- * tensor that callers give to a loss is a view of one word of the block, and
- * through their common buffer the loss finds the scaler (scale_bind). The
- * buffer does not hold the scaler: scaler_free takes the pointer back. */
+/* Create the objects of a scaler. If this fails, scaler_free() releases those
+ * that exist. The tensor that callers pass to a loss is a view of one word of
+ * the block. The loss finds the scaler through their common buffer
+ * (scale_bind()). The buffer does not hold the scaler: scaler_free() clears its
+ * pointer. */
 static ssq_status fill_scaler(ssq_scaler *s)
 {
     const int64_t n = SCALER_WORDS, record = RECORD_WORDS;
@@ -83,7 +84,7 @@ static ssq_status fill_scaler(ssq_scaler *s)
     return write_words(s, words);
 }
 
-/* The caller's options, or else the preset's; checked and as they are used. */
+/* Check the caller's options, or else the preset's, and copy them. */
 static ssq_status choose_options(const char *preset,
                                  const ssq_scaler_options *options,
                                  ssq_scaler_options *result)
@@ -98,8 +99,7 @@ static ssq_status choose_options(const char *preset,
     return st == SSQ_OK ? options_check(result, true, "scaler_create") : st;
 }
 
-/* The caller's options go before a preset's name. They are copied, and need not
- * stay. */
+/* The caller's options override a preset's name. They are copied. */
 ssq_status ssq_scaler_create(ssq_device *device, const char *preset,
                              const ssq_scaler_options *options,
                              ssq_scaler **scaler)
@@ -126,7 +126,7 @@ ssq_status ssq_scaler_create(ssq_device *device, const char *preset,
     return st;
 }
 
-/* Optimizers and graphs may hold the scaler for longer: it is freed with the
+/* Optimizers and graphs may hold the scaler for longer. It is freed with the
  * last of them. */
 void ssq_scaler_destroy(ssq_scaler **scaler)
 {
@@ -136,13 +136,13 @@ void ssq_scaler_destroy(ssq_scaler **scaler)
     *scaler = NULL;
 }
 
-/* Lent: ops take references of their own to its buffer. */
+/* The result is borrowed: ops get their own references to its buffer. */
 const ssq_tensor *scaler_block(const ssq_scaler *scaler)
 {
     return scaler->block;
 }
 
-/* The verdict alone is lent to the hook, not the record: a MAX over ranks of
+/* The hook borrows only the overflow flag, not the record: a MAX over ranks of
  * the other words would mean nothing. */
 static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
                             const ssq_tensor *record)
@@ -164,8 +164,8 @@ static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
-/* The hook comes first: what it does to the verdict on the queue, a maximum
- * over ranks, has to be there when the join reads it. */
+/* The hook comes first: the work that it enqueues for the overflow flag, a
+ * maximum over ranks, must run before the join reads the flag. */
 ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_tensor *record)
 {
@@ -188,7 +188,7 @@ ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 {
     if (!queue_capturing(queue))
         return mailbox_post(scaler->mailbox, queue, op, scaler->block);
-    /* a graph has the op alone: its launches post, in scaler_stages.c */
+    /* a graph has only the op: its launches post, in scaler_stages.c */
     ssq_status st = scaler_watch(queue, scaler);
     return st == SSQ_OK ? queue_enqueue(queue, op) : st;
 }
@@ -203,9 +203,9 @@ void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
         state->events = 0;
 }
 
-/* Enqueue an update; then say what was known before it. The answer of an event
- * is no refusal: a caller who takes no notice of it trains on, and hears of it
- * at every update until it is cleared. */
+/* Enqueue an update, then return the events known before it. An event does not
+ * stop the update: a caller that ignores it trains on, and gets it from every
+ * update until it is cleared. */
 static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
                          float value, const char *what)
 {
@@ -228,8 +228,7 @@ static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
     return state_events(&known, what);
 }
 
-/* Without a check the machine would count a clean step that nobody looked
- * at. */
+/* Without a check, the machine would count a clean step. */
 ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
 {
     ssq_status st = scaler_call(queue, scaler, "scaler_update");
@@ -243,8 +242,8 @@ ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
     return update(queue, scaler, false, 0.0f, "scaler_update");
 }
 
-/* Allowed at any stage, as in torch: the scale becomes the caller's, and the
- * step ends as by an update. */
+/* Allowed at any stage, as in torch: sets the scale to the caller's value, and
+ * ends the step like an update. */
 ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
                                 double scale)
 {
@@ -266,8 +265,8 @@ ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
     return update(queue, scaler, true, value, "scaler_update_to");
 }
 
-/* The hook is the caller's, and so is what user points to: both have to be good
- * for as long as checks are made. */
+/* The caller owns the hook and the object of `user`, which must exist as long
+ * as checks are made. */
 ssq_status ssq_scaler_rank_hook_set(ssq_scaler *scaler,
                                     ssq_scaler_rank_hook hook, void *user)
 {

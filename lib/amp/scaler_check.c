@@ -3,9 +3,9 @@
 #include "lib/amp/check.h"
 #include "lib/amp/scaler_object.h"
 
-/* A true gradient is not divided again, nor half overwritten: its region in
- * the set would then be true in one half only. To overwrite it whole is
- * fine. */
+/* Refuse to divide an unscaled gradient again. Refuse to overwrite a part of
+ * one, because its region in the set would then be unscaled only in part. It
+ * may be overwritten as a whole. */
 static ssq_status check_scaled(const ssq_scaler *scaler, size_t n,
                                const ssq_tensor *const *grads,
                                const ssq_tensor *const *outs)
@@ -26,8 +26,9 @@ static ssq_status check_scaled(const ssq_scaler *scaler, size_t n,
     return SSQ_OK;
 }
 
-/* Check into the scaler's own record. The factor is 1: it matters to the norm,
- * which nobody asks for without an optimizer's control block. */
+/* Enqueue a check into the scaler's own record. The factor is 1. It only
+ * affects the norm, which is not measured without an optimizer's control block.
+ */
 static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                                 const ssq_tensor *const *grads,
                                 const char *what)
@@ -41,7 +42,7 @@ static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     return st;
 }
 
-/* Look at the gradients and let the verdict join. */
+/* Check the gradients, and join the overflow flag. */
 static ssq_status look(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                        const ssq_tensor *const *grads, const char *what)
 {
@@ -85,7 +86,7 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);
     if (st != SSQ_OK)
-        scaler->at = before; /* nothing was checked, for the update */
+        scaler->at = before; /* for the update, nothing was checked */
     object_put(&list->object);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         scaler_unscale_note(scaler, &outs[i]->view);

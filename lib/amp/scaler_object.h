@@ -7,56 +7,56 @@
 #include "lib/amp/options.h"
 #include "lib/amp/scaler.h"
 
-/** What calls move on the host, and captures leave as it was. */
+/** The stages on the host. A capture restores them at its end. */
 struct scaler_stages {
-    bool used;      /* the scale, since the last update */
-    uint64_t uses;  /* of it, ever: tells whether a capture had one, even where
-                       used was true before */
+    bool used;      /* the scale was used since the last update */
+    uint64_t uses;  /* all uses: shows if a capture had one, also if used was
+                       true before */
     int stage;      /* 0, or 1: checked since the last update */
-    uint64_t epoch; /* updates so far */
+    uint64_t epoch; /* number of updates */
     struct unscaled *unscaled; /* since the last update; one reference */
 };
 
 struct ssq_scaler {
     struct object object;
     ssq_device *device;         /* held */
-    ssq_scaler_options options; /* checked; the block's knobs are these */
-    ssq_tensor *block;  /* i32 [SCALER_WORDS]; its buffer knows the scaler */
-    ssq_tensor *scale;  /* f32 []: its word SCALER_SCALE, lent to callers */
+    ssq_scaler_options options; /* checked; the block has the same options */
+    ssq_tensor *block; /* i32 [SCALER_WORDS]; its buffer points to the scaler */
+    ssq_tensor *scale; /* f32 []: the word SCALER_SCALE; callers borrow it */
     ssq_tensor *record; /* i32 [RECORD_WORDS], of ssq_scaler_check and _unscale;
-                           an optimizer's checks have their own */
+                           an optimizer's checks have another */
     struct mailbox *mailbox; /* of block */
-    uint64_t cleared; /* events of mailbox posts up to this are forgotten */
+    uint64_t cleared; /* events of mailbox posts up to this one are ignored */
     struct scaler_stages at;
     ssq_scaler_rank_hook hook; /* or NULL */
-    void *hook_user;           /* the caller's, handed back */
+    void *hook_user;           /* owned by the caller; passed to the hook */
 };
 
-/** The queue's error, or INVALID: scaler is NULL or of another device. */
+/** Return the queue's error, or INVALID: NULL, or of another device. */
 ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
                        const char *what);
-/** The same, and not in a capture: for calls whose host side takes effect now,
- *  and could not be repeated by the launch of a graph. */
+/** The same, and refuse a capture: for calls with an effect on the host, which
+ * a launch of a graph could not repeat. */
 ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
                            const char *what);
-/** Before a call moves the scaler's stages: a capture will put them back. */
+/** Call this before stages change: a capture will restore them. */
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
-/** INVALID when gradients were checked since the last update. */
+/** INVALID if gradients were checked since the last update. */
 ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what);
-/** The state after everything on the queue: waits for it. Events in the state
- *  are no error here; what they are is left to the caller. */
+/** Get the state after all work on the queue. Waits for it. Events in the state
+ * are not an error here. */
 ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state);
-/** Replace options and state by ones that were checked. Asynchronous; events
- *  of copies that arrive from before are forgotten. */
+/** Replace options and state by checked ones. Asynchronous. Events of copies
+ * that were sent before are ignored. */
 ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_scaler_options *options,
                           const ssq_scaler_state *state);
-/** What has arrived of the state. Never waits; struct_size stays. */
+/** Get the state as far as it has arrived. Never waits; keeps struct_size. */
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
-/** Enqueue an op that changes the block, and send the block to the mailbox
- *  behind it: both or neither. In a capture the block is sent behind each
- *  launch of a graph with an update. */
+/** Enqueue an op that changes the block, and then a copy of the block to the
+ *  mailbox: both or neither. In a capture, the block is copied after each
+ * launch of a graph with an update. */
 ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler_save.c - a whole scaler as a blob: the machine and its state. */
+/* scaler_save.c - a scaler as a blob: its options and its state. */
 #include "lib/amp/blob.h"
 #include "lib/amp/scaler_object.h"
 
-/* Move all fields into a blob, or out of it. These lists are the format: one
- * that changes needs another BLOB_VERSION. Enums go through u32, since a
- * compiler chooses their size. */
+/* Copy all fields into a blob, or out of it. These lists are the format: a
+ * change needs another BLOB_VERSION. Enums are copied as u32, because their
+ * size depends on the compiler. */
 static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
                      bool *wrong)
 {
@@ -47,9 +47,9 @@ static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
     s->action = (ssq_scale_action)action;
 }
 
-/* The bytes that transfer writes; it has no member of variable length, so any
- * state does to count them. The options are a copy, since transfer may write
- * where it reads. */
+/* Return the bytes that transfer() writes. No member has a variable length, so
+ * any state serves to count them. The options are a copy, because transfer()
+ * takes pointers through which it may write. */
 static size_t size_of(ssq_scaler_options o)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
@@ -60,8 +60,8 @@ static size_t size_of(ssq_scaler_options o)
     return blob_size(&b);
 }
 
-/* What save and load check first. Not in the middle of a step: the verdict that
- * waits for its update is no part of a state. */
+/* Check what save and load check first. Refused in the middle of a step: the
+ * pending overflow flag is not part of a state. */
 static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
                         const char *what)
 {
@@ -69,9 +69,9 @@ static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
     return st == SSQ_OK ? scaler_check_stage(scaler, what) : st;
 }
 
-/* The size is known without the state, so a caller that only asks for it waits
- * for nothing. Events are part of the state and no error here: a restored
- * scaler will tell of them. */
+/* The size does not depend on the state, so a caller that only asks for it does
+ * not wait. Events are part of the state and not an error here: a restored
+ * scaler returns them. */
 ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
                            size_t bytes, size_t *needed)
 {
@@ -96,9 +96,9 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
     return SSQ_OK;
 }
 
-/* Read as a whole and checked before anything is written: the scaler is what it
- * was if the blob is refused. The numbers are checked like a caller's, because
- * a checksum says that a blob is whole and not that it makes sense. */
+/* The blob is read and checked as a whole before anything changes: if it is
+ * refused, the scaler is unchanged. The numbers are checked like a caller's,
+ * because a checksum shows only that a blob is whole. */
 ssq_status ssq_scaler_load(ssq_queue *queue, ssq_scaler *scaler,
                            const void *blob, size_t bytes)
 {

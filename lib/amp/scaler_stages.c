@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler_stages.c - what a scaler's host side knows of the step under way: was
- * the scale used, was something checked, what was unscaled.
+/* scaler_stages.c - the host's record of the present step: was the scale used,
+ * was something checked, what was unscaled.
  *
- * A capture keeps what it was at its begin and at its end, and a launch of the
- * graph moves it from the one to the other. */
+ * A capture keeps it from its begin and from its end. A launch of the graph
+ * changes it from the one to the other. */
 #include "lib/amp/scaler_object.h"
 
 #include <sesqui/ops/elementwise.h>
@@ -30,9 +30,10 @@ static void restore(struct object *owner, const void *snapshot)
     drop(&old);
 }
 
-/* A capture must end with the number that it began with: what is checked or
- * unscaled in it is to be followed by its update, which makes both 0. A launch
- * could not say otherwise which memory has true gradients. */
+/* A capture must end with the number with which it began: gradients that are
+ * checked or unscaled in it must be followed by their update, which sets both
+ * to 0. Otherwise a launch could not record which memory has unscaled
+ * gradients. */
 static int number(const void *snapshot)
 {
     const struct scaler_stages *s = snapshot;
@@ -60,12 +61,12 @@ static ssq_status ready(struct object *owner, const void *begin,
         unscaled_count(from->unscaled));
 }
 
-/* Move the stages as the graph's calls moved them between begin and end. One
- * without an update can only have used the scale; one with an update leaves
- * what came behind its last. The number of updates is added to what it is now,
- * as it has grown since the capture.
- * The launch has happened: without memory for the copy of the words, poll knows
- * less until the next one. */
+/* Change the stages as the graph's calls changed them between begin and end. A
+ * graph without an update can only have used the scale. A graph with an update
+ * leaves the stages after its last one. The number of updates is added to the
+ * present number, which has grown since the capture.
+ * The launch has happened. Without memory for a copy of the words, a poll
+ * returns older ones until the next launch. */
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
 {
@@ -123,8 +124,8 @@ static void use(ssq_scaler *scaler)
     scaler->at.uses++;
 }
 
-/* The only thing that may fail is the capture's snapshot, so it is taken before
- * the op is enqueued. */
+/* Only the capture's snapshot can fail, so it is made before the op is
+ * enqueued. */
 ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss)
 {
     ssq_scaler *scaler = dloss == NULL ? NULL : dloss->view.buffer->scaler;
@@ -142,8 +143,8 @@ const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)
     return scaler == NULL ? NULL : scaler->scale;
 }
 
-/* y = x * scale by the public op, whose checks of x and y are the ones that the
- * contract of ssq_scaler_scale_grad names. */
+/* y = x * scale by the public op, which checks x and y as the contract of
+ * ssq_scaler_scale_grad says. */
 static ssq_status scale(ssq_queue *queue, const ssq_scaler *scaler,
                         const ssq_tensor *x, const ssq_tensor *y)
 {

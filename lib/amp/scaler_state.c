@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler_state.c - a scaler's state: ask, save, restore, change.
+/* scaler_state.c - a scaler's state: get, save, restore, change.
  *
- * The state is the device's. A poll answers what has arrived of it; other calls
- * wait for the queue, or write words in order with its work. Options and state
- * are checked on the host before a word of them is written. */
+ * The state is on the device. A poll returns what has arrived of it. Other
+ * calls wait for the queue, or write words in order with its work. Options and
+ * state are checked on the host before any word is written. */
 #include "lib/amp/scaler_object.h"
 #include "lib/op/data/data.h"
 
@@ -12,8 +12,8 @@
 _Static_assert(SCALER_WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
                "a block is uploaded at the call");
 
-/* Write words from word i on, as they are now, in order with the queue's work;
- * the block is then sent to the mailbox. */
+/* Write words from word i on, in order with the queue's work. The words are
+ * copied at the call. Then copy the block to the mailbox. */
 static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
                               const uint32_t *words, uint32_t n)
 {
@@ -26,7 +26,7 @@ static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
     return scaler_publish(queue, scaler, &op.op);
 }
 
-/* What every call with a state checks of it and its scaler. */
+/* Check the state and the scaler, as every call with a state does. */
 static ssq_status check_state_arg(const ssq_scaler *scaler,
                                   const ssq_scaler_state *state,
                                   const char *what)
@@ -41,9 +41,10 @@ static ssq_status check_state_arg(const ssq_scaler *scaler,
     return SSQ_OK;
 }
 
-/* No queue is asked for, as nothing is enqueued; so it is the device that is
- * asked whether it is lost. An event is answered with the state, which is
- * filled in all cases. */
+/* Nothing is enqueued, so there is no queue, and the device is asked if it is
+ * lost. If there is an event, its status is returned, and the state is set all
+ * the same.
+ */
 ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
 {
     ssq_status st = check_state_arg(scaler, state, "scaler_poll");
@@ -55,8 +56,8 @@ ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
     return state_events(state, "scaler_poll");
 }
 
-/* The post after everything else on the queue; once that has synchronised, the
- * newest letter that has arrived is this one. */
+/* Post after all other work on the queue. After a sync, the newest letter that
+ * has arrived is this one. */
 ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state)
 {
@@ -68,7 +69,7 @@ ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
-/* Not in a capture, which could not be waited for. */
+/* Refused in a capture, because it waits. */
 ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
                                 ssq_scaler_state *state)
 {
@@ -80,8 +81,8 @@ ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
     return st == SSQ_OK ? state_events(state, "scaler_state_get") : st;
 }
 
-/* The verdict that waits for its update would join a state that it has nothing
- * to do with. */
+/* The pending overflow flag would be joined to a state to which it does not
+ * belong. */
 ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
 {
     if (scaler->at.stage == 0)
@@ -92,8 +93,8 @@ ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
                      what);
 }
 
-/* Options and state are one upload: no step sees the words of one with those of
- * the other. The struct's options change only when the upload is enqueued. */
+/* Options and state are one upload, so that no step sees one without the other.
+ * The struct's options change only after the upload was enqueued. */
 ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_scaler_options *options,
                           const ssq_scaler_state *state)
@@ -101,7 +102,7 @@ ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
     uint32_t words[SCALER_WORDS];
     options_words(options, words);
     state_words(options, state, words);
-    /* events of copies from before are not this state's */
+    /* events of earlier copies do not belong to this state */
     uint64_t before = mailbox_posted(scaler->mailbox);
     ssq_status st = write_words(queue, scaler, 0, words, SCALER_WORDS);
     if (st != SSQ_OK)
@@ -125,8 +126,8 @@ ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
                         : st;
 }
 
-/* The word on the device becomes 0, but copies that were sent before it still
- * have the event: those up to this post are looked at without it. */
+/* The word on the device becomes 0. Copies that were sent before still have the
+ * event: it is ignored in those up to this post. */
 ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
 {
     const uint32_t none = 0;
@@ -147,7 +148,7 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
         scaler_call_now(queue, scaler, "scaler_set_growth_interval");
     if (st != SSQ_OK)
         return st;
-    /* the interval together with the lags has to fit: check them all */
+    /* the interval together with the lags must fit: check all */
     ssq_scaler_options options = scaler->options;
     options.growth_interval = interval;
     st = options_check(&options, true, "scaler_set_growth_interval");
@@ -158,7 +159,7 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
-/* The same of torch's struct. */
+/* As check_state_arg(), for torch's struct. */
 static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
                                   const char *what)
 {
@@ -171,9 +172,9 @@ static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
     return SSQ_OK;
 }
 
-/* Torch's fields over the scaler's options, and the state they begin. Torch has
- * no other counters, so the rest of the state is a new machine's; its integers
- * have 64 bits, ours 32. */
+/* Combine torch's fields with the scaler's options, and set the initial state
+ * of these. Torch has no other counters, so the rest of the state is that of a
+ * new machine. Torch's integers have 64 bits, ours 32. */
 static ssq_status from_torch(const ssq_scaler *scaler,
                              const ssq_torch_scaler_state *torch,
                              ssq_scaler_options *options,
@@ -201,8 +202,8 @@ static ssq_status from_torch(const ssq_scaler *scaler,
     return state_check(options, true, state, what);
 }
 
-/* Replaced as a whole, as by ssq_scaler_state_set, but with torch's factors and
- * interval in the options as well. */
+/* Replaces the whole state, as ssq_scaler_state_set does, and also torch's
+ * factors and interval in the options. */
 ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
                                  const ssq_torch_scaler_state *state)
 {
@@ -218,8 +219,7 @@ ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
     return st == SSQ_OK ? scaler_replace(queue, scaler, &options, &begun) : st;
 }
 
-/* What torch has no field for (lags, floors, statistics) is not saved by this
- * call. */
+/* Fields that torch does not have (lags, floors, statistics) are not saved. */
 ssq_status ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
                                  ssq_torch_scaler_state *state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c - the value of a schedule at a step, in double.
  *
- * A formula that cites another system's source is that one's, so that a run
- * that moves here keeps its learning rates. A value is rounded to float32 only
- * when it goes to a device (schedule_words.c). */
+ * A formula with a citation is that of the cited source, so that a run that
+ * moves here keeps its learning rates. Values are rounded to float32 only when
+ * they are sent to a device (schedule_words.c). */
 #include <sesqui/amp/schedule.h>
 
 #include "lib/core/error.h"
@@ -13,7 +13,7 @@
 
 #define PI 3.14159265358979323846
 
-/* From start to end as p goes from 0 to 1: half a cosine. */
+/* Return half a cosine from start to end, as p goes from 0 to 1. */
 static double anneal_cosine(double start, double end, double p)
 {
     return end + (start - end) / 2.0 * (cos(PI * p) + 1.0);
@@ -25,8 +25,8 @@ static double anneal_linear(double start, double end, double p)
 }
 
 /* A linear warmup, then half a cosine from base to min_value. t is below
- * total_steps, so where warmup is all there is the second half is not reached,
- * and nothing is divided by 0. */
+ * total_steps, so if all steps are warmup the second part is not reached, and
+ * nothing is divided by 0. */
 static double value_cosine(const ssq_schedule *s, uint32_t t)
 {
     if (t < s->warmup_steps) {
@@ -49,13 +49,13 @@ static double value_one_cycle(const ssq_schedule *s, uint32_t t)
     double to = t <= middle ? s->base : last;
     double begin = t <= middle ? 0.0 : middle;
     double end = t <= middle ? middle : s->total_steps - 1.0;
-    /* a phase of no length (torch divides by zero) is over */
+    /* a phase of length 0 (torch divides by zero) has ended */
     double p = end > begin ? (t - begin) / (end - begin) : 1.0;
     return s->linear ? anneal_linear(from, to, p) : anneal_cosine(from, to, p);
 }
 
-/* fastai/callback/schedule.py, fit_one_cycle: position t / total. It is below
- * 1, so neither phase is entered where its divisor is 0. */
+/* fastai/callback/schedule.py, fit_one_cycle: the position is t / total. It is
+ * below 1, so neither phase is entered if its divisor is 0. */
 static double value_fastai(const ssq_schedule *s, uint32_t t)
 {
     double position = (double)t / s->total_steps;
@@ -83,7 +83,7 @@ static bool above_0(double value)
     return value > 0.0 && isfinite(value);
 }
 
-/* Both kinds of one-cycle: fields that are divided by are above 0. */
+/* For both kinds of one-cycle: divisors must be above 0. */
 static ssq_status check_one_cycle(const ssq_schedule *s)
 {
     if (!(s->pct_start >= 0.0 && s->pct_start <= 1.0))
@@ -95,7 +95,7 @@ static ssq_status check_one_cycle(const ssq_schedule *s)
     return SSQ_OK;
 }
 
-/* warmup_steps may be all there is: then only the warmup is read. */
+/* All steps may be warmup: then the other fields are not read. */
 static ssq_status check_cosine(const ssq_schedule *s)
 {
     if (s->warmup_steps > s->total_steps)
@@ -107,7 +107,7 @@ static ssq_status check_cosine(const ssq_schedule *s)
     return SSQ_OK;
 }
 
-/* The caller's values, which are read here and never kept. */
+/* Check the caller's values, which are not kept here. */
 static ssq_status check_table(const ssq_schedule *s)
 {
     if (s->table == NULL)
@@ -120,7 +120,7 @@ static ssq_status check_table(const ssq_schedule *s)
     return SSQ_OK;
 }
 
-/* Check the fields that the kind reads; the others may be anything. */
+/* Check the fields that the kind reads; other fields are ignored. */
 static ssq_status check_schedule(const ssq_schedule *s)
 {
     if (s->total_steps == 0)
@@ -146,12 +146,12 @@ static ssq_status check_schedule(const ssq_schedule *s)
     return bad("kind", (double)s->kind, "an SSQ_SCHEDULE_*");
 }
 
-/* Of a schedule that was checked, for t < total_steps. */
+/* Return the value of a checked schedule, for t < total_steps. */
 static double value_at(const ssq_schedule *s, uint32_t t)
 {
     switch (s->kind) {
     case SSQ_SCHEDULE_STEP:
-        /* the integer quotient: how many whole steps of step_size are over */
+        /* integer quotient: the number of whole steps of step_size */
         return s->base * pow(s->gamma, t / s->step_size);
     case SSQ_SCHEDULE_COSINE:
         return value_cosine(s, t);
@@ -180,7 +180,7 @@ ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
     struct fpenv env = fpenv_enter();
     ssq_status st = check_schedule(schedule);
     FPENV_KEEP(st);
-    /* past the end a schedule keeps its last value */
+    /* after the end a schedule keeps its last value */
     uint32_t last = schedule->total_steps - 1;
     if (st == SSQ_OK)
         *value = value_at(schedule, t < last ? t : last);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_words.c - schedules as the device reads them: i32 [1 + n], how many
- * values, then their bits.
+/* schedule_words.c - schedules as the device reads them: i32 [1 + n], the
+ * number of values, then their bits.
  *
- * All values are computed beforehand, since which step comes next is known to
- * the device alone: a skipped step does not move t. */
+ * All values are computed in advance, because only the device knows the number
+ * of the next step: a skipped step does not change t. */
 #include "lib/amp/optimizer.h"
 
-/* The struct is the group's, and is left as one without a schedule. */
+/* The struct belongs to a group, and has no schedule afterwards. */
 void schedule_free(struct schedule *s)
 {
     mem_free(s->table);
@@ -18,8 +18,8 @@ void schedule_free(struct schedule *s)
 ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n)
 {
-    /* bytes up to UPLOAD_INLINE are copied at the call: the caller may free the
-     * words on return, at the price of an upload for each 128 of them */
+    /* bytes up to UPLOAD_INLINE are copied at the call, so the caller may free
+     * the words on return; this costs an upload for each 128 of them */
     const uint64_t most = UPLOAD_INLINE / sizeof(*words);
     ssq_status st = SSQ_OK;
     for (uint64_t i = 0; i < n && st == SSQ_OK; i += most) {
@@ -34,8 +34,8 @@ ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
     return st;
 }
 
-/* Each value is rounded to float32 once, in default modes: a small lr of the
- * end may be subnormal there. */
+/* Each value is rounded to float32 once, in default modes: a small lr near the
+ * end may be subnormal. */
 ssq_status schedule_words(const ssq_schedule *s, uint32_t **words)
 {
     uint32_t *w = mem_alloc_array((size_t)s->total_steps + 1, sizeof(*w));
@@ -59,8 +59,8 @@ ssq_status schedule_words(const ssq_schedule *s, uint32_t **words)
     return st;
 }
 
-/* The tensor is of the queue's device, and allowed in a capture; *table changes
- * only if all words are on their way. */
+/* The tensor is on the queue's device, and allowed in a capture. *table changes
+ * only if all words were enqueued. */
 ssq_status schedule_table(ssq_queue *queue, const uint32_t *words,
                           ssq_tensor **table)
 {
@@ -88,8 +88,8 @@ ssq_status schedule_upload(ssq_queue *queue, const struct schedule *s,
     return st;
 }
 
-/* All groups' own schedules, but for group's schedule `which`, which is going
- * to be words: it becomes the group's own only when this list is made. */
+/* List all groups' own schedules, except that group's schedule `which` is
+ * `words`. The group gets it only after this list was created. */
 struct view_list *schedules_list(const ssq_optimizer *o, const ssq_group *group,
                                  int which, const ssq_tensor *words)
 {

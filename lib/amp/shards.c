@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shards.c - what each rank has of an optimizer, and what ranks exchange for a
- * step. */
+/* shards.c - the part of an optimizer on each rank, and what ranks exchange for
+ * a step. */
 #include "lib/amp/shards.h"
 
 #include "kernels/amp/grad_args.h"
@@ -10,7 +10,7 @@
 #include "lib/comm/parts.h"
 #include "lib/op/data/data.h"
 
-/* ---- who has what ---- */
+/* ---- the elements of each rank ---- */
 
 static int64_t elements(const ssq_optimizer *o, size_t i)
 {
@@ -55,11 +55,11 @@ struct view shard_view(const ssq_optimizer *o, const struct state *s, size_t i,
 
 /* ---- dividing ---- */
 
-/* The run of rank r begins with the first chunk that has no fewer elements
- * before it than r of size equal parts have. */
+/* The chunks of rank r begin with the first chunk that has at least as many
+ * elements before it as r of `size` equal parts have. */
 struct dividing {
     struct shards *s;
-    unsigned size, rank; /* of the run that is being filled */
+    unsigned size, rank; /* rank: the one that gets chunks at present */
     int64_t before;      /* elements of all chunks so far */
     uint32_t chunk;
 };
@@ -73,7 +73,7 @@ static void begin_runs(struct dividing *d, unsigned end)
     }
 }
 
-/* The least rank whose run a chunk behind so many elements can be in. */
+/* Return the lowest rank to which a chunk after so many elements can belong. */
 static unsigned run_of(const struct dividing *d)
 {
     unsigned r = d->rank;
@@ -136,7 +136,7 @@ void shards_free(struct shards *s)
     mem_free(s);
 }
 
-/* Zeros: ranks exchange all words, of which some are never written. */
+/* Filled with zeros: ranks exchange all words, also those never written. */
 static ssq_status make_rows(ssq_queue *queue, const struct shards *s,
                             size_t words, ssq_tensor **whole,
                             ssq_tensor ***rows)
@@ -236,7 +236,7 @@ static ssq_status gather_rows(ssq_queue *queue, const struct shards *s,
                              words, s->row_bounds, COMM_ALL, tag);
 }
 
-/* A rank without an element has no chunks to look at. */
+/* A rank without an element has no chunks to check. */
 ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *o,
                        const struct check_op *op)
 {
@@ -261,7 +261,7 @@ ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *o,
     return queue_enqueue(queue, &fold.op);
 }
 
-/* Of norms, without a list or partials. */
+/* Return the op for norms, without a list or partial sums. */
 static struct lamb_op lamb_of(const struct state *state)
 {
     return (struct lamb_op){.op = OP_HEADER(lamb, control),

@@ -3,11 +3,12 @@
  * some elements of some parameters.
  *
  * All parameters' chunks (kernels/reduce/norm.h), in the order of
- * ssq_optimizer_add, are divided into one run for each rank, of about as many
- * elements: a shard. So a norm's partials are the same as those of one device,
- * and those of all ranks, put together, are folded in the same order. Sums of
- * gradients are whole on every rank until they are reduced, and then true in
- * its shard alone, as parameters are until they are gathered. */
+ * ssq_optimizer_add, are divided into one contiguous range for each rank, of
+ * about equal numbers of elements: a shard. So the partial sums of a norm are
+ * the same as on one device, and those of all ranks together are added in the
+ * same order. Sums of gradients are complete on every rank until they are
+ * reduced. Then they are valid only in the rank's shard, as parameters are
+ * until they are gathered. */
 #ifndef LIB_AMP_SHARDS_H
 #define LIB_AMP_SHARDS_H
 
@@ -18,20 +19,20 @@
 struct state;
 struct check_op;
 
-/** All of a state that an optimizer without ranks does not have. */
+/** The part of a state that only an optimizer with ranks has. */
 struct shards {
     ssq_comm *comm;
-    size_t n;                  /* parameters */
-    int64_t *bounds;           /* as lib/comm/parts.h has them; owned */
-    uint32_t first, chunks;    /* the shard's first chunk; of all ranks */
-    int64_t own, all;          /* elements of the shard; of all */
-    struct view_list *sizes;   /* the parameters, for their sizes */
-    const ssq_tensor **params; /* those of the optimizer; the array is owned */
-    /* partials of a check, and of LAMB's norms or NULL: a tensor for each word,
-     * over one buffer */
+    size_t n;                /* parameters */
+    int64_t *bounds;         /* as in lib/comm/parts.h; owned */
+    uint32_t first, chunks;  /* first chunk of the shard; chunks of all ranks */
+    int64_t own, all;        /* elements of the shard; of all ranks */
+    struct view_list *sizes; /* the parameters, only for their sizes */
+    const ssq_tensor **params; /* borrowed; the array is owned */
+    /* partial sums of a check, and of LAMB's norms or NULL: a tensor for each
+     * word, in one buffer */
     ssq_tensor *parts, *norms;
     ssq_tensor **part_rows, **norm_rows;
-    int64_t *row_bounds; /* the same for each of them; owned */
+    int64_t *row_bounds; /* bounds for each of these tensors; owned */
 };
 
 /** Divide the parameters, at the first use. */
@@ -39,42 +40,43 @@ ssq_status shards_create(ssq_queue *queue, const ssq_optimizer *optimizer,
                          struct shards **shards);
 void shards_free(struct shards *shards);
 
-/** This rank's elements of parameter i: from which one on, and how many. All of
- *  them where there are no ranks. */
+/** Return the first of this rank's elements of parameter i, and their number.
+ * All elements without ranks. */
 int64_t shard_from(const struct state *state, size_t i);
 int64_t shard_count(const ssq_optimizer *optimizer, const struct state *state,
                     size_t i);
-/** They in a contiguous view of the parameter's elements, of one element or two
- *  (a remainder) for each: flat where they are not all. */
+/** Return these elements of a contiguous view that has one element for each of
+ * the parameter's, or two (a remainder). Rank 1, unless all elements are in it.
+ */
 struct view shard_view(const ssq_optimizer *optimizer,
                        const struct state *state, size_t i,
                        const struct view *v);
 
-/** Sum the gradients' sums over ranks, each for its shard. */
+/** Sum the sums of gradients over ranks; each rank gets its shard. */
 ssq_status shards_reduce(ssq_queue *queue, const ssq_optimizer *optimizer);
-/** A check of all ranks' gradients: op has a record, its list is the shard. In
- *  two parts: partials of all ranks, and what is made of them. */
+/** Check all ranks' gradients. op has a record, and its list is the shard. Two
+ *  parts: the partial sums of all ranks, and the results from them. */
 ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *optimizer,
                        const struct check_op *op);
 ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *optimizer,
                         const struct check_op *op);
-/** LAMB's step lengths, likewise: list is the step's. */
+/** Compute LAMB's step lengths, likewise. list is the step's. */
 ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *optimizer,
                        struct view_list *list);
 ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *optimizer);
-/** All ranks get all parameters. */
+/** Send all parameters to all ranks. */
 ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *optimizer);
 
-/** A slot of parameter i, whole, on the root or all ranks: whole has its dtype,
- *  and its elements' number. A call of all ranks. */
+/** Gather the whole slot of parameter i, on the root or on all ranks. `whole`
+ * has its dtype and number of elements. All ranks must call this. */
 ssq_status shards_whole(ssq_queue *queue, const ssq_optimizer *optimizer,
                         size_t i, int slot, uint32_t root,
                         const ssq_tensor *whole);
-/** The float32 values of parameter i, whose truth is a master or split, in a
- *  tensor that is made for them. A call of all ranks. */
+/** Create a tensor with the float32 values of parameter i, whose master is
+ * float32 or split. All ranks must call this. */
 ssq_status shards_exact(ssq_queue *queue, const ssq_optimizer *optimizer,
                         size_t i, ssq_tensor **made);
-/** Parameter i and what is here of its truth, from whole float32 values. */
+/** Write parameter i and this rank's part of its master from float32 values. */
 ssq_status shards_write(ssq_queue *queue, const ssq_optimizer *optimizer,
                         const struct state *state, size_t i,
                         const ssq_tensor *from);

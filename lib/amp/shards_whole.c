@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shards_whole.c - the whole of what ranks have in parts, and parts of what is
- * whole: for what happens seldom, such as a checkpoint. */
+/* shards_whole.c - gather the parts of ranks, and distribute whole tensors. For
+ * rare work, such as a checkpoint. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
@@ -8,7 +8,7 @@
 #include "lib/amp/split.h"
 #include "lib/comm/parts.h"
 
-/* This rank's part of a whole slot, to or from where it is. */
+/* Copy this rank's part of a slot to or from the whole tensor. */
 static ssq_status copy_part(ssq_queue *queue, const ssq_optimizer *o,
                             const struct state *s, size_t i, int slot,
                             const ssq_tensor *whole, bool to_whole)
@@ -25,7 +25,7 @@ static ssq_status copy_part(ssq_queue *queue, const ssq_optimizer *o,
                                     .y = to_whole ? &part : &flat));
 }
 
-/* Bytes of a remainder are two for each element. */
+/* A remainder has two bytes for each element. */
 ssq_status shards_whole(ssq_queue *queue, const ssq_optimizer *o, size_t i,
                         int slot, uint32_t root, const ssq_tensor *whole)
 {
@@ -73,7 +73,7 @@ ssq_status shards_exact(ssq_queue *queue, const ssq_optimizer *o, size_t i,
     return st;
 }
 
-/* Without a master the parameter is all that there is of it. */
+/* Without a master, only the parameter is written. */
 ssq_status shards_write(ssq_queue *queue, const ssq_optimizer *o,
                         const struct state *s, size_t i, const ssq_tensor *from)
 {

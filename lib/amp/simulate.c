@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c - the scaler's machine as a pure function of an overflow bitmap.
  *
- * Two instances of kernels/amp/machine.h: the one of the devices (machine.c),
- * and one whose scales are doubles, for systems that compute in binary64. The
- * text asks for everything that has to do with a scale by a macro REAL_*, which
- * are defined here as double arithmetic before it is included. */
+ * It has two instances of kernels/amp/machine.h: that of the devices
+ * (machine.c), and one whose scales are doubles, for systems that compute in
+ * binary64. That text uses macros REAL_* for everything about a scale. They are
+ * defined here as double arithmetic before it is included. */
 #include "lib/amp/machine.h"
 #include "lib/amp/options.h"
 
@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* The scales of a binary64 machine; the rest of it are words. */
+/* A binary64 machine: its scales are doubles, all else are words. */
 struct wide_machine {
     uint32_t words[SCALER_WORDS]; /* counters and enums; scales are not read */
     double real[SCALER_WORDS];    /* SCALE, MIN, MAX and INVERSE, no others */
@@ -39,7 +39,7 @@ static void update_wide(struct wide_machine *m)
     MACHINE_UPDATE(false, 0.0)
 }
 
-/* The words of the float32 machine, and beside them the scales as they are. */
+/* Set the words of the float32 machine, and the scales as doubles. */
 static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
                        struct wide_machine *m)
 {
@@ -51,13 +51,13 @@ static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
     m->up = o->growth_factor;
     m->down = o->backoff_factor;
     m->tolerance = o->tolerance;
-    /* again, in double: state_words asked the rounded scale */
+    /* again, in double: state_words() used the rounded scale */
     m->words[SCALER_POISON] =
         o->floor == SSQ_FLOOR_APPLY && s->scale <= o->min_scale;
 }
 
-/* n updates of a binary64 machine. The scale of step i is the one in use before
- * its update, the action what that update did. */
+/* Run n updates of a binary64 machine. The scale of step i is the one before
+ * its update, the action is that of the update. */
 static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                      const uint8_t *overflow, double *scales,
                      ssq_scale_action *actions)
@@ -73,10 +73,10 @@ static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
             actions[i] = (ssq_scale_action)m.words[SCALER_ACTION];
     }
     words_state(m.words, s);
-    s->scale = m.real[SCALER_SCALE]; /* the word is where it began */
+    s->scale = m.real[SCALER_SCALE]; /* the word has the initial scale */
 }
 
-/* The same of a float32 machine, which is the devices' own. */
+/* The same for a float32 machine, as on devices. */
 static void run_f32(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                     const uint8_t *overflow, double *scales,
                     ssq_scale_action *actions)
@@ -95,8 +95,8 @@ static void run_f32(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
     words_state(words, s);
 }
 
-/* Is this SSQ_SCALER_STATE_INIT? No machine has a scale of 0 and no allowance
- * before its first update, so it can only mean that the caller has no state. */
+/* Return whether this is SSQ_SCALER_STATE_INIT. No machine has a scale of 0 and
+ * no allowance before its first update, so the caller has no state. */
 static bool untouched(const ssq_scaler_state *s)
 {
     return s->scale == 0.0 && s->good == 0 && s->hyst == 0 && s->grown == 0 &&
@@ -105,8 +105,8 @@ static bool untouched(const ssq_scaler_state *s)
            s->backoffs == 0 && s->events == 0 && s->action == SSQ_SCALE_NONE;
 }
 
-/* Check what was given, and find where the run begins: at *state, or at the
- * options' begin. */
+/* Check the arguments, and set *s to where the run begins: *state, or the
+ * options' initial state. */
 static ssq_status begin(ssq_scaler_options *o, const ssq_scaler_state *state,
                         ssq_scaler_state *s)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.c - split masters as float32 and back, by way of the host, a megabyte
- * at a time: for what happens once in a training. */
+/* split.c - convert split masters to float32 and back, on the host, a megabyte
+ * at a time. For work that is done once in a training. */
 #include "lib/amp/split.h"
 
 #include "kernels/amp/optimizer.h"
 #include "lib/core/queue.h"
 
-/* Elements that go through the host at once. */
+/* Elements that the host converts at once. */
 #define PIECE ((int64_t)1 << 18)
 
 struct piece {
@@ -15,7 +15,7 @@ struct piece {
     uint16_t model[PIECE], rest[PIECE];
 };
 
-/* Elements at.. of a contiguous view, n bytes of it for each element. */
+/* Return elements from `at` on of a contiguous view, in bytes. */
 static struct view part(const ssq_tensor *t, int64_t at, int64_t n,
                         unsigned bytes, enum access access)
 {
@@ -37,7 +37,7 @@ static ssq_status join(struct piece *p, const ssq_tensor *model,
     ssq_status st = queue_download(p->queue, &m, p->model, 2 * (uint64_t)n);
     if (st == SSQ_OK)
         st = queue_download(p->queue, &r, p->rest, 2 * (uint64_t)n);
-    ssq_status synced = queue_wait(p->queue); /* always: memory is ours */
+    ssq_status synced = queue_wait(p->queue); /* always: the memory is ours */
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
     for (int64_t i = 0; i < n; i++)

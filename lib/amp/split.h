@@ -5,10 +5,11 @@
 
 #include "lib/core/core.h"
 
-/** The float32 values of a bf16 parameter and its remainder. Waits. */
+/** Write the float32 values of a bf16 parameter and its remainder. Waits. */
 ssq_status split_read(ssq_queue *queue, const ssq_tensor *model,
                       const ssq_tensor *rest, const ssq_tensor *to);
-/** The parameter, rounded half away from zero, and its remainder. Waits. */
+/** Write the parameter, rounded half away from zero, and its remainder. Waits.
+ */
 ssq_status split_write(ssq_queue *queue, const ssq_tensor *from,
                        const ssq_tensor *model, const ssq_tensor *rest);
 

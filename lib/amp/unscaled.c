@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unscaled.c - the gradients that were unscaled since a scaler's last update.
  *
- * Regions are disjoint and sorted by buffer and offset. Those of strided
- * gradients may lie between each other, as columns of a matrix do. */
+ * Regions are disjoint, and sorted by buffer and offset. Strided gradients may
+ * interleave, as columns of a matrix do. */
 #include "lib/amp/unscaled.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ struct region {
 
 struct unscaled {
     struct object object;
-    size_t n, room;   /* regions there are, and there is memory for */
+    size_t n, room;   /* number of regions, and capacity */
     uint64_t longest; /* bytes: no region's span is longer */
     struct region *region;
 };
@@ -46,8 +46,8 @@ size_t unscaled_count(const struct unscaled *set)
     return set == NULL ? 0 : set->n;
 }
 
-/* The order of regions. Buffers are ordered by address, which means nothing but
- * is the same for the life of the set, as it holds them. */
+/* The order of regions. Buffers are ordered by address, which stays the same
+ * while the set exists, because it holds them. */
 static bool before(const struct region *r, const ssq_buffer *buffer,
                    uint64_t offset)
 {
@@ -56,7 +56,7 @@ static bool before(const struct region *r, const ssq_buffer *buffer,
     return r->v.offset < offset;
 }
 
-/* The first region that is not before an offset. */
+/* Return the first region that is not before an offset. */
 static size_t find(const struct unscaled *s, const ssq_buffer *buffer,
                    uint64_t offset)
 {
@@ -76,10 +76,10 @@ static uint64_t bytes_of(const struct view *v)
     return (uint64_t)view_elements(v) * dtype_bytes(v->dtype);
 }
 
-/* Bytes of v that are a region's, where the two overlap; 0 also where they
- * cannot be counted. Of two views with gaps only the same is counted; of one
- * with gaps and one without, all of the former if it lies within the latter.
- * Regions are disjoint, so that these numbers may be added up. */
+/* Return how many bytes of v belong to a region. 0 if they do not overlap, or
+ * if the bytes cannot be counted. Two views with gaps must be the same to
+ * count. If only one has gaps, all its bytes count if it is within the other.
+ * Regions are disjoint, so the numbers may be added. */
 static uint64_t common(const struct region *r, const struct view *v,
                        uint64_t end, bool contiguous)
 {
@@ -101,7 +101,7 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     if (set == NULL || span == 0)
         return COVER_NONE;
     uint64_t end = v->offset + span, bytes = 0;
-    /* what begins earlier than this ends before v */
+    /* regions that begin earlier than this end before v */
     uint64_t from = v->offset < set->longest ? 0 : v->offset - set->longest;
     bool contiguous = view_contiguous(v), touched = false;
     for (size_t i = find(set, v->buffer, from); i < set->n; i++) {
@@ -118,8 +118,8 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     return bytes == bytes_of(v) ? COVER_ALL : COVER_PART;
 }
 
-/* A set with the same regions and room for so many; one reference. NULL: no
- * memory. */
+/* Return a set with the same regions and this capacity, with one reference.
+ * NULL: no memory. */
 static struct unscaled *copy(const struct unscaled *set, size_t room)
 {
     struct unscaled *s = mem_alloc(sizeof(*s));
@@ -145,7 +145,7 @@ static struct unscaled *copy(const struct unscaled *set, size_t room)
 ssq_status unscaled_reserve(struct unscaled **set, size_t n, const char *what)
 {
     const struct unscaled *old = *set;
-    /* a snapshot that is dropped meanwhile only makes the copy needless */
+    /* if a snapshot is dropped meanwhile, the copy is merely unnecessary */
     bool alone = old != NULL && atomic_load(&old->object.refs) == 1;
     size_t have = old == NULL ? 0 : old->n, room = 2 * have;
     if (alone && n <= old->room - have)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params_wide.c - parameters become float32 when training ends, and return to
+/* params_wide.c - convert parameters to float32 when training ends, and back to
  * the dtypes of their policy when it goes on. */
 #include <sesqui/ops/data.h>
 
@@ -29,7 +29,7 @@ static ssq_status widen(ssq_params *params, ssq_queue *queue,
     return st;
 }
 
-/* Give a parameter another tensor, and answer the one that it had. */
+/* Give a parameter another tensor, and return its old one. */
 static ssq_tensor *put(ssq_params *params, struct param *p, ssq_tensor *tensor,
                        ssq_tensor *grad)
 {
@@ -46,7 +46,7 @@ static ssq_tensor *put(ssq_params *params, struct param *p, ssq_tensor *tensor,
     return was;
 }
 
-/* All of them are made before the first is put in place. */
+/* All tensors are created before the first one is put in place. */
 ssq_status ssq_params_to_float32(ssq_params *params, ssq_queue *queue,
                                  ssq_optimizer *optimizer)
 {
@@ -72,7 +72,7 @@ ssq_status ssq_params_to_float32(ssq_params *params, ssq_queue *queue,
 
 /* ---- back ---- */
 
-/* The tensors that a parameter of 16 bits had: the optimizer's, or new ones. */
+/* Get the 16-bit tensors of a parameter: the optimizer's, or new ones. */
 static ssq_status narrow_of(const ssq_params *params, const struct param *p,
                             const ssq_optimizer *optimizer,
                             ssq_tensor *narrow[2])
@@ -89,7 +89,7 @@ static ssq_status narrow_of(const ssq_params *params, const struct param *p,
                : st;
 }
 
-/* Round p from the float32 tensor that it was, and tell its master. */
+/* Round p from its float32 tensor, and set its master's initial value. */
 static ssq_status take_value(ssq_params *params, ssq_queue *queue,
                              ssq_optimizer *optimizer, struct param *p,
                              const ssq_tensor *wide)
