@@ -431,7 +431,7 @@ static void two_passes(const char *device, ssq_trainer_args args, bool flush,
     }
     for (int step = 0; step < STEPS; step++) {
         for (unsigned i = 0; i < 4; i++) {
-            feed(&m[i % 2], step, i % 2, false);
+            feed(&m[i % 2], step, i, false);
             NEED(pass(&m[i % 2], HIDDEN));
         }
         for (unsigned r = 0; r < 2 && flush; r++)

@@ -28,6 +28,20 @@ static unsigned threads(void)
     return n;
 }
 
+static void *nothing(void *of)
+{
+    return of;
+}
+
+/* A checker of threads starts one of its own beside the first of a process. */
+static void first_thread(void)
+{
+    pthread_t t;
+    if (pthread_create(&t, NULL, nothing, NULL) != 0)
+        tap_bail("no thread can be started");
+    pthread_join(t, NULL);
+}
+
 static atomic_uint lent_calls;
 
 static void in_turn(void *user, uint32_t n, ssq_cpu_share share, void *context)
@@ -301,7 +315,14 @@ static void test_fork(void)
     static struct work w;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 3;
-    for (int way = 0; way < 3; way++) {
+    int way = 0;
+#ifdef __SANITIZE_THREAD__
+    /* it ends a child that starts threads with "dup thread with used id" */
+    tap_skip("TSan cannot follow a child of fork that starts threads",
+             "a child goes on, with threads of its own");
+    way = 1;
+#endif
+    for (; way < 3; way++) {
         o.parallel_for = way == 0 ? NULL : at_once;
         o.user = way == 0 ? NULL : &lent_calls;
         o.survives_fork = way == 2;
@@ -377,6 +398,7 @@ int main(void)
 {
     unsetenv("SSQ_NUM_THREADS");
     unsetenv("SSQ_CPU_ISA");
+    first_thread();
     test_refusals();
     test_environment();
     test_own_threads();
