@@ -132,7 +132,7 @@ static bool check_dot(const struct backend_device *d, const struct conv_op *op,
     if (op->kind != CONV_WEIGHT && v[0]->shape[2] < 2)
         return refuse(why, "a group of one channel has no pairs");
     if (v[0]->stride[4] != 1)
-        return refuse(why, "a row's elements are no neighbours");
+        return refuse(why, "a row's elements are not adjacent");
     return check_planes(d, op, why);
 }
 

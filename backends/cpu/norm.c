@@ -43,8 +43,7 @@ static bool check_view(const struct view *v, const char *name, struct why *why)
     if (v->buffer == NULL)
         return true;
     if (!lines_of(v, &line, &apart) || line > UINT32_MAX / 2)
-        return refuse(why, "a channel's elements of %s are no neighbours",
-                      name);
+        return refuse(why, "a channel's elements of %s are not adjacent", name);
     return true;
 }
 

@@ -228,7 +228,7 @@ static bool check_planes(const struct backend_device *d,
         return refuse(why, "it is a gradient");
     if (op->image.stride[3] != 1 || op->map.stride[3] != 1 ||
         (op->index.buffer != NULL && op->index.stride[3] != 1))
-        return refuse(why, "a row's elements are no neighbours");
+        return refuse(why, "a row's elements are not adjacent");
     if (!conv_planes_check(&as, why))
         return false;
     if (h->image * w->image == 0)

@@ -84,7 +84,7 @@ bool rows_check(const struct view *v, int inner, const char *name,
         return true;
     if (!merge(v, v->rank - inner, v->rank, &step) || step > 1 ||
         (step == 0 && rows_length(v, inner) > 1))
-        return refuse(why, "elements of a row of %s are no neighbours", name);
+        return refuse(why, "elements of a row of %s are not adjacent", name);
     return rows_check_ones(v, inner, name, why);
 }
 

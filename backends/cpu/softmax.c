@@ -84,7 +84,7 @@ static bool check_backward(const struct backend_device *d,
 {
     (void)d;
     if (op->kind == SOFTMAX_LOG)
-        return refuse(why, "the gradient of a logarithm is the plan's");
+        return refuse(why, "the gradient of a logarithm is left to the plan");
     return rows_check_length(&op->y, 1, LONG, why) &&
            rows_check(&op->y, 1, "y", why) &&
            rows_check(&op->dy, 1, "dy", why) &&

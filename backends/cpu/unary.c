@@ -99,8 +99,9 @@ static bool check_backward(const struct backend_device *d,
 {
     (void)d;
     if (!is_slope(op->kind))
-        return refuse(why, "dx is no product of dy and a slope, or is one that "
-                           "a table is no faster for");
+        return refuse(why,
+                      "dx is not a product of dy and a slope, or is one that "
+                      "a table is no faster for");
     if (!view_contiguous(&op->x) || !view_contiguous(&op->dy) ||
         !view_contiguous(&op->dx))
         return refuse(why, "x, dy or dx is not contiguous");

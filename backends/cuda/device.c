@@ -85,8 +85,8 @@ static bool is_fit(const struct backend_instance *instance, unsigned i,
 {
     const struct cuda_found *f = &instance->found[i];
     if (f->capability == 0)
-        return cuda_refuse(why, "cuda:%u: the driver does not say what it is",
-                           i);
+        return cuda_refuse(
+            why, "cuda:%u: the driver does not report its attributes", i);
     if (f->capability < CUDA_CAPABILITY_LEAST)
         return cuda_refuse(
             why,

@@ -309,7 +309,7 @@ static bool is_factor(const struct view *v, const char *name, struct why *why)
     struct lt_matrix x = matrix_of(v);
     return is_plain(v, &x)
                ? true
-               : cuda_refuse(why, "%s's lines overlap or lie backwards", name);
+               : cuda_refuse(why, "%s's lines overlap or run backwards", name);
 }
 
 static bool are_sizes(const struct gemm_op *op, struct why *why)

@@ -39,7 +39,7 @@ static bool has_kind(const struct backend_device *d, struct lt_kind *kind)
     if ((kind->dtype != SSQ_BF16 && !kind->tf32) || capability >= 80)
         return true;
     return cuda_refuse(&kind->why,
-                       "products of %s want compute capability 8.0 or later, "
+                       "products of %s need compute capability 8.0 or later, "
                        "this is %d.%d",
                        kind->tf32 ? "TF32" : "bf16", capability / 10,
                        capability % 10);

@@ -69,7 +69,7 @@ static ssq_status ask_caller(const struct backend_device *d, uint64_t bytes,
             ? wrap(d->core, address, bytes, CUDA_CALLERS, mem)
             : d->core->error_set(SSQ_ERR_INVALID,
                                  "cuda: the caller's allocator gave %#llx, "
-                                 "which is no multiple of %u",
+                                 "which is not a multiple of %u",
                                  (unsigned long long)address, CUDA_ALIGN);
     if (st != SSQ_OK)
         c->free(c->user, address, bytes);

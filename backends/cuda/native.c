@@ -25,7 +25,7 @@ static ssq_status device_of(const struct backend_instance *instance,
         if (instance->found[*i].capability != 0 && instance->found[*i].id == id)
             return SSQ_OK;
     return instance->core->error_set(
-        SSQ_ERR_NOT_FOUND, "cuda: the context is of no device that is listed");
+        SSQ_ERR_NOT_FOUND, "cuda: the context is not of a listed device");
 }
 
 /* The calls that tell whose a handle is. */

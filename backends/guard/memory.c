@@ -285,7 +285,7 @@ static ssq_status check_ends(const struct guard_mem *m, const char *op)
     if (at < back_bytes)
         return guard_core->error_set(
             SSQ_ERR_DEVICE,
-            "guard: %s wrote %llu bytes behind the end of a buffer of %llu "
+            "guard: %s wrote %llu bytes past the end of a buffer of %llu "
             "bytes",
             op, (unsigned long long)at, (unsigned long long)m->mem.bytes);
     return SSQ_OK;

@@ -54,14 +54,14 @@ static bool has_kind(const struct mma *mma, ssq_dtype dtype, struct why *why)
     int least = dtype == SSQ_F16 ? MMA_LEAST : MMA_ASYNC;
     if (mma->capability < least)
         return mma_refuse(why,
-                          "mma of %s wants compute capability %d.%d or later, "
+                          "mma of %s needs compute capability %d.%d or later, "
                           "this is %d.%d",
                           dtype == SSQ_F16 ? "f16" : "bf16", least / 10,
                           least % 10, mma->capability / 10,
                           mma->capability % 10);
     if (mma->local_bytes < mma_local_bytes(mma, 0))
         return mma_refuse(why,
-                          "mma wants %u bytes of memory that a group shares, "
+                          "mma needs %u bytes of shared memory, "
                           "here are %u",
                           mma_local_bytes(mma, 0), mma->local_bytes);
     return true;

@@ -114,7 +114,7 @@ ssq_status mma_code(const struct mma *mma, struct backend_device *device,
 
 /* mma.c */
 /** Begin with what the device is: calls to local_bytes are filled. False: the
- *  system has no lock to give. */
+ * system has no lock left. */
 bool mma_open(struct mma *mma);
 void mma_close(struct mma *mma);
 /** What the device can of a dtype, f16 or bf16; tried: a small variant is

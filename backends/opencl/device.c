@@ -188,7 +188,7 @@ static ssq_status group_from_environment(const struct services *core,
     ssq_status st = core->env_number("SSQ_OPENCL_GROUP", 1, most, &n);
     if (st == SSQ_OK && (n & (n - 1)) != 0)
         st = core->error_set(SSQ_ERR_INVALID,
-                             "SSQ_OPENCL_GROUP is %u: no power of two",
+                             "SSQ_OPENCL_GROUP is %u: not a power of two",
                              (unsigned)n);
     *group = (uint32_t)n; /* 0: not said */
     return st;

@@ -66,7 +66,7 @@ static int capability_of(struct backend_device *d)
     }
     if (d->group != MMA_GROUP) {
         (void)mma_refuse(&d->mma_why,
-                         "it wants groups of %u work-items, here are %u",
+                         "it needs groups of %u work-items, here are %u",
                          MMA_GROUP, d->group);
         return 0;
     }
@@ -189,7 +189,7 @@ void opencl_mma_find(struct backend_device *d)
     if (mma_open(mma)) {
         d->mma = mma;
     } else {
-        (void)mma_refuse(&d->mma_why, "the system has no lock to give");
+        (void)mma_refuse(&d->mma_why, "the system has no lock left");
         d->core->mem_free(mma);
     }
 }

@@ -299,7 +299,7 @@ void vulkan_caps_log(const struct backend_device *d)
         const VkMemoryHeap *h = &m.memoryProperties.memoryHeaps[i];
         char use[64] = "use unknown";
         if (c->budget)
-            snprintf(use, sizeof(use), "%llu MiB used of %llu that may be",
+            snprintf(use, sizeof(use), "%llu MiB used of at most %llu",
                      (unsigned long long)(budget.heapUsage[i] >> 20),
                      (unsigned long long)(budget.heapBudget[i] >> 20));
         d->core->log_line(SSQ_LOG_INFO, "vulkan", "%s: heap %u: %llu MiB%s, %s",

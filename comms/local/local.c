@@ -182,10 +182,10 @@ static ssq_status pass_all(const struct comm_link *link, struct comm_message *m,
             return st;
         if (error == ETIMEDOUT) {
             peers_text(m, n, peers, sizeof(peers));
-            return error_set(SSQ_ERR_COMM,
-                             "rank %u has waited %g seconds for rank %s, who "
-                             "did not come",
-                             link->rank, timeout, peers);
+            return error_set(
+                SSQ_ERR_COMM,
+                "rank %u has waited %g seconds for rank %s, which made no call",
+                link->rank, timeout, peers);
         }
         error = pthread_cond_timedwait(&g->changed, &g->lock, &until);
     }

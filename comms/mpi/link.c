@@ -248,8 +248,7 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
         return SSQ_OK;
     return l->services->error_set(
         SSQ_ERR_COMM,
-        "rank %d has waited %g seconds for rank %s, who did not "
-        "come",
+        "rank %d has waited %g seconds for rank %s, which made no call",
         l->rank, timeout, peers);
 }
 

@@ -68,8 +68,8 @@ static ssq_status check_version(const struct services *services, void *library,
                                    "nccl: %s has no ncclGetVersion", path);
     memcpy(&get, &p, sizeof(get));
     if (get(version) != ncclSuccess)
-        return services->error_set(SSQ_ERR_UNSUPPORTED,
-                                   "nccl: %s does not tell its version", path);
+        return services->error_set(
+            SSQ_ERR_UNSUPPORTED, "nccl: %s does not report its version", path);
     if (*version >= LEAST && *version < 30000)
         return SSQ_OK;
     return services->error_set(

@@ -221,16 +221,16 @@ static ssq_status check_context(const struct comm_link *l, int *device)
     const struct nccl_calls *c = &l->calls;
     if (c->CtxGetCurrent(&current) != 0 || c->CtxGetDevice(device) != 0 ||
         c->PrimaryCtxRetain(&primary, *device) != 0)
-        return l->services->error_set(SSQ_ERR_DEVICE,
-                                      "nccl: the driver does not tell which "
-                                      "device is current");
+        return l->services->error_set(
+            SSQ_ERR_DEVICE,
+            "nccl: the driver does not report which device is current");
     (void)c->PrimaryCtxRelease(*device);
     return current == primary
                ? SSQ_OK
                : l->services->error_set(
                      SSQ_ERR_INVALID,
-                     "nccl: the device is over a context of the program's own: "
-                     "NCCL needs CUDA device %d's primary context",
+                     "nccl: the device is over another context than its "
+                     "primary one: NCCL needs CUDA device %d's primary context",
                      *device);
 }
 

@@ -114,7 +114,7 @@ static ssq_status check_whole(const ssq_optimizer_options *o)
                          o->clip_norm);
     if ((unsigned)o->master > SSQ_MASTER_NONE)
         return error_set(SSQ_ERR_INVALID,
-                         "optimizer_create: master is %d, no master kind",
+                         "optimizer_create: master is %d, not a valid kind",
                          (int)o->master);
     if (o->flat_master && o->master != SSQ_MASTER_F32)
         return error_set(SSQ_ERR_INVALID,
@@ -357,10 +357,10 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
         return error_set(SSQ_ERR_INVALID, "optimizer_add: name is %s",
                          name == NULL ? "NULL" : "empty");
     if (group != NULL && group->optimizer != o)
-        return error_set(SSQ_ERR_INVALID,
-                         "optimizer_add: the group of %.40s is another "
-                         "optimizer's",
-                         name);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "optimizer_add: the group of %.40s belongs to another optimizer",
+            name);
     if (optimizer_find(o, name) != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_add: the name %.40s is taken", name);

@@ -42,11 +42,11 @@ static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
                               ssq_hyper hyper, const char *what)
 {
     if ((unsigned)hyper > SSQ_HYPER_CLIP_NORM)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no hyper-parameter", what,
-                         (int)hyper);
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not a hyper-parameter",
+                         what, (int)hyper);
     if (group != NULL && group->optimizer != o)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: the group is another optimizer's", what);
+                         "%s: the group belongs to another optimizer", what);
     if (group != NULL && hyper == SSQ_HYPER_CLIP_NORM)
         return error_set(SSQ_ERR_INVALID,
                          "%s: clip_norm is the whole optimizer's: group must "

@@ -105,8 +105,9 @@ ssq_status options_resolve(uint32_t kind, const char *what,
                          "expected > 0 and 0",
                          what, o->momentum, o->dampening);
     if ((unsigned)o->form > SSQ_ADAM_APEX)
-        return error_set(SSQ_ERR_INVALID, "%s: form is %d, no form of adam",
-                         what, (int)o->form);
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: form is %d, not a valid form of adam", what,
+                         (int)o->form);
     if (o->form == SSQ_ADAM_APEX && o->amsgrad)
         return error_set(SSQ_ERR_INVALID, "%s: amsgrad has no apex form", what);
     return SSQ_OK;

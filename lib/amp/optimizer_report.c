@@ -169,8 +169,9 @@ ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
         return error_set(SSQ_ERR_INVALID, "optimizer_master: %s is NULL",
                          o == NULL ? "optimizer" : "master");
     if (group != NULL && group->optimizer != o)
-        return error_set(SSQ_ERR_INVALID,
-                         "optimizer_master: the group is another optimizer's");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "optimizer_master: the group belongs to another optimizer");
     if (o->state == NULL)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_master: there are no masters before the "

@@ -30,8 +30,8 @@ static ssq_status differs(const struct saving *s, const char *name,
                           unsigned long long want)
 {
     return error_set(SSQ_ERR_INVALID,
-                     "%s: %s of %.40s is %llu in the blob, %llu here", s->what,
-                     field, name, got, want);
+                     "%s: %s of %.40s is %llu in the blob, expected %llu",
+                     s->what, field, name, got, want);
 }
 
 /* Compare a number that must be the same in the blob. Saving writes the number
@@ -76,8 +76,8 @@ static ssq_status name_of(struct saving *s, const char *name)
         memcpy(at, name, n);
     if (s->walk == WALK_CHECK && (at == NULL || memcmp(at, name, n) != 0))
         return error_set(SSQ_ERR_INVALID,
-                         "%s: the blob has %.*s where %.40s is here", s->what,
-                         at == NULL ? 0 : (int)(n < 40 ? n : 40),
+                         "%s: the blob has parameter %.*s, expected %.40s",
+                         s->what, at == NULL ? 0 : (int)(n < 40 ? n : 40),
                          at == NULL ? "" : at, name);
     return SSQ_OK;
 }

@@ -211,7 +211,7 @@ ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
     if ((*group)->optimizer != optimizer)
         return error_set(
             SSQ_ERR_INVALID,
-            "optimizer_schedule: the group is another optimizer's");
+            "optimizer_schedule: the group belongs to another optimizer");
     st = check_which(*group, hyper, schedule, which);
     return st == SSQ_OK && schedule != NULL
                ? check_values(*group, *which, schedule)

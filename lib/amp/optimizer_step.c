@@ -165,7 +165,7 @@ static ssq_status refuse_f16(const ssq_optimizer *o)
         if (o->params[i].grad->view.dtype == SSQ_F16)
             return error_set(SSQ_ERR_INVALID,
                              "optimizer_unscale: the gradient of %.40s is f16: "
-                             "true gradients would flush to zero there",
+                             "unscaled gradients would flush to zero there",
                              o->params[i].name);
     return SSQ_OK;
 }

@@ -14,8 +14,8 @@ ssq_status ssq_device_verdict_get(const ssq_device *device,
 {
     if (device == NULL || verdict == NULL ||
         verdict->struct_size != sizeof(*verdict))
-        return error_set(SSQ_ERR_INVALID,
-                         "device_verdict_get: a NULL or a wrong struct_size");
+        return error_set(SSQ_ERR_INVALID, "device_verdict_get: an argument is "
+                                          "NULL or has a wrong struct_size");
     const struct certificate *c = &device->certificate;
     ssq_verdict v = SSQ_VERDICT_INIT;
     v.passed = c->verdict[0] != '\0' && !c->verdict_bad;
@@ -29,8 +29,8 @@ ssq_status ssq_device_verdict_keep(ssq_device *device,
 {
     if (device == NULL || verdict == NULL ||
         verdict->struct_size != sizeof(*verdict))
-        return error_set(SSQ_ERR_INVALID,
-                         "device_verdict_keep: a NULL or a wrong struct_size");
+        return error_set(SSQ_ERR_INVALID, "device_verdict_keep: an argument is "
+                                          "NULL or has a wrong struct_size");
     if (verdict->text[0] == '\0' ||
         !certificate_text(verdict->text, sizeof(verdict->text)))
         return error_set(SSQ_ERR_INVALID,
@@ -38,7 +38,7 @@ ssq_status ssq_device_verdict_keep(ssq_device *device,
                          "printable ASCII");
     if (device->backend->identify == NULL)
         return error_set(SSQ_ERR_UNSUPPORTED,
-                         "device_verdict_keep: nothing is kept of %s",
+                         "device_verdict_keep: no verdict is kept for %s",
                          device->props.name);
     ssq_status st = device_check(device, "device_verdict_keep");
     if (st != SSQ_OK)

@@ -67,8 +67,8 @@ ssq_status disk_open(const char *what, const char *path, int *fd,
     }
     if (!S_ISREG(s.st_mode)) {
         disk_close(f);
-        return error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file", what,
-                         path);
+        return error_set(SSQ_ERR_INVALID, "%s: %.300s is not a regular file",
+                         what, path);
     }
     *fd = f;
     *bytes = (uint64_t)s.st_size;
@@ -161,8 +161,9 @@ static ssq_status find_target(struct replacement *r, mode_t *mode)
         if (e != 0)
             return fail(r->what, r->path, "lstat", e);
         if (!S_ISLNK(s.st_mode))
-            return error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file",
-                             r->what, r->path);
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: %.300s is not a regular file", r->what,
+                             r->path);
         if (links == MOST_LINKS)
             return fail(r->what, r->path, "follow a link", ELOOP);
         ssq_status st = follow(r);

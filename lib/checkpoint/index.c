@@ -171,7 +171,7 @@ static ssq_status list_shards(struct index *x)
         const struct placed *p = &x->map[i];
         if (i > 0 && strcmp(p[-1].name, p->name) == 0)
             return error_set(SSQ_ERR_INVALID,
-                             "%s: %.300s: tensor \"%.100s\" is there twice, in "
+                             "%s: %.300s: tensor \"%.100s\" occurs twice, in "
                              "%.100s and %.100s",
                              f->what, f->path, p->name, p[-1].shard, p->shard);
         if (!plain_name(p->shard))

@@ -313,7 +313,7 @@ static ssq_status read_host(const struct loading *l, const char *name,
     if (e == NULL || e->spelling.dtype != dtype || e->rank != 1 ||
         (uint64_t)e->shape[0] != n)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: %.300s: \"%s\" is not there, or is not %s [%zu]",
+                         "%s: %.300s: \"%s\" is missing, or is not %s [%zu]",
                          l->c->what, l->f->path, name,
                          spelling_of_dtype(dtype)->text, n);
     ssq_status st = disk_read(l->c->what, l->f->path, l->f->fd, e->begin, to,
@@ -351,7 +351,7 @@ static ssq_status compare_version(const struct loading *l)
     const struct checkpoint *c = l->c;
     const char *version = ssq_safetensors_metadata(l->f, "sesqui.version");
     if (version == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: %.300s is no checkpoint",
+        return error_set(SSQ_ERR_INVALID, "%s: %.300s is not a checkpoint",
                          c->what, l->f->path);
     if (strcmp(version, CHECKPOINT_VERSION) != 0)
         return differs(l, "the version", version, CHECKPOINT_VERSION);

@@ -43,9 +43,8 @@ static int by_key(const void *a, const void *b)
 static ssq_status twice(const ssq_safetensors *f, const char *sort,
                         const char *name)
 {
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: %.300s: %s \"%.100s\" is there twice", f->what,
-                     f->path, sort, name);
+    return error_set(SSQ_ERR_INVALID, "%s: %.300s: %s \"%.100s\" occurs twice",
+                     f->what, f->path, sort, name);
 }
 
 static ssq_status check_ranges(const ssq_safetensors *f, uint64_t data)
@@ -66,7 +65,7 @@ static ssq_status check_ranges(const ssq_safetensors *f, uint64_t data)
     if (end != data)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensors have %llu bytes, the file has "
-                         "%llu behind its header",
+                         "%llu after its header",
                          f->what, f->path, (unsigned long long)end,
                          (unsigned long long)data);
     return SSQ_OK;

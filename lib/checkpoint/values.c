@@ -66,9 +66,10 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
     for (int i = 0; i < v->rank && same; i++) {
         int axis = axes == NULL ? i : axes[i];
         if (axis < 0 || axis >= v->rank || (seen >> axis & 1) != 0)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: \"%.100s\": axes[%d] is %d: no permutation",
-                             f->what, e->name, i, axis);
+            return error_set(
+                SSQ_ERR_INVALID,
+                "%s: \"%.100s\": axes[%d] is %d: not a permutation", f->what,
+                e->name, i, axis);
         seen |= 1u << axis;
         place->shape[i] = v->shape[axis];
         place->stride[i] = v->stride[axis];
@@ -212,14 +213,13 @@ static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
         values_little(bytes, n, e->spelling.bytes);
         size_t i = host_misfit(bytes, from, to, n / e->spelling.bytes);
         if (i < n / e->spelling.bytes)
-            st = error_set(
-                SSQ_ERR_INVALID,
-                "%s: %.300s: tensor \"%.100s\": element %llu is %s, no value "
-                "of %s",
-                f->what, e->in->path, e->name,
-                (unsigned long long)(at / e->spelling.bytes + i),
-                host_value(bytes, from, i, value, sizeof(value)),
-                ssq_dtype_name(to));
+            st = error_set(SSQ_ERR_INVALID,
+                           "%s: %.300s: tensor \"%.100s\": element %llu is %s, "
+                           "which %s cannot hold",
+                           f->what, e->in->path, e->name,
+                           (unsigned long long)(at / e->spelling.bytes + i),
+                           host_value(bytes, from, i, value, sizeof(value)),
+                           ssq_dtype_name(to));
     }
     mem_free(bytes);
     return st;

@@ -303,9 +303,10 @@ static ssq_status add_one(struct writing *w, struct place *p,
     for (int i = 0; i < v->rank; i++) {
         const int axis = p->axes == NULL ? i : p->axes[i];
         if (axis < 0 || axis >= v->rank || (seen >> axis & 1) != 0)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: \"%.100s\": axes[%d] is %d: no permutation",
-                             w->what, p->param->name, i, axis);
+            return error_set(
+                SSQ_ERR_INVALID,
+                "%s: \"%.100s\": axes[%d] is %d: not a permutation", w->what,
+                p->param->name, i, axis);
         seen |= 1u << axis;
         shape[i] = v->shape[axis];
     }

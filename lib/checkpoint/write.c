@@ -59,7 +59,7 @@ static ssq_status check_name(const struct writing *w, const char *name)
         k = utf8_length((const unsigned char *)name + at, n - at);
         if (k == 0)
             return error_set(SSQ_ERR_INVALID,
-                             "%s: byte %zu of the name \"%.100s\" is no UTF-8",
+                             "%s: byte %zu of the name \"%.100s\" is not UTF-8",
                              w->what, at, name);
     }
     if (strcmp(name, "__metadata__") == 0)

@@ -9,7 +9,7 @@ ssq_status comm_check(ssq_comm *comm, const char *what)
     if (comm->forks != fork_count())
         return error_set(SSQ_ERR_DEVICE,
                          "%s: the communicator was made before this process "
-                         "was forked: it is the parent's",
+                         "was forked: only the parent can use it",
                          what);
     pthread_mutex_lock(&comm->lock);
     ssq_status st = comm->status;

@@ -149,7 +149,7 @@ static ssq_status compare_headers(const ssq_comm *comm)
         struct header h = header_of(comm, r);
         if (h.magic != MAGIC || h.abi != SSQ_COMM_ABI)
             return error_set(SSQ_ERR_COMM,
-                             "rank %u speaks another form of messages: %08x "
+                             "rank %u uses another format of messages: %08x "
                              "%u, expected %08x %d",
                              r, h.magic, h.abi, MAGIC, SSQ_COMM_ABI);
         if (!alike(&zero, &h))

@@ -205,7 +205,7 @@ static ssq_status exchange_id(ssq_device *device, struct joining *lent,
     if (st == SSQ_ERR_NOT_READY)
         return error_set(SSQ_ERR_COMM,
                          "%s: rank %u of %u: the broadcast of an id was not "
-                         "done in %g seconds: another rank did not come",
+                         "done in %g seconds: another rank made no call",
                          what, lent->rank, lent->size, lent->place.timeout);
     if (st == SSQ_OK)
         st = ssq_tensor_read(l.queue, l.id, id, COMM_ID_BYTES, SSQ_U8);

@@ -73,7 +73,7 @@ static ssq_status decide(const struct told *all, unsigned size, ssq_dtype dtype,
         if (!isfinite(all[r].rate) || !(all[r].rate > 0.0))
             return error_set(
                 SSQ_ERR_NOT_FOUND,
-                "%s: rank %u keeps no rate of its device in %s; `%.*s` "
+                "%s: rank %u has no rate of its device in %s; `%.*s` "
                 "measures it",
                 what, r, ssq_dtype_name(dtype), RATE_COMMAND - 1,
                 all[r].command);
@@ -83,7 +83,7 @@ static ssq_status decide(const struct told *all, unsigned size, ssq_dtype dtype,
     for (unsigned r = 0; r < size; r++)
         if (!(all[r].rate / all[best].rate >= LEAST))
             return error_set(SSQ_ERR_INVALID,
-                             "%s: rank %u makes %g steps a second where rank "
+                             "%s: rank %u makes %g steps a second while rank "
                              "%u makes %g: its weight is below %g",
                              what, r, all[r].rate, best, all[best].rate, LEAST);
     for (unsigned r = 0; r < size; r++)

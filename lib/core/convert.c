@@ -8,8 +8,8 @@
 static ssq_status check_type(ssq_dtype d, const char *what)
 {
     if (ssq_dtype_bits(d) == 0)
-        return error_set(SSQ_ERR_INVALID, "convert: %s is no dtype: %d", what,
-                         (int)d);
+        return error_set(SSQ_ERR_INVALID, "convert: %s is not a dtype: %d",
+                         what, (int)d);
     if (!dtype_on_host(d))
         return error_set(SSQ_ERR_UNSUPPORTED, "convert: %s %s is reserved",
                          what, ssq_dtype_name(d));

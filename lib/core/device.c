@@ -481,8 +481,9 @@ ssq_status ssq_device_props_get(const ssq_device *device,
                                 ssq_device_props *props)
 {
     if (device == NULL || props == NULL || props->struct_size != sizeof(*props))
-        return error_set(SSQ_ERR_INVALID,
-                         "device_props_get: a NULL or a wrong struct_size");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "device_props_get: an argument is NULL or has a wrong struct_size");
     *props = device->props;
     return SSQ_OK;
 }
@@ -490,8 +491,9 @@ ssq_status ssq_device_props_get(const ssq_device *device,
 ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
 {
     if (device == NULL || info == NULL || info->struct_size != sizeof(*info))
-        return error_set(SSQ_ERR_INVALID,
-                         "device_memory: a NULL or a wrong struct_size");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "device_memory: an argument is NULL or has a wrong struct_size");
     ssq_status st = device_check(device, "device_memory");
     if (st != SSQ_OK)
         return st;

@@ -40,7 +40,7 @@ static bool sees_all(const ssq_device *d, const struct op *op, struct why *why)
     const struct backend_limits *l = pool_limits(d->pool);
     if (l->whole || !window_by_plan(op) || window_fits(op, l->binding_bytes))
         return true;
-    return refuse(why, "operands of more than %llu bytes are the plan's",
+    return refuse(why, "operands of more than %llu bytes are left to the plan",
                   (unsigned long long)l->binding_bytes);
 }
 

@@ -63,10 +63,11 @@ ssq_status ssq_dtype_from_name(const char *name, ssq_dtype *dtype)
             return SSQ_OK;
         }
     }
-    return error_set(SSQ_ERR_NOT_FOUND,
-                     "dtype_from_name: \"%.32s\" is no dtype: f32, f16, bf16, "
-                     "i32 and u8 are",
-                     name);
+    return error_set(
+        SSQ_ERR_NOT_FOUND,
+        "dtype_from_name: \"%.32s\" is not a dtype: f32, f16, bf16, "
+        "i32 and u8 are",
+        name);
 }
 
 size_t dtype_bytes(ssq_dtype dtype)

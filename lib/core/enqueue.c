@@ -59,7 +59,7 @@ ssq_status queue_call(ssq_queue *queue, struct view_list *list,
     const struct command c = {.op = &op.op};
     if (queue->device->backend->call == NULL)
         return error_set(SSQ_ERR_UNSUPPORTED,
-                         "%s: no library enqueues on its queues by itself",
+                         "%s: other libraries cannot enqueue on its queues",
                          queue->device->props.name);
     return hand_over(queue, &c);
 }

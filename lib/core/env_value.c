@@ -79,9 +79,9 @@ ssq_status env_number(const char *name, uint64_t least, uint64_t most,
         *value = n;
         return SSQ_OK;
     }
-    (void)error_set(SSQ_ERR_INVALID,
-                    "%s is \"%.64s\": no number from %llu to %llu", name, text,
-                    (unsigned long long)least, (unsigned long long)most);
+    (void)error_set(
+        SSQ_ERR_INVALID, "%s is \"%.64s\", expected a number from %llu to %llu",
+        name, text, (unsigned long long)least, (unsigned long long)most);
     return complain(name);
 }
 
@@ -94,7 +94,7 @@ ssq_status env_flag(const char *name, bool *value)
         *value = text[0] == '1';
         return SSQ_OK;
     }
-    (void)error_set(SSQ_ERR_INVALID, "%s is \"%.64s\": neither 0 nor 1", name,
+    (void)error_set(SSQ_ERR_INVALID, "%s is \"%.64s\", expected 0 or 1", name,
                     text);
     return complain(name);
 }

@@ -26,6 +26,6 @@ ssq_status device_check(const ssq_device *device, const char *what)
         return SSQ_OK;
     return error_set(SSQ_ERR_DEVICE,
                      "%s: %s was opened before this process was forked: its "
-                     "driver is not in a child",
+                     "driver cannot be used in a child",
                      what, device->props.name);
 }

@@ -207,7 +207,7 @@ static ssq_status allocator_store(const ssq_allocator *a)
 {
     if (live != 0)
         return error_set(SSQ_ERR_INVALID,
-                         "allocator_set: %zu blocks of the library are alive",
+                         "allocator_set: %zu blocks of the library are in use",
                          live);
     custom = a != NULL;
     if (custom)

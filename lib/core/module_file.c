@@ -33,7 +33,7 @@ static bool dir_safe(const char *dir, bool own, struct why *why)
      * files of others, but every user can add files. */
     if ((s.st_mode & S_IWOTH) == 0 || (!own && (s.st_mode & S_ISVTX) != 0))
         return true;
-    return refuse(why, "%s: everybody may write there: not used", dir);
+    return refuse(why, "%s: other users may write there: not used", dir);
 }
 
 /* Check the directory of path and all directories above it. Truncates path. */
@@ -64,7 +64,7 @@ bool module_file_safe(const char *path, struct why *why)
     if (!S_ISREG(s.st_mode))
         return refuse(why, "%s: not a file", path);
     if ((s.st_mode & S_IWOTH) != 0)
-        return refuse(why, "%s: everybody may write to it: not used", path);
+        return refuse(why, "%s: other users may write to it: not used", path);
     memcpy(given, path, n + 1);
     return dirs_safe(given, why) && dirs_safe(real, why);
 }
@@ -152,7 +152,7 @@ static bool whole(int fd, const char *path, struct why *why)
     uint64_t size = (uint64_t)s.st_size;
     if (!read_at(fd, 0, &h, sizeof(h)) ||
         memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
-        return refuse(why, "%s: no ELF file", path);
+        return refuse(why, "%s: not an ELF file", path);
     if (h.e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32))
         return refuse(why, "%s: of %s bits, this process is of %zu", path,
                       h.e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",

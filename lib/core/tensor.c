@@ -33,7 +33,8 @@ static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          struct view *v, uint64_t *bytes)
 {
     if (ssq_dtype_bits(dtype) == 0)
-        return error_set(SSQ_ERR_INVALID, "tensor: %d is no dtype", (int)dtype);
+        return error_set(SSQ_ERR_INVALID, "tensor: %d is not a dtype",
+                         (int)dtype);
     if (!dtype_on_device(dtype))
         return error_set(SSQ_ERR_UNSUPPORTED, "tensor: dtype %s is %s",
                          ssq_dtype_name(dtype),
@@ -145,11 +146,12 @@ ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
     if (st != SSQ_OK)
         return st;
     if (offset % dtype_bytes(dtype) != 0)
-        return error_set(SSQ_ERR_INVALID,
-                         "tensor: offset %llu is no multiple of %zu, the size "
-                         "of %s",
-                         (unsigned long long)offset, dtype_bytes(dtype),
-                         ssq_dtype_name(dtype));
+        return error_set(
+            SSQ_ERR_INVALID,
+            "tensor: offset %llu is not a multiple of %zu, the size "
+            "of %s",
+            (unsigned long long)offset, dtype_bytes(dtype),
+            ssq_dtype_name(dtype));
     v.buffer = buffer;
     v.offset = offset;
     st = restride(&v, strides);

@@ -41,7 +41,7 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
         return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                          what);
     if (ssq_dtype_bits(dtype) == 0)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no dtype", what,
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not a dtype", what,
                          (int)dtype);
     if (!dtype_on_host(dtype))
         return error_set(SSQ_ERR_UNSUPPORTED, "%s: dtype %s is reserved", what,
@@ -113,10 +113,10 @@ static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
     size_t i = host_misfit(src, from, to, n);
     if (i == n)
         return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID, "%s: element %llu is %s, no value of %s",
-                     what, (unsigned long long)i,
-                     host_value(src, from, i, value, sizeof(value)),
-                     ssq_dtype_name(from == SSQ_BOOL ? from : to));
+    return error_set(
+        SSQ_ERR_INVALID, "%s: element %llu is %s, which %s cannot hold", what,
+        (unsigned long long)i, host_value(src, from, i, value, sizeof(value)),
+        ssq_dtype_name(from == SSQ_BOOL ? from : to));
 }
 
 /* Send dense elements of dtype to a view, directly if the bytes are the same.

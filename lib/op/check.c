@@ -97,5 +97,5 @@ ssq_status check_alias(const ssq_tensor *out, const char *out_what,
     if (in_place && view_same_place(&out->view, &in->view))
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID, "%s: %s overlaps %s%s", op, out_what,
-                     in_what, in_place ? " and is not exactly it" : "");
+                     in_what, in_place ? " and is not exactly the same" : "");
 }

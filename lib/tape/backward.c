@@ -298,14 +298,16 @@ ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op)
     if (st != SSQ_OK)
         return st;
     if (t->walked)
-        return error_set(SSQ_ERR_INVALID,
-                         "a second backward of the pass: its values are gone");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "a second backward of the pass: its values were released");
     if (t->recomputing > 0)
         return error_set(SSQ_ERR_INVALID,
                          "a region to be recomputed has no pop yet");
     if (!t->training)
-        return error_set(SSQ_ERR_INVALID,
-                         "the pass was begun for evaluation: nothing is noted");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "the pass was begun for evaluation: it has no backward");
     st = var_check(t, loss, "loss");
     if (st != SSQ_OK)
         return st;

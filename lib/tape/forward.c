@@ -49,9 +49,9 @@ static ssq_status take_options(struct call *c, const void *options)
         if (given == NULL)
             continue;
         if (s->role != SLOT_TENSOR)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s is set in the options: it is the tape's",
-                             s->name);
+            return error_set(
+                SSQ_ERR_INVALID,
+                "%s is set in the options: only the tape may set it", s->name);
         uint32_t id;
         ssq_status st = value_hold(c->tape, c->where, given, &id);
         if (st != SSQ_OK)
@@ -169,7 +169,7 @@ static ssq_status take_activation(struct call *c)
     memcpy(field(c, c->op->activation), &none, sizeof(none));
     return (unsigned)c->activation <= SSQ_ACTIVATION_TANH
                ? SSQ_OK
-               : error_set(SSQ_ERR_INVALID, "%d is no activation",
+               : error_set(SSQ_ERR_INVALID, "%d is not an activation",
                            (int)c->activation);
 }
 

@@ -123,8 +123,8 @@ static ssq_status ask(struct grad *g, const ssq_var *vars, size_t count)
             return t->status;
         if (!v->wanted)
             return error_set(SSQ_ERR_INVALID,
-                             "vars[%zu] is nothing that gradients go to: "
-                             "ssq_var_watch makes such a var of it",
+                             "vars[%zu] does not require a gradient: call "
+                             "ssq_var_watch on it first",
                              i);
         v->asked = v->sought = true;
     }

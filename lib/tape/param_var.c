@@ -16,9 +16,10 @@ static ssq_status check_name(const char *name, const char *what)
         return error_set(SSQ_ERR_INVALID, "%s: name is empty", what);
     for (const char *c = name; *c != '\0'; c++)
         if (*c == '*' || *c == '?' || (unsigned char)*c <= ' ' || *c == 127)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: character %d of \"%.80s\" is none of a name",
-                             what, (int)(c - name), name);
+            return error_set(
+                SSQ_ERR_INVALID,
+                "%s: character %d of \"%.80s\" is not allowed in a name", what,
+                (int)(c - name), name);
     return SSQ_OK;
 }
 
@@ -74,7 +75,7 @@ static ssq_status check_again(const struct param *p, const ssq_param_args *args)
     if (p->state != args->state)
         return error_set(SSQ_ERR_INVALID, "\"%s\" %s", p->name,
                          p->state ? "is a state, which has no gradient"
-                                  : "has a gradient: it is no state");
+                                  : "has a gradient: it is not a state");
     return SSQ_OK;
 }
 

@@ -13,7 +13,7 @@ ssq_status var_check(ssq_tape *t, ssq_var v, const char *what)
 {
     ssq_status st = SSQ_OK;
     if (v.tape == NULL)
-        st = error_set(SSQ_ERR_INVALID, "%s is no var", what);
+        st = error_set(SSQ_ERR_INVALID, "%s is not a var", what);
     else if (v.tape != t)
         st = error_set(SSQ_ERR_INVALID, "%s is a var of another tape", what);
     else if (v.pass != t->pass)
@@ -22,7 +22,7 @@ ssq_status var_check(ssq_tape *t, ssq_var v, const char *what)
                        "ssq_tape_begin",
                        what, v.pass, t->pass);
     else if (v.id >= t->nvalues)
-        st = error_set(SSQ_ERR_INVALID, "%s is no var", what);
+        st = error_set(SSQ_ERR_INVALID, "%s is not a var", what);
     else if (value_of(t, v.id)->state == VALUE_ASIDE)
         st = error_set(SSQ_ERR_INVALID,
                        "%s is of a region to be recomputed, and not what its "

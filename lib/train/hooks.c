@@ -87,7 +87,7 @@ ssq_status ssq_trainer_unscale(ssq_trainer *trainer)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     if (trainer->due != DUE_STEP)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: no step is due: %u of %u passes have been", what,
+                         "%s: no step is due: %u of %u passes have run", what,
                          trainer->taken, trainer->accumulate);
     if (trainer->unscaled)
         return SSQ_OK;

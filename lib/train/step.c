@@ -260,10 +260,9 @@ static ssq_status idle(ssq_trainer *t)
     if (t->comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: the trainer has no comm", what);
     if (t->given == 0)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the first step has not been: a pass makes the "
-                         "parameters",
-                         what);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: no step was made yet: a pass creates the parameters", what);
     ssq_status st = ssq_tape_status(begin(t, true));
     if (st != SSQ_OK)
         return st;

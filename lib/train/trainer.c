@@ -274,10 +274,9 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          trainer == NULL ? "trainer" : "pattern");
     if (trainer->given > 0)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the first step has been: its parameters are "
-                         "where they are",
-                         what);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: the first step was made: groups can no longer change", what);
     struct wish *w = mem_alloc(sizeof(*w));
     if (w == NULL || (w->pattern = mem_strdup(pattern)) == NULL) {
         mem_free(w);

@@ -130,7 +130,7 @@ static inline ssq_status trainer_accumulating(const ssq_trainer *t,
                                               const char *what)
 {
     return error_set(SSQ_ERR_INVALID,
-                     "%s: %u of %u passes of a step have been: "
+                     "%s: %u of %u passes of a step have run: "
                      "ssq_trainer_flush steps with them, ssq_trainer_zero_grad "
                      "drops them",
                      what, t->taken, t->accumulate);

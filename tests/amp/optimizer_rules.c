@@ -212,7 +212,7 @@ static void test_add(const struct rig *r, const struct rig *other)
     ADD("not contiguous", o, "p", odd, g, NULL);
     ADD("param of p is on ", o, "p", far, g, NULL);
     ADD("param and grad of p overlap", o, "p", p, p, NULL);
-    ADD("another optimizer's", o, "p", p, g, theirs);
+    ADD("another optimizer", o, "p", p, g, theirs);
     ADD("h is f16: split", o2, "h", h, g, NULL);
     NEED(ssq_optimizer_add(o, "p", p, g, NULL));
     ADD("the name p is taken", o, "p", q, rest, NULL);
@@ -345,7 +345,7 @@ static void test_reports(const struct rig *r, const struct train *t,
     REFUSED(ssq_optimizer_schedule(r->queue, t->o, NULL, SSQ_HYPER_EPS, &s),
             "lr and momentum have schedules");
     REFUSED(ssq_optimizer_schedule(r->queue, t->o, foreign, SSQ_HYPER_LR, &s),
-            "another optimizer's");
+            "another optimizer");
     s.total_steps = 0;
     REFUSED(ssq_optimizer_schedule(r->queue, t->o, NULL, SSQ_HYPER_LR, &s),
             "total_steps");
@@ -381,13 +381,13 @@ static void test_hyper(const struct rig *r)
     REFUSED(ssq_optimizer_set(r->queue, t.o, NULL, SSQ_HYPER_LR, -1.0),
             "optimizer_set: lr is -1");
     REFUSED(ssq_optimizer_set(r->queue, t.o, NULL, (ssq_hyper)99, 1.0),
-            "99 is no hyper-parameter");
+            "99 is not a hyper-parameter");
     REFUSED(ssq_optimizer_set(r->queue, u.o, NULL, SSQ_HYPER_BETA2, 0.5),
             "sgd has no beta2");
     REFUSED(ssq_optimizer_set(r->queue, u.o, NULL, SSQ_HYPER_EPS, 0.5),
             "sgd has no eps");
     REFUSED(ssq_optimizer_set(r->queue, t.o, foreign, SSQ_HYPER_LR, 0.5),
-            "another optimizer's");
+            "another optimizer");
     REFUSED(ssq_optimizer_set(r->queue, u.o, foreign, SSQ_HYPER_CLIP_NORM, 0.5),
             "clip_norm is the whole optimizer's");
     REFUSED(ssq_optimizer_set(r->queue, t.o, NULL, SSQ_HYPER_CLIP_NORM, -0.5),
@@ -400,7 +400,7 @@ static void test_hyper(const struct rig *r)
     REFUSED(ssq_optimizer_get(NULL, NULL, SSQ_HYPER_LR, &v),
             "optimizer is NULL");
     REFUSED(ssq_optimizer_get(t.o, foreign, SSQ_HYPER_LR, &v),
-            "another optimizer's");
+            "another optimizer");
     test_reports(r, &t, foreign);
     train_close(&t);
     train_close(&u);

@@ -51,7 +51,7 @@ tune 0 --threads 2 --types f32 --clear && shown 2 "bf16 $number steps a second"
 tap_ok $? "one is forgotten: $(cat "$tmp/out")"
 tune 2 --types f64 && tune 2 --types f16,f32 && tune 2 8,16,32 &&
     tune 2 --seconds 0 && tune 2 --threads none
-tap_ok $? 'what is no dtype, shape or number'
+tap_ok $? 'what is not a dtype, shape or number'
 SSQ_CACHE=0 tune 1 --threads 2 --types f32 --seconds 0.05 &&
     grep -q 'no cache' "$tmp/err"
 tap_ok $? "without a cache: $(cat "$tmp/err")"

@@ -18,7 +18,7 @@ ended() {
         sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
 }
 
-told late 2 'rank 1, who did not come'
+told late 2 'rank 1, which made no call'
 told left 3 'rank 2 was destroyed'
 set -- 'killed 3 2' 'killed-within 3 2'
 if [ -n "${SSQ_TEST_FULL-}" ]; then

@@ -342,8 +342,8 @@ static void test_refused(void)
     for (unsigned i = 0; i < 2; i++)
         rank_make(&r[i], g.queue[i], g.comm[i], i == 0 ? good : swapped,
                   "float32", true);
-    core_status(ssq_trainer_idle(r[0].trainer), SSQ_ERR_INVALID, "first step",
-                "idle before the first step");
+    core_status(ssq_trainer_idle(r[0].trainer), SSQ_ERR_INVALID,
+                "no step was made yet", "idle before the first step");
     for (unsigned i = 0; i < 2; i++) { /* the second may hear of it already */
         ssq_status st = rank_step(&r[i], 0, &loss[i]);
         if (st != SSQ_ERR_COMM)

@@ -109,11 +109,11 @@ static void test_group(void)
     options.timeout = 60.0;
     group_open(&g, 2, names, &options);
     refuses(&g, SSQ_F32, SSQ_ERR_NOT_FOUND,
-            "rank 0 keeps no rate of its device in f32; `sesqui tune --train "
+            "rank 0 has no rate of its device in f32; `sesqui tune --train "
             "--device reference --types f32` measures it",
             "an empty cache");
     keep("reference", SSQ_F32, 3.0);
-    refuses(&g, SSQ_F32, SSQ_ERR_NOT_FOUND, "rank 1 keeps no rate",
+    refuses(&g, SSQ_F32, SSQ_ERR_NOT_FOUND, "rank 1 has no rate",
             "one has none");
     keep("guard", SSQ_F32, 1.0);
     weighs(&g, SSQ_F32, (const double[]){1.0, 1.0 / 3.0}, "3 and 1");
@@ -125,7 +125,7 @@ static void test_group(void)
     weighs(&g, SSQ_F32, (const double[]){1.0, 1.0 / 3.0}, "which stays");
     keep("guard", SSQ_BF16, 1e-8);
     refuses(&g, SSQ_BF16, SSQ_ERR_INVALID,
-            "rank 1 makes 1e-08 steps a second where rank 0 makes 0.1",
+            "rank 1 makes 1e-08 steps a second while rank 0 makes 0.1",
             "more than a million times as slow");
     NEED(ssq_comm_status(g.comm[0]));
     ask_both(&g, SSQ_F32, SSQ_BF16, a);

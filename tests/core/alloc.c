@@ -296,9 +296,9 @@ static void test_callbacks(void)
     core_status(ssq_allocator_set(&bad), SSQ_ERR_INVALID, "struct_size|3",
                 "callbacks with struct_size 3");
     dev = core_open("reference");
-    core_status(ssq_allocator_set(&allocator), SSQ_ERR_INVALID, "alive",
+    core_status(ssq_allocator_set(&allocator), SSQ_ERR_INVALID, "in use",
                 "callbacks while a device is open");
-    core_status(ssq_allocator_set(NULL), SSQ_ERR_INVALID, "alive",
+    core_status(ssq_allocator_set(NULL), SSQ_ERR_INVALID, "in use",
                 "no callbacks while a device is open");
     ssq_device_close(&dev);
     core_status(ssq_allocator_set(&allocator), SSQ_OK, NULL,
@@ -306,7 +306,7 @@ static void test_callbacks(void)
     dev = core_open("reference");
     tap_ok(counts.allocs > 0, "opening a device calls alloc %ld times",
            counts.allocs);
-    core_status(ssq_allocator_set(NULL), SSQ_ERR_INVALID, "alive",
+    core_status(ssq_allocator_set(NULL), SSQ_ERR_INVALID, "in use",
                 "they stay while a device is open");
     ssq_device_close(&dev);
     tap_ok(counts.allocs == counts.frees, "%ld blocks allocated, %ld freed",

@@ -410,7 +410,7 @@ static void test_insists(void)
            "SSQ_UNCERTIFIED=1 insists too");
     setenv("SSQ_UNCERTIFIED", "yes", 1);
     core_status(try_open("cuda:0", NULL, text, sizeof(text)), SSQ_ERR_INVALID,
-                "SSQ_UNCERTIFIED|neither 0 nor 1", "and \"yes\" is no answer");
+                "SSQ_UNCERTIFIED|expected 0 or 1", "and \"yes\" is no answer");
     unsetenv("SSQ_UNCERTIFIED");
     tap_ok(refused_by_name("ceil"), "and not without it");
 }

@@ -348,12 +348,12 @@ static void test_env_number(void)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         setenv("SSQ_TEST_N", wrong[i], 1);
         core_status(env_number("SSQ_TEST_N", 5, 100, &n), SSQ_ERR_INVALID,
-                    "SSQ_TEST_N is|no number from 5 to 100", "\"%s\"",
+                    "SSQ_TEST_N is|expected a number from 5 to 100", "\"%s\"",
                     wrong[i]);
     }
     tap_ok(n == 100 && complaints == 1, "%d complaint of them all", complaints);
     core_status(env_flag("SSQ_TEST_N", &flag), SSQ_ERR_INVALID,
-                "neither 0 nor 1", "a flag that is a number");
+                "expected 0 or 1", "a flag that is a number");
     unsetenv("SSQ_TEST_N");
     ssq_log_set(NULL, NULL);
 }
@@ -368,7 +368,7 @@ static void test_env_garbage(void)
     for (int i = 0; i < 2; i++) {
         setenv(name[i], "4096k", 1);
         core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_INVALID,
-                    "4096k|no number", "%s=4096k", name[i]);
+                    "4096k|expected a number", "%s=4096k", name[i]);
         unsetenv(name[i]);
     }
 }

@@ -209,16 +209,16 @@ static void test_overrun(void)
     core_status(fill_range(SSQ_F32, 16, 0, 16), SSQ_OK, NULL,
                 "a fill of 16 of 16 f32");
     core_status(fill_range(SSQ_F32, 16, 0, 17), SSQ_ERR_DEVICE,
-                "guard: fill|behind the end|64 bytes",
+                "guard: fill|past the end|64 bytes",
                 "a fill of 17 of 16 f32 is found, sticky");
     core_status(fill_range(SSQ_F32, 16, -1, 17), SSQ_ERR_DEVICE,
                 "guard: fill|before the start|64 bytes",
                 "a fill from element -1 is found, sticky");
     core_status(fill_range(SSQ_U8, 101, 100, 2), SSQ_ERR_DEVICE,
-                "guard: fill wrote 0 bytes behind|101 bytes",
+                "guard: fill wrote 0 bytes past|101 bytes",
                 "a fill of byte 101 of 101 is found: no padding hides it");
     core_status(fill_range(SSQ_F32, 1000, 1063, 1), SSQ_ERR_DEVICE,
-                "252 bytes behind the end",
+                "252 bytes past the end",
                 "a fill of element 1063 of 1000 is found");
     core_status(fill_range(SSQ_F32, 1000, -64, 1), SSQ_ERR_DEVICE,
                 "256 bytes before the start", "a fill of element -64 is found");
@@ -339,10 +339,10 @@ static void test_failure_spreads(void)
     NEED(ssq_event_record(e, bad));
     NEED(ssq_queue_wait(next, e));
     NEED(ssq_tensor_read(next, t, out, sizeof(out), SSQ_F32));
-    core_status(ssq_queue_sync(next), SSQ_ERR_DEVICE, "fill|behind the end",
+    core_status(ssq_queue_sync(next), SSQ_ERR_DEVICE, "fill|past the end",
                 "a queue that waits for a failed one fails with its text");
     tap_ok(out[0] == -1, "and what it had to do is not done");
-    core_status(ssq_event_sync(e), SSQ_ERR_DEVICE, "fill|behind the end",
+    core_status(ssq_event_sync(e), SSQ_ERR_DEVICE, "fill|past the end",
                 "the event's sync answers the same");
     snprintf(text, sizeof(text), "%s", ssq_last_error());
     core_status(ssq_queue_sync(bad), SSQ_ERR_DEVICE, text,

@@ -199,12 +199,12 @@ static void test_paths(void)
     expect_path(".", "relative", "a relative path");
     expect_path("", "", "an empty path");
     chmod(dir, 0777);
-    expect_reason("everybody", "a directory that everybody may write to");
+    expect_reason("other users", "a directory that everybody may write to");
     chmod(dir, 01777);
-    expect_reason("everybody", "a sticky one");
+    expect_reason("other users", "a sticky one");
     chmod(dir, 0700);
     chmod(path, 0666);
-    expect_reason("cuda.so|everybody", "a file that everybody may write to");
+    expect_reason("cuda.so|other users", "a file that everybody may write to");
     chmod(path, 0600);
     snprintf(bad, sizeof(bad), "%s/bad", dir);
     mkdir(bad, 0700);

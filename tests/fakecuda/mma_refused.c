@@ -288,9 +288,9 @@ static void test_devices(void)
     static const struct other others[] = {
         {"FAKECUDA_CAPABILITY", "75", SSQ_F16, NULL},
         {"FAKECUDA_CAPABILITY", "75", SSQ_BF16,
-         "mma of bf16 wants compute capability 8.0 or later, this is 7.5"},
+         "mma of bf16 needs compute capability 8.0 or later, this is 7.5"},
         {"FAKECUDA_CAPABILITY", "70", SSQ_F16,
-         "mma of f16 wants compute capability 7.5 or later, this is 7.0"},
+         "mma of f16 needs compute capability 7.5 or later, this is 7.0"},
         {"FAKECUDA_MMA", "half", SSQ_BF16,
          "it fails the self-test of bf16, tiles of 64: integers: sums are "
          "rounded to less than float32"}};

@@ -64,7 +64,7 @@ for wrong in 8,16 8,16,0 8,16,32,1,1 8x16x32 -- 8,16,; do
 done
 tap_ok $? 'what is no shape'
 tune 2 --types f64 8,16,32 && tune 2 --trans tx 8,16,32 && tune 2 --op gemm
-tap_ok $? 'what is no dtype, order or option'
+tap_ok $? 'what is not a dtype, order or option'
 SSQ_CACHE=0 tune 1 8,16,32 && grep -q 'no cache' "$tmp/err"
 tap_ok $? 'without a cache'
 SSQ_IMPL=cuda/gemm:tiled tune 1 8,16,32 && grep -q 'pinned' "$tmp/err"

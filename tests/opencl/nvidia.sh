@@ -126,13 +126,13 @@ refused 'rows have changed places' FAKECUDA_MMA=turned
 refused 'wrong sums' FAKECUDA_MMA=tail
 refused 'clBuildProgram: CL_BUILD_PROGRAM_FAILURE' NVIDIA_LACKS=asm
 refused 'the driver has no cl_nv_device_attribute_query' NVIDIA_LACKS=query
-refused 'mma of f16 wants compute capability 7.5 or later, this is 7.0' \
+refused 'mma of f16 needs compute capability 7.5 or later, this is 7.0' \
     NVIDIA_CAPABILITY=70
 refused 'mma wants 24576 bytes of memory that a group shares, here are 16384' \
     NVIDIA_LOCAL=16384
 # groups of another size are all kernels once more
 [ -z "${SSQ_TEST_FULL-}" ] ||
-    refused 'it wants groups of 256 work-items, here are 64' SSQ_OPENCL_GROUP=64
+    refused 'it needs groups of 256 work-items, here are 64' SSQ_OPENCL_GROUP=64
 cases "PoCL itself: it is for NVIDIA's GPUs" env LD_PRELOAD= "$program" opencl:0 \
     "it is for NVIDIA's GPUs"
 tap_done 14

@@ -18,7 +18,7 @@
 /* Above 0, and not near it. */
 #define ABOVE(V) ssq_exp_var(ssq_scale_var((V), SSQ_SCALE(.alpha = 0.5)))
 
-/* What the cases read that is no var. */
+/* What the cases read that is not a var. */
 struct data {
     ssq_tensor *classes;    /* i32 [5], one of them ignored */
     ssq_tensor *pixels;     /* i32 [2, 3] */

@@ -114,7 +114,7 @@ static void found(const struct rig *r)
     ssq_tape_begin(t, true);
     loss = net(r, x);
     core_status(ssq_tape_check(t, SSQ_VAR_NONE), SSQ_ERR_INVALID,
-                "loss is no var", "%s: a check of nothing", r->name);
+                "loss is not a var", "%s: a check of nothing", r->name);
     core_status(ssq_tape_status(t), SSQ_OK, "", "%s: which ends no pass",
                 r->name);
     NEED(ssq_tape_check(t, loss));
@@ -149,7 +149,7 @@ static void misuse(const struct rig *r)
                 SSQ_ERR_INVALID, "for evaluation", "%s: of an evaluation",
                 r->name);
     ssq_tape_begin(t, true);
-    core_status(ssq_tape_check(t, SSQ_VAR_NONE), SSQ_ERR_INVALID, "no var",
+    core_status(ssq_tape_check(t, SSQ_VAR_NONE), SSQ_ERR_INVALID, "not a var",
                 "%s: no loss", r->name);
 }
 

@@ -342,7 +342,7 @@ static void wrong_order(const struct bed *b, const struct setup *s,
     (void)core_status(ssq_trainer_load(t, file_of("missing")),
                       SSQ_ERR_NOT_FOUND, "missing", "no such file");
     (void)core_status(ssq_trainer_load(t, folder), SSQ_ERR_INVALID,
-                      "no plain file", "a folder");
+                      "not a regular file", "a folder");
     (void)core_status(ssq_trainer_save(t, NULL), SSQ_ERR_INVALID, "path",
                       "no path");
     NEED(ssq_trainer_end(t));
@@ -386,7 +386,7 @@ static void full_disk(const struct bed *b, const struct setup *s)
                same_files(file_of("disk"), file_of("copy")),
            "a file that may not grow: the old one stays, nothing beside it");
     (void)core_status(ssq_trainer_save(t, "/dev/full"), SSQ_ERR_INVALID,
-                      "no plain file", "a device for a file");
+                      "not a regular file", "a device for a file");
     (void)core_status(ssq_trainer_save(t, file_of("none/x")), SSQ_ERR_NOT_FOUND,
                       "none/x", "a folder that is not there");
     /* root writes everywhere, and is somebody else for this */
@@ -477,7 +477,7 @@ static void forged(const struct bed *b, const struct setup *s)
     steps(b, t, 3);
     NEED(ssq_trainer_save(t, file_of("before")));
     (void)core_status(ssq_trainer_load(t, file_of("forged")), SSQ_ERR_INVALID,
-                      "\"sesqui/params\" is not there, or is not U32 [3]",
+                      "\"sesqui/params\" is missing, or is not U32 [3]",
                       "right digests, but an odd tensor of the library's");
     NEED(ssq_trainer_save(t, file_of("after")));
     tap_ok(same_files(file_of("before"), file_of("after")),

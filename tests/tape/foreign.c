@@ -224,7 +224,7 @@ static void rules(const struct bed *b)
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "cube",
                                                           (int[]){0, 1, 1}, 3}},
                             .count = 1),
-            SSQ_ERR_INVALID, "\"cube\": axes[2] is 1: no permutation",
+            SSQ_ERR_INVALID, "\"cube\": axes[2] is 1: not a permutation",
             "axes that are none");
     refused(b, t,
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"*.bias", "*.bias",
@@ -309,7 +309,7 @@ static void to_save(const struct bed *b)
     (void)core_status(
         ssq_params_save(p, b->queue, path,
                         SSQ_PARAMS_FILE(.rules = bad, .count = 1)),
-        SSQ_ERR_INVALID, "\"cube\": axes[2] is 3: no permutation",
+        SSQ_ERR_INVALID, "\"cube\": axes[2] is 3: not a permutation",
         "to save: no permutation");
     ssq_trainer_destroy(&t);
 }

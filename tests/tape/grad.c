@@ -458,7 +458,7 @@ static void misuse(const struct rig *r)
     latched(r, g, SSQ_ERR_INVALID, "struct_size is 0", "no struct_size");
     x = scalar(t, "s", 2.0);
     ssq_tape_grad(t, SSQ_VAR_NONE, &x, 1, NULL, &g);
-    latched(r, g, SSQ_ERR_INVALID, "loss is no var", "no loss");
+    latched(r, g, SSQ_ERR_INVALID, "loss is not a var", "no loss");
     x = ssq_var_param(t, "v", SSQ_PARAM(.rank = 1, .shape = {3}));
     ssq_tape_grad(t, x, &x, 1, NULL, &g);
     latched(r, g, SSQ_ERR_INVALID, "[3]|one element", "a loss of three");
@@ -483,7 +483,7 @@ static void misuse(const struct rig *r)
     y = ssq_square_var(x = scalar(t, "s", 2.0));
     NEED(ssq_tape_backward(t, y, NULL));
     ssq_tape_grad(t, y, &x, 1, NULL, &g);
-    latched(r, g, SSQ_ERR_INVALID, "values are gone", "behind a backward");
+    latched(r, g, SSQ_ERR_INVALID, "values were released", "behind a backward");
     x = scalar(t, "s", 2.0);
     ssq_tape_recompute_push(t);
     ssq_tape_grad(t, ssq_square_var(x), &x, 1, NULL, &g);

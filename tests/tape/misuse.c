@@ -43,7 +43,8 @@ static void vars(const struct rig *r)
     latched(r, SSQ_ERR_INVALID, "var of pass", "a var of an earlier pass");
 
     y = ssq_add_var(P(t, "x", 2, 3, 4), SSQ_VAR_NONE);
-    latched(r, SSQ_ERR_INVALID, "add: b is no var", "an operand that is none");
+    latched(r, SSQ_ERR_INVALID, "add: b is not a var",
+            "an operand that is none");
 
     struct rig other = rig_open(r->name, NULL);
     ssq_tape_begin(other.tape, true);
@@ -85,7 +86,7 @@ static void late(const struct rig *r)
     ssq_tape_begin(t, true);
     (void)ssq_gemm_var(P(t, "s", 2, 4, 4), P(t, "s", 2, 4, 4),
                        ssq_relu_var(none), NULL);
-    latched(r, SSQ_ERR_INVALID, "gemm: bias is no var",
+    latched(r, SSQ_ERR_INVALID, "gemm: bias is not a var",
             "the result of a call without a tape is no omitted operand");
     (void)ssq_nn_conv2d(
         t, "c", ssq_var_reshape(P(t, "x", 2, 3, 4), 4, (int64_t[]){1, 3, 2, 2}),
@@ -152,10 +153,10 @@ static void parts(const struct rig *r)
     x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4)}, 1, -3);
     latched(r, SSQ_ERR_INVALID, "axis -3 of rank 2", "along no axis");
     x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), SSQ_VAR_NONE}, 2, 0);
-    latched(r, SSQ_ERR_INVALID, "var_concat: x is no var", "a var and none");
+    latched(r, SSQ_ERR_INVALID, "var_concat: x is not a var", "a var and none");
     tap_ok(ssq_var_concat(NULL, 1, 0).tape == NULL &&
                ssq_var_concat(&x, 0, 0).tape == NULL,
-           "%s: nothing joined is no var", r->name);
+           "%s: nothing joined is not a var", r->name);
     x = ssq_where_var(P(t, "x", 2, 3, 4), P(t, "x", 2, 3, 4), NULL);
     latched(r, SSQ_ERR_INVALID, "where: cond is NULL", "a choice by nothing");
 }
@@ -221,7 +222,7 @@ static void params(const struct rig *r)
     latched(r, SSQ_ERR_INVALID, "\"again\"|3,4|4,3", "a name in another shape");
     ssq_var_param(t, "again",
                   SSQ_PARAM(.rank = 2, .shape = {3, 4}, .state = true));
-    latched(r, SSQ_ERR_INVALID, "it is no state", "a name as a state");
+    latched(r, SSQ_ERR_INVALID, "it is not a state", "a name as a state");
     P(t, "", 1, 2);
     latched(r, SSQ_ERR_INVALID, "name is empty", "no name");
     P(t, "a b", 1, 2);
@@ -342,7 +343,7 @@ static void trainers(const struct rig *r)
         ssq_trainer_step(trainer, ssq_sum_var(P(t, "w", 2, 3, 4), NULL)),
         SSQ_OK, "", "%s: a step", r->name);
     core_status(ssq_trainer_group(trainer, "w", NULL, NULL), SSQ_ERR_INVALID,
-                "the first step has been", "%s: a group after it", r->name);
+                "the first step was made", "%s: a group after it", r->name);
     t = ssq_trainer_begin(trainer);
     x = ssq_sum_var(ssq_mul_var(P(t, "w", 2, 3, 4), P(t, "late", 1, 4)), NULL);
     core_status(ssq_trainer_step(trainer, x), SSQ_ERR_NOT_FOUND,

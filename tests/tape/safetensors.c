@@ -74,10 +74,10 @@ static const struct {
      12, "begins at byte 8, behind 4"},
     {"{\"a\":" T("F32", "[1]", "0", "4") ",\"a\":" T("F32", "[1]", "4",
                                                      "8") "}",
-     8, "tensor \"a\" is there twice"},
+     8, "tensor \"a\" occurs twice"},
     {"{\"a\":" T("F32", "[1]", "0", "4") ",\"\\u0061\":" T("F32", "[1]", "4",
                                                            "8") "}",
-     8, "tensor \"a\" is there twice"},
+     8, "tensor \"a\" occurs twice"},
     {"{\"a\":" T("F32", "[4294967296,4294967296]", "0", "0") "}", 0,
      "overflows"},
     {"{\"a\":" T("F32", "[4294967296,4294967296,0]", "0", "0") "}", 0,
@@ -103,7 +103,7 @@ static const struct {
     {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "two \"__metadata__\""},
     {"{\"__metadata__\":{\"a\":1}}", 0, "expected a string"},
     {"{\"__metadata__\":{\"a\":\"1\",\"a\":\"2\"}}", 0,
-     "key \"a\" is there twice"},
+     "key \"a\" occurs twice"},
     {"{\"__metadata__\":{\"a\":\"1\",}}", 0, "expected a string"},
     {"{\"\\x\":0}", 0, "an escape of JSON"},
     {"{\"\\u12g4\":0}", 0, "'g', expected a digit of \\u"},
@@ -434,7 +434,7 @@ static void written(const struct rig *r)
                       SSQ_ERR_INVALID, "two tensors", "a name twice");
     same[0] = "\xff";
     (void)core_status(ssq_safetensors_write(r->queue, path, 2, same, list),
-                      SSQ_ERR_INVALID, "no UTF-8", "a name that is no UTF-8");
+                      SSQ_ERR_INVALID, "not UTF-8", "a name that is not UTF-8");
     same[0] = "__metadata__";
     (void)core_status(ssq_safetensors_write(r->queue, path, 2, same, list),
                       SSQ_ERR_INVALID, "__metadata__", "a reserved name");

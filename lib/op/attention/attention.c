@@ -145,7 +145,7 @@ static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
                          name, a->scale);
     if (a->scale != 0.0 && fabs(a->scale) < (double)FLT_MIN)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: scale is %g, which is no normal float32", name,
+                         "%s: scale is %g, which is not a normal float32", name,
                          a->scale);
     if (!(a->dropout >= 0.0 && a->dropout <= 1.0))
         return error_set(SSQ_ERR_INVALID, "%s: dropout is %g, expected 0 to 1",

@@ -53,8 +53,8 @@ static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
                          name, (long long)a->dims, (long long)d);
     if (a->dims == 0 && d % 2 != 0)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: all %lld elements of a row are to turn: expected "
-                         "an even number of them",
+                         "%s: all %lld elements of a row are rotated, expected "
+                         "an even number",
                          name, (long long)d);
     if (a->freq == NULL && a->cos == NULL &&
         !(a->base > 0.0 && a->base <= DBL_MAX))
@@ -79,10 +79,10 @@ static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
                          (long long)a->offset);
     if (a->offset < INT32_MIN || a->offset > INT32_MAX ||
         t > INT32_MAX - a->offset + 1)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: positions from %lld on, %lld of them, leave "
-                         "int32",
-                         name, (long long)a->offset, (long long)t);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: positions from %lld on, %lld of them, exceed int32", name,
+            (long long)a->offset, (long long)t);
     return SSQ_OK;
 }
 

@@ -66,8 +66,8 @@ static ssq_status check_values(const struct call *c)
     if (st != SSQ_OK)
         return st;
     if ((unsigned)c->activation > SSQ_ACTIVATION_TANH)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", c->name,
-                         (int)c->activation);
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not an activation",
+                         c->name, (int)c->activation);
     if (c->groups < 1)
         return error_set(SSQ_ERR_INVALID, "%s: groups is %lld", c->name,
                          (long long)c->groups);

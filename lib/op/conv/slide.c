@@ -85,7 +85,8 @@ ssq_status layout_check(ssq_layout layout, const char *op)
 {
     if (layout == SSQ_LAYOUT_NCHW || layout == SSQ_LAYOUT_NHWC)
         return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID, "%s: %d is no layout", op, (int)layout);
+    return error_set(SSQ_ERR_INVALID, "%s: %d is not a layout", op,
+                     (int)layout);
 }
 
 ssq_status images_check(const ssq_tensor *t, const char *op, const char *what)

@@ -118,7 +118,7 @@ ssq_status ssq_copy(ssq_queue *queue, const ssq_copy_args *args)
 static ssq_status check_rounding(const ssq_cast_args *a)
 {
     if ((unsigned)a->rounding > SSQ_ROUND_STOCHASTIC)
-        return error_set(SSQ_ERR_INVALID, "cast: %d is no rounding",
+        return error_set(SSQ_ERR_INVALID, "cast: %d is not a rounding",
                          (int)a->rounding);
     ssq_dtype y = a->y->view.dtype;
     if (a->rounding == SSQ_ROUND_STOCHASTIC && y != SSQ_F16 && y != SSQ_BF16)

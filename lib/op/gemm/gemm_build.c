@@ -61,7 +61,7 @@ static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
 static ssq_status check_values(const ssq_gemm_args *g, const char *name)
 {
     if ((size_t)g->activation >= ACTIVATIONS)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", name,
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not an activation", name,
                          (int)g->activation);
     const uint32_t known = SSQ_GEMM_REQUIRE_MATRIX_UNITS | SSQ_GEMM_ALLOW_TF32 |
                            SSQ_GEMM_ALLOW_F16_THREE;

@@ -169,7 +169,7 @@ static ssq_status try_all(struct search *s)
     if (st != SSQ_OK || s->tried > 0)
         return st;
     return error_set(SSQ_ERR_UNSUPPORTED,
-                     "gemm_tune: nothing that %s admits has run",
+                     "gemm_tune: no implementation that %s allows has run",
                      d->props.name);
 }
 

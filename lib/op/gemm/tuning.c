@@ -262,8 +262,9 @@ ssq_status ssq_gemm_tuning_get(const ssq_device *d, size_t i,
                                ssq_gemm_tuning *out)
 {
     if (d == NULL || out == NULL || out->struct_size != sizeof(*out))
-        return error_set(SSQ_ERR_INVALID,
-                         "gemm_tuning_get: a NULL or a wrong struct_size");
+        return error_set(
+            SSQ_ERR_INVALID,
+            "gemm_tuning_get: an argument is NULL or has a wrong struct_size");
     size_t n = d->tunings == NULL ? 0 : d->tunings->n;
     if (i >= n)
         return error_set(SSQ_ERR_NOT_FOUND,

@@ -20,7 +20,7 @@ ssq_status loss_check(const char *name, ssq_reduction reduction,
     char tt[128], te[128];
     bool none = reduction == SSQ_REDUCTION_NONE;
     if ((unsigned)reduction > SSQ_REDUCTION_NONE)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no reduction", name,
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not a reduction", name,
                          (int)reduction);
     if (loss == NULL && gradient == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: loss and %s are both NULL", name,

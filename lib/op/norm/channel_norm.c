@@ -36,8 +36,8 @@ static ssq_status check_numbers(const struct channel_norm_call *a)
                          a->name, a->momentum);
     if (a->activation < SSQ_ACTIVATION_NONE ||
         a->activation > SSQ_ACTIVATION_TANH)
-        return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", a->name,
-                         (int)a->activation);
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not an activation",
+                         a->name, (int)a->activation);
     return SSQ_OK;
 }
 

@@ -42,8 +42,8 @@ ssq_status ranks_check(const ssq_queue *queue,
                          here->props.name);
     if (call->dy != NULL && call->mean == NULL)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: mean and rstd are NULL: with comm they are those "
-                         "that the forward call told",
+                         "%s: mean and rstd are NULL: with comm they must be "
+                         "those of the forward call",
                          call->name);
     if (ranks_norm(call) && queue_capturing(queue) &&
         !captures(queue, call->comm))

@@ -71,11 +71,12 @@ static ssq_status check_index(const struct call *c, struct pool_op *op)
     op->index = images_view(c->index, c->layout,
                             is_backward(c) ? ACCESS_READ : ACCESS_WRITE);
     if (s[HEIGHT].image > 0 && s[WIDTH].image > INT32_MAX / s[HEIGHT].image)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: argmax counts to %d, a channel has %lld rows of "
-                         "%lld",
-                         c->name, INT32_MAX, (long long)s[HEIGHT].image,
-                         (long long)s[WIDTH].image);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: argmax is an i32, up to %d, and a channel has %lld rows of "
+            "%lld",
+            c->name, INT32_MAX, (long long)s[HEIGHT].image,
+            (long long)s[WIDTH].image);
     return images_expect(&op->index, op->map.shape, c->layout, c->name,
                          "argmax");
 }

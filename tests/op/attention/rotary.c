@@ -520,9 +520,9 @@ static bool run_numbers(struct bed *b)
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.x = x.t;
     a.y = y.t;
-    refuse(b, &a,
-           "rotary: all 5 elements of a row are to turn: expected an "
-           "even number of them");
+    refuse(
+        b, &a,
+        "rotary: all 5 elements of a row are rotated, expected an even number");
     a.dims = 3;
     refuse(b, &a, "dims is 3, expected an even number up to 5");
     a.dims = 6;
@@ -538,9 +538,9 @@ static bool run_numbers(struct bed *b)
     refuse(b, &a, "base is nan");
     a.base = 1e4;
     a.offset = INT32_MAX - 1;
-    refuse(b, &a, "positions from 2147483646 on, 3 of them, leave int32");
+    refuse(b, &a, "positions from 2147483646 on, 3 of them, exceed int32");
     a.offset = (int64_t)INT32_MIN - 1;
-    refuse(b, &a, "positions from -2147483649 on, 3 of them, leave int32");
+    refuse(b, &a, "positions from -2147483649 on, 3 of them, exceed int32");
     a.offset = 1;
     a.position = position.t;
     refuse(b, &a, "offset is 1, expected 0 with position");

@@ -337,7 +337,7 @@ static bool run_refused(struct bed *b)
     a.y = y.t;
     a.rounding = (ssq_rounding)3;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_cast(b->queue, &a),
-                   "3 is no rounding");
+                   "3 is not a rounding");
     a.rounding = SSQ_ROUND_STOCHASTIC;
     a.step = steps.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_cast(b->queue, &a),
@@ -358,7 +358,7 @@ static bool run_refused(struct bed *b)
     a.x = low;
     a.y = high;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_cast(b->queue, &a),
-                   "is not exactly it");
+                   "is not exactly the same");
     ssq_tensor_destroy(&low);
     ssq_tensor_destroy(&high);
     return bed_unchanged(b, &x) && bed_unchanged(b, &y) &&

@@ -463,7 +463,7 @@ static bool run_misuse(struct bed *b, size_t k)
         "sub: b is i32, expected f32, f16, bf16",
         "div: a is i32, expected f32, f16, bf16",
         "add: y is f32, expected i32",
-        "add: y overlaps b and is not exactly it",
+        "add: y overlaps b and is not exactly the same",
     };
     const int64_t shape[] = {4, 6}, turned[] = {6, 4}, row[] = {6};
     struct operand x, y, i, t, r;

@@ -313,7 +313,7 @@ static bool run_integers(struct bed *b, ssq_dtype from, ssq_dtype to)
     return true;
 }
 
-/* softplus with a sharpness that is no power of two: t = beta x is off by
+/* softplus with a sharpness that is not a power of two: t = beta x is off by
  * u |t|, which moves softplus(t) by as much times sigmoid(t); then 1 ulp of
  * softplus, and a division. */
 static bool run_sharp(struct bed *b)
@@ -355,7 +355,7 @@ static bool run_misuse(struct bed *b, size_t k)
         "gelu: struct_size is 3, expected",
         "softplus: beta is 0, expected > 0",
         "exp: elements of output y share memory",
-        "exp: y overlaps x and is not exactly it",
+        "exp: y overlaps x and is not exactly the same",
     };
     const int64_t shape[] = {4, 6}, turned[] = {6, 4};
     struct operand x, y, i, u, t, one;

@@ -231,7 +231,7 @@ static bool run_refusals(struct bed *b)
          refused(b, &a, "cross_entropy: label_smoothing is 1.5, expected 0..1");
     a = good;
     a.reduction = (ssq_reduction)3;
-    ok = ok && refused(b, &a, "cross_entropy: 3 is no reduction");
+    ok = ok && refused(b, &a, "cross_entropy: 3 is not a reduction");
     a = good;
     a.reduction = SSQ_REDUCTION_NONE;
     ok = ok && refused(b, &a, "cross_entropy: loss is [], expected [2]");

@@ -370,7 +370,7 @@ static bool run_refusals(struct bed *b)
     refused(b, &a, "batch_norm: momentum is 1.5, expected 0 to 1");
     a = good;
     a.activation = (ssq_activation)7;
-    refused(b, &a, "batch_norm: 7 is no activation");
+    refused(b, &a, "batch_norm: 7 is not an activation");
     a = good;
     a.gamma = wrong.t;
     refused(b, &a, "batch_norm: gamma is [4], expected [3] for x, [2,3,4]");

@@ -169,7 +169,7 @@ static bool run_refused(struct bed *b)
     d.dy = low;
     d.dx = high;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout_backward(b->queue, &d),
-                   "dx overlaps dy and is not exactly it");
+                   "dx overlaps dy and is not exactly the same");
     ssq_tensor_destroy(&low);
     ssq_tensor_destroy(&high);
     return bed_unchanged(b, &y) && bed_unchanged(b, &m) && bed_unchanged(b, &x);
