@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention.c - attention in strips of queries and blocks of keys, on all
- * threads: which ops, and from an op to a job. */
+/* attention.c - attention in query blocks and key blocks, on all threads: which
+ * ops it takes, and the job of an op. */
 #include "backends/cpu/attention.h"
 
 #include "backends/cpu/attention_job.h"
 
-/* A longer head's blocks would not fit the caches, which the kernels' pieces
- * do. */
+/* Blocks of longer heads would not fit into the caches. */
 #define LONGEST_HEAD 1024
 
 static bool admit(const struct attention_params *p, struct why *why)

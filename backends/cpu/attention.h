@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention.h - what backend.c needs of attention. */
+/* attention.h - attention, for backend.c. */
 #ifndef BACKENDS_CPU_ATTENTION_H
 #define BACKENDS_CPU_ATTENTION_H
 

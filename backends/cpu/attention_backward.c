@@ -8,43 +8,42 @@
  *                 scores, weights, slopes, changes of scores
  *                 what they add to dq, dk, dv
  *
- * Where there are too few heads for the threads, or a head is so long that its
- * dq would not stay near, dq is made first, by tasks that have some strips, and
- * then dk and dv, by tasks that have some blocks of keys: scores are made
- * twice.
+ * If there are too few heads for the threads, or a head's dq is too long for
+ * the cache, dq is computed first, by tasks of several strips, and then dk and
+ * dv, by tasks of several blocks of keys. Scores are then computed twice.
  */
 #include "backends/cpu/attention_job.h"
 
 #include "lib/core/size.h"
 
-/* Most words of dq that wait for a head's last block. */
+/* Most words of dq that are kept until a head's last block. */
 #define MOST_WAITING (INT64_C(1) << 20)
-/* Most strips of a task of dq alone. */
+/* Most strips of a task that computes only dq. */
 #define MOST_STRIPS 16
-/* Tasks of a thread, if there are so many blocks: they take unlike times. */
+/* Tasks per thread, if there are enough blocks: their times differ. */
 #define TASKS_OF_THREAD 4
-/* Heads of a thread from which they are tasks enough. */
+/* Heads per thread from which heads alone are enough tasks. */
 #define HEADS_OF_THREAD 2
 
 struct backward {
     const struct attention_job *job;
-    bool queries, keys;     /* dq is made; dk and dv are */
-    int64_t strips, blocks; /* of a task, at most */
+    bool queries, keys;     /* compute dq; compute dk and dv */
+    int64_t strips, blocks; /* most of a task */
     int64_t across, down;   /* tasks of a head: along strips, along blocks */
     float *memory;
-    size_t floats; /* of a thread */
+    size_t floats; /* of a thread's memory */
 };
 
-/* What a thread has for the block and the strip under way. */
+/* A thread's memory for the present block and strip. */
 struct work {
     struct gemm_panels k, v, k_turned;         /* of the block */
     struct gemm_panels q, dy, q_rows, dy_rows; /* of the strip */
-    struct gemm_panels weights, changes;       /* of both, turned */
+    struct gemm_panels weights, changes;       /* of both, transposed */
     float *scores, *slopes, *bias, *bend;
     float *dk, *dv, *rows;
     float *of_strips; /* for each strip, one after the other */
     size_t of_strip;
-    bool finite; /* k and v are */
+    bool finite; /* k and v are finite */
 };
 
 static struct work make_work(const struct backward *f,
@@ -81,7 +80,7 @@ static struct work make_work(const struct backward *f,
 
 /* ---- strips ---- */
 
-/* The saved words of a strip; its dq, [d][strip], follows them. */
+/* Return the saved words of a strip. Its dq, [d][strip], follows them. */
 static struct attention_saved *saved_of(const struct work *x, int64_t i)
 {
     return (void *)(x->of_strips + (size_t)i * x->of_strip);
@@ -103,7 +102,7 @@ static void pack_queries(const struct attention_task *t,
     t->job->gemm->pack(&from, 0, s->queries, 0, (uint32_t)length, to);
 }
 
-/* Load the saved words of strip i of a task and its delta, and clear dq. */
+/* Load the saved words and delta of strip i of a task, and clear its dq. */
 static void begin_strip(const struct attention_task *t, int64_t i,
                         const struct work *x)
 {
@@ -122,7 +121,7 @@ static void begin_strip(const struct attention_task *t, int64_t i,
                    s.query,
                s.queries * sizeof(float));
     pack_queries(t, &s, &job->dy, job->p->dv, &x->dy);
-    /* the place of slopes is free */
+    /* the memory of slopes is not in use */
     struct gemm_panels y = {x->dy_rows.to, job->strip, 0};
     pack_queries(t, &s, &job->y, job->p->dv, &y);
     job->kernels->dots(y.to, x->dy.to, (uint32_t)job->p->dv, k->delta);
@@ -182,7 +181,7 @@ static void end_block(const struct attention_task *t,
 
 /* ---- a block and a strip ---- */
 
-/* dk or dv: what a block's factors by queries add to it. */
+/* Add the factors of a block, multiplied by queries, to dk or dv. */
 static void add_keys(const struct attention_task *t,
                      const struct attention_strip *s, bool some, uint32_t keys,
                      const float *factors, const struct gemm_panels *turned,
@@ -199,7 +198,7 @@ static void add_keys(const struct attention_task *t,
                        s->queries, sums, attention_row(job, length), true);
 }
 
-/* The factors of the first keys of a block. True if some are marks. */
+/* Compute the factors of the first keys of a block. True if some are marks. */
 static bool make_factors(const struct attention_task *t,
                          const struct attention_strip *s,
                          const struct attention_block *b, uint32_t keys,

@@ -9,26 +9,26 @@
 
 #include "lib/core/size.h"
 
-/* Most strips of a task: their queries and means stay in the second cache. */
+/* Most strips of a task: their queries and means stay in the L2 cache. */
 #define MOST_STRIPS 16
-/* Tasks of a thread, if there are so many strips: they take unlike times. */
+/* Tasks per thread, if there are enough strips: their times differ. */
 #define TASKS_OF_THREAD 4
 
 struct forward {
     const struct attention_job *job;
     int64_t each, tasks_of_head;
     float *memory;
-    size_t floats; /* of a thread */
+    size_t floats; /* of a thread's memory */
 };
 
-/* What a thread has for the block under way. */
+/* A thread's memory for the present block. */
 struct work {
     struct gemm_panels k, v;
     float *scores, *bias, *rows;
-    bool finite; /* v is */
+    bool finite; /* v is finite */
 };
 
-/* What a task keeps of a strip. */
+/* The state of a strip within a task. */
 struct kept {
     struct attention_strip s;
     struct gemm_panels q;
@@ -87,7 +87,7 @@ static void pack_block(const struct attention_task *t,
     w->finite = attention_finite(job, &w->v, dv, b->keys);
 }
 
-/* Bring a strip's means up to date with the first keys of a block. */
+/* Update a strip's means by the first keys of a block. */
 static void meet(const struct attention_task *t,
                  const struct attention_block *b, uint32_t keys,
                  const struct work *w, const struct kept *k)
@@ -107,7 +107,7 @@ static void meet(const struct attention_task *t,
                        k->means, job->strip, true);
 }
 
-/* A block of keys is packed when the first strip needs it. */
+/* Update all strips. A block of keys is packed for the first that needs it. */
 static void meet_all(const struct attention_task *t,
                      const struct attention_block *b, struct work *w,
                      const struct kept *kept)
@@ -124,7 +124,7 @@ static void meet_all(const struct attention_task *t,
     }
 }
 
-/* Results lie along dv, means along the strip's queries. */
+/* Write results, which lie along dv, from means, which lie along queries. */
 static void end_strip(const struct attention_task *t, const struct work *w,
                       const struct kept *k)
 {

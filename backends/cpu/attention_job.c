@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_job.c - how attention is cut, and what both directions do with the
- * parts. */
+/* attention_job.c - the tasks of attention, and what both directions share. */
 #include "backends/cpu/attention_job.h"
 
 #include "lib/core/size.h"
 
-/* Keys of a block: their scores by a strip, 16 KiB with the widest vectors,
- * stay in the first cache while they become weights. */
+/* Keys of a block. Their scores with a strip, 16 KiB with the widest vectors,
+ * stay in the L1 cache while weights are computed from them. */
 #define KEYS 128
 
-/* Products that are not worth another thread: its waking takes longer. */
+/* Multiplications that are not worth another thread: waking takes longer. */
 #define FEW 1e5
 
-/* Beyond this no offset of the diagonal changes anything within a block. */
+/* A larger offset of the diagonal changes nothing within a block. */
 #define MOST_FIRST (INT32_MAX / 2)
 
 struct attention_operand attention_operand(const struct view *v)
@@ -103,8 +102,8 @@ struct attention_block attention_block(const struct attention_task *t,
     return (struct attention_block){key, keys > 0 ? (uint32_t)keys : 0};
 }
 
-/* Query i sees the keys up to i + causal_offset. Of all that int64 has, only
- * offsets within tq and tk matter. */
+/* Query i sees the keys up to i + causal_offset. Offsets beyond tq and tk have
+ * the same effect as these. */
 static int64_t offset(const struct attention_params *p)
 {
     if (!p->causal)
@@ -137,8 +136,8 @@ static float mask_element(const struct attention_operand *m, int64_t at)
     return m->dtype == SSQ_F16 ? f16_load(half) : bf16_load(half);
 }
 
-/* The part of the mask for some keys and a strip, as float32 in the order of
- * scores. Floats that are neighbours along keys or queries are packed. */
+/* Write the mask for some keys and a strip as float32, in the order of scores.
+ * Floats that are adjacent along keys or queries are packed. */
 static void make_bias(const struct attention_task *t,
                       const struct attention_strip *s,
                       const struct attention_block *b, uint32_t keys, float *to)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_job.h - attention as its loops know it: addresses, steps, and how
- * it is cut.
+/* attention_job.h - addresses, steps and tasks of attention.
  *
- * A strip is as many queries of one head as a tile has columns; strips of all
- * heads that share a head of keys are numbered through. Keys are cut into
- * blocks. Neither depends on the number of threads, and each sum is one chain,
- * over elements, keys or queries in their order: no bit does. */
+ * A strip (query block) has as many queries of one head as a tile has columns.
+ * Strips of all heads that share a head of keys have consecutive numbers. Keys
+ * are divided into blocks. Neither depends on the number of threads, and each
+ * sum is one chain, over elements, keys or queries in order. So no bit depends
+ * on it. */
 #ifndef BACKENDS_CPU_ATTENTION_JOB_H
 #define BACKENDS_CPU_ATTENTION_JOB_H
 
@@ -34,11 +34,11 @@ struct attention_job {
     int64_t blocks;                 /* of a head's keys */
 };
 
-/** What a thread works on: a head of keys, and strips and blocks of it. */
+/** A task of a thread: strips and blocks of a head of keys. */
 struct attention_task {
     const struct attention_job *job;
     int64_t batch, kv;
-    int64_t strip, strips, block, blocks; /* the first, and how many */
+    int64_t strip, strips, block, blocks; /* the first, and their number */
 };
 
 /** A strip. */
@@ -53,14 +53,14 @@ struct attention_block {
     uint32_t keys;
 };
 
-/** Memory of a thread, handed out in a row. Without any, `used` says how much
- *  it takes. */
+/** A thread's memory, from which parts are taken in order. If memory is NULL,
+ * only `used` is counted. */
 struct attention_memory {
     float *memory;
     size_t used; /* floats */
 };
 
-/** Set steps and sizes; operands that are not of this direction are absent. */
+/** Set steps and sizes. Operands of the other direction are absent. */
 void attention_job_fill(struct attention_job *job,
                         const struct backend_device *device,
                         const struct attention_params *p, const struct view *q,
@@ -68,8 +68,8 @@ void attention_job_fill(struct attention_job *job,
                         const struct view *mask, const struct view *step);
 struct attention_operand attention_operand(const struct view *v);
 
-/** Element `index` of a head's t, as lines along the head's elements, or with
- *  `turned` along t. */
+/** Return the elements of a head from number `index` of t, as lines along the
+ * head's elements, or along t if `turned` is set. */
 struct gemm_source attention_lines(const struct attention_operand *o,
                                    int64_t batch, int64_t head, int64_t index,
                                    bool turned);
@@ -83,62 +83,62 @@ struct attention_strip attention_strip(const struct attention_task *t,
                                        int64_t strip);
 struct attention_block attention_block(const struct attention_task *t,
                                        int64_t block);
-/** Keys of a block that a query of the strip sees: they come first. */
+/** Return how many keys of a block a strip sees; they come first. */
 uint32_t attention_seen(const struct attention_job *job,
                         const struct attention_strip *s,
                         const struct attention_block *b);
-/** What is said of the scores of a block and a strip. bias: memory for one.
- */
+/** Return the parameters of the scores. bias: memory for a mask. */
 struct attention_scores attention_scores(const struct attention_task *t,
                                          const struct attention_strip *s,
                                          const struct attention_block *b,
                                          uint32_t keys, float *bias);
 
-/** floats, in whole lines of the cache. */
+/** Take floats, rounded up to whole cache lines. */
 float *attention_take(struct attention_memory *memory, size_t floats);
-/** Panels for `lines`, at most so many in each. */
+/** Take panels for `lines`, with at most `most` in each. */
 struct gemm_panels attention_panels(struct attention_memory *memory,
                                     int64_t lines, uint32_t most,
                                     uint32_t depth);
-/** A panel of a strip's columns: `depth` of them, with nothing behind it. */
+/** Take a panel of a strip's columns, `depth` long, without padding. */
 struct gemm_panels attention_panel(const struct attention_job *job,
                                    struct attention_memory *memory,
                                    int64_t depth);
-/** Are all elements of these panels finite? */
+/** Return whether all elements of these panels are finite. */
 bool attention_finite(const struct attention_job *job,
                       const struct gemm_panels *panels, uint32_t lines,
                       uint32_t depth);
 
-/** rows x columns sums to `to`, or added to them: panels of a times panels of
- *  b. some: TILE_SKIP is not multiplied. */
+/** Write rows x columns sums to `to`, or add them: panels of a times panels of
+ * b. some: elements that are TILE_SKIP are not multiplied. */
 void attention_multiply(const struct attention_job *job, bool some,
                         const struct gemm_panels *a, uint32_t rows,
                         const struct gemm_panels *b, uint32_t columns,
                         uint32_t depth, float *to, size_t to_row, bool add);
 
-/** Columns of a strip, which are its queries, become rows of o, times a factor.
- *  rows: memory for a strip of rows, each whole tiles wide. */
+/** Write the columns of a strip, which are its queries, as rows of o,
+ * multiplied by a factor. rows: memory for a strip of rows, each a multiple of
+ * tiles wide. */
 void attention_store(const struct attention_task *t,
                      const struct attention_strip *s,
                      const struct attention_operand *o, const float *columns,
                      int64_t length, float factor, float *rows);
-/** Floats of a row that takes `length` elements, in whole tiles. */
+/** Return the floats of a row of `length` elements, in whole tiles. */
 uint32_t attention_row(const struct attention_job *job, int64_t length);
 
-/** task(context, i, ..) for all i below n: on all threads, unless the whole op
- *  is too small. */
+/** Call task(context, i, ..) for all i below n, on all threads, unless the op
+ * is too small. */
 void attention_for(const struct attention_job *job,
                    const struct backend_device *device, int64_t n,
                    team_task task, void *context);
 
-/** attention_rest.c: what each lse lost by rounding, as the first numbers
- *  of *block, [batch, heads, tq]: kernels/attention/saved.h. NULL: nothing
- * worth it. Release it with scratch_return(). */
+/** attention_rest.c: compute the rounding error of each lse, as the first
+ * floats of *block, [batch, heads, tq]: kernels/attention/saved.h. NULL: all
+ * are negligible. Release it with scratch_return(). */
 ssq_status attention_find_rests(const struct attention_job *job,
                                 struct backend_device *device,
                                 struct backend_mem **block);
 
-/** attention_forward.c and attention_backward.c: all of it. */
+/** attention_forward.c and attention_backward.c: run a whole op. */
 ssq_status attention_forward(const struct attention_job *job,
                              struct backend_device *device);
 ssq_status attention_backward(const struct attention_job *job,

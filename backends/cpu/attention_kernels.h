@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_kernels.h - what the loops of attention call of an instruction set,
- * beside the tiles and the packing of a gemm.
+/* attention_kernels.h - the functions of an instruction set that attention
+ * calls, apart from the tiles and the packing of a GEMM.
  *
- * A strip is as many queries as a tile has columns. A block of scores has a row
- * for each key, and the strip's queries lie side by side in it, so that
- * whatever goes along a query's keys goes from vector to vector:
+ * A strip has as many queries as a tile has columns. A block of scores has a
+ * row for each key, with the strip's queries side by side. Work along the keys
+ * of a query therefore goes from vector to vector:
  *
  *                   strip of queries
  *                    +-----------+
@@ -17,14 +17,14 @@
  *      +--------+    +-----------+              | values    |
  *                                               +-----------+
  *
- * As it is made, such a block is a packed panel of b. */
+ * Such a block already has the form of a packed panel of b. */
 #ifndef BACKENDS_CPU_ATTENTION_KERNELS_H
 #define BACKENDS_CPU_ATTENTION_KERNELS_H
 
 #include "backends/cpu/gemm_kernels.h"
 
-/** Weights that are dropped: those of query i and key j of the block by word
- *  `word` + i tk + j of a stream. */
+/** Dropout of weights. Query i and key j of the block use word `word` + i tk +
+ * j of a stream. */
 struct attention_dropout {
     bool given;
     bool all;
@@ -33,10 +33,10 @@ struct attention_dropout {
     uint64_t word, tk;
 };
 
-/** What is said of a block of scores. */
+/** The parameters of a block of scores. */
 struct attention_scores {
     uint32_t keys, vectors; /* rows; vectors of queries: 1 or 2 */
-    uint32_t dtype;         /* what weights are rounded to */
+    uint32_t dtype;         /* weights are rounded to it */
     float scale, softcap;   /* softcap 0: none */
     int32_t first;          /* query i does not see key j if i < first + j */
     bool mark;         /* weights of keys that are not seen are TILE_SKIP */
@@ -52,33 +52,33 @@ struct attention_state {
     float kept[GEMM_LINES];  /* what means of the blocks before count for */
 };
 
-/** Of each query of a strip, for its gradients. */
+/** Saved values of the queries of a strip, for the gradients. */
 struct attention_saved {
-    float lse[GEMM_LINES], rest[GEMM_LINES]; /* and what that has lost */
+    float lse[GEMM_LINES], rest[GEMM_LINES]; /* rest: rounding error of lse */
     float delta[GEMM_LINES];
 };
 
 struct attention_kernels {
-    /** Products become the weights that these keys have in the means, and the
-     *  state is brought up to date. */
+    /** Replace products by the weights of these keys in the means, and update
+     * the state. */
     void (*weights)(const struct attention_scores *s, float *block,
                     struct attention_state *state);
-    /** Products become rounded changes of scores, without the factor scale, and
-     *  slopes, dy times values, become rounded weights. */
+    /** Replace products by rounded changes of scores, without the factor scale.
+     *  Replace slopes, dy times values, by rounded weights. */
     void (*factors)(const struct attention_scores *s, float *block,
                     float *slopes, const struct attention_saved *saved);
-    /** Each column times a factor of its own. */
+    /** Multiply each column by its own factor. */
     void (*rescale)(float *to, uint32_t rows, const float *factor);
-    /** Of each column, the sum of products of two panels. */
+    /** For each column, sum the products of two panels. */
     void (*dots)(const float *x, const float *y, uint32_t rows, float *sums);
-    /** The logarithms of the sums of a strip's first n queries. */
+    /** Write the logarithms of the sums of a strip's first n queries. */
     void (*logs)(const struct attention_state *state, uint32_t n, float *to);
     bool (*finite)(const float *x, size_t n);
-    /** As gemm_kernels' multiply for panels, but words that are TILE_SKIP are
-     *  not multiplied. */
+    /** As gemm_kernels' multiply for panels, except that elements that are
+     * TILE_SKIP are not multiplied. */
     void (*multiply)(const struct gemm_tile *tile);
-    /** rows x columns, times a factor and rounded, to elements of dtype, which
-     *  are to_row apart from row to row. */
+    /** Write rows x columns, multiplied by a factor and rounded, to elements of
+     *  dtype, with to_row between rows. */
     void (*store)(void *to, uint32_t dtype, int64_t to_row, const float *from,
                   size_t from_row, uint32_t rows, uint32_t columns,
                   float factor);
@@ -86,7 +86,7 @@ struct attention_kernels {
 
 struct isa;
 
-/** Those of a set of instructions. */
+/** Return the functions of an instruction set. */
 const struct attention_kernels *isa_attention(const struct isa *isa);
 
 #endif

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_rest.c - what the saved lse of queries has lost.
+/* attention_rest.c - compute the rounding errors of the saved lse.
  *
  *     for each task: some strips that share a head of keys  (all threads)
  *         for each block of keys, if a strip needs it
  *             pack k
  *             for each such strip: scores, and sums of exponentials
  *
- * Nothing is done, and no memory taken, if no lse is large. */
+ * If no lse is large, this does nothing and takes no memory. */
 #include "backends/cpu/attention_job.h"
 
 #include "kernels/attention/saved.h"
 #include "lib/core/size.h"
 
-/* Most strips of a task: their queries stay in the second cache. */
+/* Most strips of a task: their queries stay in the L2 cache. */
 #define MOST_STRIPS 16
 
 struct rests {
     const struct attention_job *job;
-    float *to; /* of each query of all heads */
+    float *to; /* for each query of all heads */
     int64_t each, tasks_of_head;
     float *memory;
-    size_t floats; /* of a thread */
+    size_t floats; /* of a thread's memory */
 };
 
 /* The state of a strip within a task. */
@@ -65,7 +65,7 @@ static const float *lse_of(const struct attention_operand *o, int64_t batch,
            head * o->step[1] + query * o->step[2];
 }
 
-/* The queries of a strip that needs its sums are packed. */
+/* Pack the queries of a strip, if it needs its sums. */
 static void begin_strip(const struct attention_task *t, struct kept *k)
 {
     const struct attention_job *job = t->job;

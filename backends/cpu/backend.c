@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.c - cpu: its slots, and the ops that it does better than their
- * plans. */
+/* backend.c - the slots of the cpu backend, and its own implementations. */
 #include "backends/cpu/attention.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - convolution and its gradients, by planes that taps are shifts of
- * (conv_kernels.h): nothing is gathered but the padding.
+/* conv.c - convolution and its gradients, by planes of which taps are shifts
+ * (conv_kernels.h): only padding is copied.
  *
  *     dot      bf16 times bf16 by vdpbf16ps, two at a time
- *     planes   all the rest */
+ *     planes   all other cases */
 #include "backends/cpu/conv.h"
 
 #include "backends/cpu/conv_planes.h"
@@ -13,7 +13,7 @@
 
 #include <stdatomic.h>
 
-/* Tasks are counted in 32 bits, an eighth of which is for bands and parts. */
+/* Tasks are counted in 32 bits; an eighth is left for bands and parts. */
 #define MOST_IMAGES (INT64_C(1) << 29)
 /* Most words of the filter. */
 #define MOST_FILTER (INT64_C(1) << 28)
@@ -55,7 +55,7 @@ static ssq_status run_planes(struct backend_queue *queue,
 /* ---- pairs of bf16 ---- */
 
 #if CPU_AVX512
-/* Elements that a thread looks at, at a time. */
+/* Elements that a thread examines at a time. */
 #define SCAN (INT64_C(1) << 16)
 
 struct scan {
@@ -74,7 +74,7 @@ static void scan_task(void *context, uint32_t i, uint32_t worker)
         atomic_store(&s->odd, true);
 }
 
-/* True if no element of a factor could become a subnormal sum. */
+/* True if no element of a factor could lead to a subnormal sum. */
 static bool is_even(const struct conv_kernels *kernels, const struct view *v,
                     struct team *team)
 {
@@ -88,7 +88,7 @@ static bool is_even(const struct conv_kernels *kernels, const struct view *v,
 }
 #endif
 
-/* True if a view's elements are all that lies from its first to its last. */
+/* True if a view has no gaps between its first and last element. */
 static bool is_whole(const struct view *v)
 {
     int64_t span = 1;
@@ -97,7 +97,7 @@ static bool is_whole(const struct view *v)
     return span == (int64_t)view_elements(v);
 }
 
-/* The factors, image first. */
+/* Set v to the factors, the image first. */
 static void factors_of(const struct conv_op *op, const struct view *v[2])
 {
     v[0] = op->kind == CONV_DATA ? &op->map : &op->image;
@@ -114,8 +114,8 @@ static bool check_bf16(const struct view *v, struct why *why)
     return true;
 }
 
-/* Pairs are of channels, or for weights of positions. Pure functions of the
- * processor and of shapes, as for gemm. */
+/* Pairs are channels, or positions for the gradient of weights. The result
+ * depends only on the processor and on shapes, as for GEMM. */
 static bool check_dot(const struct backend_device *d, const struct conv_op *op,
                       struct why *why)
 {
@@ -136,7 +136,7 @@ static bool check_dot(const struct backend_device *d, const struct conv_op *op,
     return check_planes(d, op, why);
 }
 
-/* Whatever else could be flushed is done in float32. */
+/* Run as float32 if a sum could be flushed. */
 static ssq_status run_dot(struct backend_queue *queue, const struct conv_op *op)
 {
 #if CPU_AVX512

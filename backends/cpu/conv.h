@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.h - the cpu backend's own convolutions. */
+/* conv.h - the cpu backend's own convolutions, for backend.c. */
 #ifndef BACKENDS_CPU_CONV_H
 #define BACKENDS_CPU_CONV_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_planes.c - images as planes. */
+/* conv_planes.c - make planes of images. */
 #include "backends/cpu/conv_planes.h"
 
 #include "lib/core/size.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Most words of the planes of a channel for one row of results, of a window's
- * taps, and of anything that these are made of. */
+ * taps, and of their parts. */
 #define MOST_WORDS (INT64_C(1) << 20)
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -17,7 +17,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 /* ---- one axis ---- */
 
-/* Forward and for weights each plane has every stride-th element. */
+/* Forward and for weights, each plane has every stride-th element. */
 static void set_image(struct conv_axis *a, const struct slide *s)
 {
     a->start = -s->before;
@@ -86,7 +86,7 @@ void conv_planes_init(struct conv_planes *p, const struct conv_op *op,
     p->pitch = p->axis[WIDTH].results + p->axis[WIDTH].reach;
 }
 
-/* Of one axis, or refused: all that follows is products of two of these. */
+/* Check one axis. All later sizes are products of values of two axes. */
 static bool check_slide(const struct slide *s, struct why *why)
 {
     if (s->stride > CONV_PHASES)
@@ -115,7 +115,7 @@ bool conv_planes_check(const struct conv_op *op, struct why *why)
     return true;
 }
 
-/* Words from plane to plane. */
+/* Return the words from plane to plane. */
 static size_t plane_words(const struct conv_planes *p, int64_t rows)
 {
     return (size_t)(rows + p->axis[HEIGHT].reach) * p->pitch + CONV_SLACK;
@@ -163,8 +163,8 @@ static struct conv_line line_of(const struct conv_planes *p, int64_t rows,
     return l;
 }
 
-/* Every row of a channel's planes of phase `phase` along the height, and a word
- * behind them. */
+/* Fill every row of a channel's planes of phase `phase` along the height, and a
+ * word after them. */
 static void fill_rows(const struct conv_planes *p, const struct conv_part *part,
                       const struct conv_line *l, uint32_t phase,
                       const char *from, const char *next, conv_fill_fn *fill,
