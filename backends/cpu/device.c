@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - cpu: the processor as a device.
  *
- * Three variables change it where the program has not decided (sesqui/cpu.h):
- * SSQ_NUM_THREADS, SSQ_CPU_ISA with the name of a set of instructions that is
- * not to be exceeded, and for tests SSQ_CPU_TILES (tiles.c). */
+ * Three variables apply where the program has set nothing (sesqui/cpu.h):
+ * SSQ_NUM_THREADS; SSQ_CPU_ISA, the best set of instructions that is allowed;
+ * and, for tests, SSQ_CPU_TILES (tiles.c). */
 #include "backends/cpu/cpu.h"
 
 #include "lib/core/env.h"
@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What plans divide work into. Sums may be divided by it, so that it must not
- * depend on how many threads there are, or bits would. */
+/* The number of units into which plans divide work. Sums may be divided by it,
+ * so it must not depend on the number of threads, or bits would. */
 #define UNITS 16
 
-/* What --with-cpu-isa left out. */
+/* For sets that --with-cpu-isa left out. */
 #define NOT_COMPILED                                                           \
     "this library is compiled for " CPU_ISAS " only, which is %s: configure "  \
     "--with-cpu-isa=all"
@@ -33,7 +33,7 @@ unsigned cpu_count(struct backend_instance *instance, struct why *reason)
     return 0;
 }
 
-/* The name of a processor ends with blanks, some begin with them. */
+/* The name of a processor ends with blanks, and may begin with them. */
 void cpu_describe(const struct backend_instance *instance, unsigned i,
                   char *text, size_t bytes)
 {
@@ -118,7 +118,7 @@ ssq_status cpu_open(struct backend_instance *instance, unsigned i,
     return open_with(&none, device);
 }
 
-/* The one handle is a program's options, which have been checked, or NULL. */
+/* The only handle is a program's options, already checked, or NULL. */
 ssq_status cpu_open_native(struct backend_instance *instance,
                            const void *const *handles, unsigned *i,
                            struct backend_device **device)
@@ -165,8 +165,8 @@ static uint64_t host_memory(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
-/* The bytes that one launch can address: kernels count elements in 32 bits,
- * some of them in words of 2 bytes. Larger operands are seen in windows. */
+/* The bytes that a launch can address: kernels count elements in 32 bits, some
+ * in words of 2 bytes. Larger operands are divided into windows. */
 static uint64_t binding_bytes(void)
 {
     return (UINT64_C(1) << 32) - CPU_ALIGNMENT;
@@ -190,8 +190,8 @@ void cpu_props(const struct backend_device *d, ssq_device_props *p)
         snprintf(p->refused, sizeof(p->refused), "amx: %s", d->tiles.why);
 }
 
-/* Small buffers share slabs of 16 MiB. What a group shares is on its thread's
- * stack. */
+/* Small buffers share slabs of 16 MiB. The shared memory of a group is on its
+ * thread's stack. */
 void cpu_limits(const struct backend_device *d, struct backend_limits *l)
 {
     l->slab_bytes = 16u << 20;
@@ -204,7 +204,7 @@ void cpu_limits(const struct backend_device *d, struct backend_limits *l)
     l->width = d->isa->width;
 }
 
-/* A system may keep instructions from its processes that the processor has. */
+/* A system may disable instructions that the processor has. */
 void cpu_identify(const struct backend_device *d, char *text, size_t bytes)
 {
     const struct cpu_features *f = &d->features;
@@ -238,7 +238,7 @@ void cpu_queue_close(struct backend_queue *queue)
     mem_free(queue);
 }
 
-/* Work is done when a call returns. */
+/* Work is done before a call returns. */
 ssq_status cpu_queue_sync(struct backend_queue *queue)
 {
     (void)queue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extreme.c - maxima and minima of floats that are neighbours.
+/* extreme.c - maxima and minima of adjacent floats.
  *
- * They are exact, so that a row may be cut into parts at will: each part of
- * each row has an extreme of its own, and a row's is the greatest of these. */
+ * They are exact, so a row may be divided into any parts. Each part of a row
+ * has its own extreme, and the row's is the extreme of these. */
 #include "backends/cpu/extreme.h"
 
 #include "backends/cpu/cpu.h"
@@ -12,7 +12,7 @@
 #include "lib/core/size.h"
 #include "lib/op/reduce/reduce.h"
 
-/* Of fewer elements a row is no work for vectors. */
+/* With fewer elements a row is too short for vectors. */
 #define SHORTEST 64
 /* Elements of a part. */
 #define PART (INT64_C(1) << 16)
@@ -21,8 +21,9 @@ struct run {
     const struct extreme_kernels *kernels;
     struct rows_at x;
     bool minimum;
-    int64_t n, part, parts; /* of a row */
-    int64_t tasks, of_task; /* parts of all rows */
+    int64_t n, part,
+        parts; /* elements of a row and of a part; parts of a row */
+    int64_t tasks, of_task; /* of_task: parts, of all rows */
     struct extreme *found;
 };
 
@@ -43,7 +44,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
     }
 }
 
-/* The bits of a row's extreme; any NaN is the one NaN. */
+/* Return the bits of a row's extreme; every NaN becomes the same NaN. */
 static uint32_t bits_of(const struct run *r, const struct extreme *e)
 {
     static const int32_t inf[] = {

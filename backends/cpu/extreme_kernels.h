@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extreme_kernels.h - maxima and minima, as an instruction set finds them. */
+/* extreme_kernels.h - maxima and minima, with an instruction set. */
 #ifndef BACKENDS_CPU_EXTREME_KERNELS_H
 #define BACKENDS_CPU_EXTREME_KERNELS_H
 
@@ -9,9 +9,9 @@
 
 #include <sesqui/dtype.h>
 
-/** Of some elements: the greatest key, a signed number that grows with an
- *  element's value, or falls where a minimum is looked for; and the greatest
- *  magnitude, as bits without their sign, which tells of a NaN. */
+/** Of some elements: the largest key, a signed number that grows with an
+ * element's value, or falls if a minimum is wanted; and the largest magnitude,
+ * as bits without a sign, which shows a NaN. */
 struct extreme {
     int32_t key, magnitude;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* features.c - the processor, by CPUID, and its caches, by the C library.
  *
- * Registers wider than 128 bits count only if the system saves them for
- * threads: XGETBV tells (Intel SDM vol. 1, 13.3). */
+ * Registers wider than 128 bits are usable only if the system saves them for
+ * threads, which XGETBV reports (Intel SDM vol. 1, 13.3). */
 #include "backends/cpu/features.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* Bits of XCR0: which registers the system saves. */
+/* Bits of XCR0: the registers that the system saves. */
 #define SAVES_YMM   0x6u
 #define SAVES_ZMM   0xe6u
 #define SAVES_TILES 0x60000u
@@ -39,7 +39,7 @@ static void find_instructions(struct cpu_features *f)
 {
     uint32_t a, b, c, d, most, c1, b7 = 0, d7 = 0, a71 = 0;
     __cpuid(0, most, b, c, d);
-    /* the last third of AuthenticAMD and HygonGenuine */
+    /* the last third of AuthenticAMD and of HygonGenuine */
     f->amd = c == 0x444d4163u || c == 0x656e6975u;
     __cpuid(1, a, b, c1, d);
     bool osxsave = (c1 & bit_OSXSAVE) != 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c - matrix products: panels that are packed, on all threads.
+/* gemm.c - GEMM: panels that are packed, on all threads.
  *
- *     gemv    with a vector or a few: lines along k, read where they are
+ *     gemv    with a vector or a few: lines along k, read in place
  *     amx     bf16 times bf16, and f16 times f16, by the processor's tiles
  *     dot     bf16 times bf16 by vdpbf16ps, two products in the time of one
- *     packed  all the rest: factors become float32 while they are packed
+ *     packed  all other cases: factors become float32 when they are packed
  *
- * A d by columns is made as its transpose, whose factors change places: what is
- * packed may lie either way. */
+ * If d is stored by columns, its transpose is computed, with the factors
+ * exchanged: packing accepts both orders. */
 #include "backends/cpu/gemm.h"
 
 #include "backends/cpu/cpu.h"
@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- from an op to a job ---- */
+/* ---- the job of an op ---- */
 
-/* The last two dimensions, as the matrices of a product that has one. */
+/* Return the last two dimensions as the matrices of a GEMM. */
 static struct view matrix_of(const struct view *v)
 {
     struct view x = *v;
@@ -56,7 +56,7 @@ static void fill_batch(struct gemm_batch *to, const struct gemm_op *op,
     copy_steps(to->d, &op->d, to->rank);
 }
 
-/* Lines along dimension i, k along j. */
+/* Return lines along dimension i, with k along j. */
 static struct gemm_source source_of(const struct view *v, int i, int j)
 {
     if (v->buffer == NULL)
@@ -84,7 +84,7 @@ static void fill_result(struct gemm_result *r, const struct product *g)
                r->bias == NULL && g->activation == SSQ_ACTIVATION_NONE;
 }
 
-/* Panels of b for these loops; NULL: there are none, or they are for others. */
+/* Return packed panels of b for these loops; NULL if there are none. */
 static const void *panels_of(const struct gemm_op *op,
                              const struct gemm_kernels *kernels)
 {
@@ -136,7 +136,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op,
     return gemm_run(&job, &d->features, d->team, &d->scratch);
 }
 
-/* A pure function of the processor and of dtypes. */
+/* Depends only on the processor and on dtypes. */
 static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
                       struct why *why)
 {
@@ -152,9 +152,9 @@ static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
     return true;
 }
 
-/* Intel's cores take twice as long for a dot product as for an FMA, so that it
- * does no more products, and rounds more. Where it is faster all the same,
- * ssq_gemm_tune finds out. */
+/* On Intel's cores a dot product takes twice as long as an FMA, so it computes
+ * no more products, and rounds more. ssq_gemm_tune finds the cases where it is
+ * faster. */
 static bool is_dot_last(const struct backend_device *d,
                         const struct gemm_op *op)
 {
@@ -162,7 +162,7 @@ static bool is_dot_last(const struct backend_device *d,
     return !d->features.amd;
 }
 
-/* Of the instructions that other products of these factors are made with. */
+/* Return the instructions that other GEMMs of these factors use. */
 static const struct gemm_kernels *gemv_kernels(const struct backend_device *d,
                                                const struct gemm_op *op)
 {
@@ -200,9 +200,10 @@ static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
     return run(queue, op, queue->device->isa->dot);
 }
 
-/* A product with an infinity or a NaN among the factors, which have no halves,
- * is begun anew: nothing of it is kept. Where c is d, what that holds is still
- * needed, so that factors are looked through before. */
+/* An infinity or a NaN among the factors cannot be split into halves. The GEMM
+ * is then started again by another implementation, and nothing of it is kept.
+ * If c is d, the contents of d are still needed, so the factors are checked
+ * first. */
 static ssq_status run_amx(struct backend_queue *queue, const struct gemm_op *op)
 {
     struct backend_device *d = queue->device;
@@ -210,7 +211,7 @@ static ssq_status run_amx(struct backend_queue *queue, const struct gemm_op *op)
     struct gemm_job job;
     fill_job(&job, op, tiles_kernels(&d->tiles, op));
     job.not_finite = &not_finite;
-    job.panels = NULL; /* of another form: b itself is packed */
+    job.panels = NULL; /* they have another form: pack b itself */
     if (tiles_products(&d->tiles, op) != 0 && job.result.c == job.result.d)
         tiles_look_through(&job, d->team);
     ssq_status st = SSQ_OK;
@@ -241,7 +242,7 @@ const struct gemm_impl cpu_gemm[] = {
     {.name = NULL},
 };
 
-/* Of a's dtype, too: what multiplies them is known by that. */
+/* The dtype of a also matters: it selects the kernels. */
 bool cpu_gemm_panels(const struct backend_device *d, ssq_dtype dtype,
                      struct gemm_panels_form *form)
 {

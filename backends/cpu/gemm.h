@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h - the cpu backend's own products. */
+/* gemm.h - the cpu backend's own GEMM, for backend.c. */
 #ifndef BACKENDS_CPU_GEMM_H
 #define BACKENDS_CPU_GEMM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_batch.c - where matrix z of a batch is. */
+/* gemm_batch.c - find matrix z of a batch. */
 #include "backends/cpu/gemm_batch.h"
 
 static int64_t bytes(uint32_t dtype, int64_t n)
@@ -7,7 +7,7 @@ static int64_t bytes(uint32_t dtype, int64_t n)
     return n * (dtype == SSQ_F32 ? 4 : 2);
 }
 
-/* What is absent stays so. */
+/* An absent operand stays absent. */
 static const void *moved(const void *base, uint32_t dtype, int64_t n)
 {
     return base == NULL ? NULL : (const char *)base + bytes(dtype, n);

@@ -5,11 +5,11 @@
 
 #include "backends/cpu/gemm_job.h"
 
-/** The factors and the result of matrix z, in row-major order. */
+/** Return the factors and the result of matrix z, in row-major order. */
 void gemm_matrix(const struct gemm_job *job, int64_t z, struct gemm_source *a,
                  struct gemm_source *b, struct gemm_result *result);
 
-/** Rows of that dtype, read as they lie or written. */
+/** Return the kind of rows of a dtype, for reading in place or writing. */
 enum gemm_rows gemm_rows_of(uint32_t dtype);
 
 #endif

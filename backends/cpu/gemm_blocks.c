@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_blocks.c - how a product is cut, from its sizes, the caches and the
- * number of threads. None of it changes a bit of the result. */
+/* gemm_blocks.c - divide a GEMM into tasks and blocks by its sizes, the caches
+ * and the number of threads. No bit of the result depends on this. */
 #include "backends/cpu/gemm_blocks.h"
 
 #include "lib/core/size.h"
 
-/* Words of a block of k, up to half more or less: panels of it, 64 KiB of b and
- * 28 KiB of a, are read from the second cache at a third of what it gives. */
+/* Words of a block of k, up to half more or less. Panels of it, 64 KiB of b and
+ * 28 KiB of a, are read from the L2 cache at a third of its throughput. */
 #define DEEP 512
-/* Of rows of b that are read where they are: while a block is multiplied, the
- * next one's rows are fetched. */
+/* The same for rows of b that are read in place: while a block is multiplied,
+ * the rows of the next one are prefetched. */
 #define DEEP_ROWS 32
-/* The same for so few rows of a that their sums are near in any case: few rows
- * of b, all of their columns. */
+/* The same if a has so few rows that their sums stay in a cache in any case:
+ * few rows of b, with all their columns. */
 #define FEW_ROWS      2
 #define DEEP_FEW_ROWS 8
-/* The same of a b that is near anyway. */
+/* The same for a b that is in a cache in any case. */
 #define DEEP_NEAR 256
-/* Most panels of a for which tasks that read the same of b each pack it. */
+/* Most panels of a for which each task packs its b, also if others pack it too.
+ */
 #define MOST_ALONE 30
-/* Products that are not worth another thread: its waking takes longer. */
+/* Multiplications that are not worth another thread: waking takes longer. */
 #define FEW (INT64_C(1) << 20)
-/* Most panels of b in a task: its sums wait in the second cache, and rows of a
- * b that is read where it is are read 4 KiB at a time. */
+/* Most panels of b in a task: its partial sums stay in the L2 cache, and rows
+ * of a b that is read in place are read 4 KiB at a time. */
 #define MOST_ACROSS 32
-/* Tasks of a thread, if there are many matrices for each: neighbours are made
- * by one thread, and by the same one when they come again. */
+/* Tasks per thread, if there are many matrices for each: one thread computes
+ * adjacent ones, and the same thread gets them in the next call. */
 #define TASKS_OF_THREAD 2
 #define MANY_MATRICES   8
 /* Most words of b that are packed before all tasks. */
 #define MOST_SHARED (INT64_C(32) << 20)
-/* What packing a panel costs, where multiplying two of them costs COST_TILE. */
+/* Cost of packing a panel, if multiplying two of them costs COST_TILE. */
 #define COST_TILE 16
 #define COST_A    3
 #define COST_B    6
-/* What reading a panel costs that another core has packed: both may have no
- * cache in common. Threads pack what they multiply where each has as many tasks
- * across as others. */
+/* Cost of reading a panel that another core has packed: the cores may share no
+ * cache. If all threads have the same number of tasks across, each packs the
+ * panels that it multiplies. */
 #define COST_FAR 12
-/* All threads then read all of a: it shall be no more of the last cache. */
+/* All threads then read all of a, which must be at most this part of the L3. */
 #define OWN_PART 8
-/* Bytes from a row to the next of which a multiple puts the same column of all
- * rows into the same places of the first cache: there are fewer than rows. */
+/* Bytes between rows of which a multiple puts the same column of all rows into
+ * the same sets of the L1 cache: it has fewer ways than there are rows. */
 #define SAME_PLACES 4096
 /* The processor's tiles multiply a dozen times as fast, but packing does not
- * become faster. Their sums wait in half a MiB, 8 panels of a by 16 of b. */
+ * become faster. Their sums are in half a MiB, 8 panels of a by 16 of b. */
 #define COST_A_TILES      24
 #define COST_B_TILES      32
 #define MOST_ALONE_TILES  12
@@ -77,7 +78,7 @@ static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
     t->depth = t->deep * job->kernels->pair;
 }
 
-/* Try tasks of so many panels. */
+/* Estimate tasks of so many panels. */
 static void try_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
                      uint32_t threads, int64_t down, int64_t across,
                      int64_t *best)
@@ -102,8 +103,8 @@ static void try_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
     b->tasks = wide;
 }
 
-/* Choose the tasks along both sides: threads shall end together, and little be
- * packed twice. At most so many panels of a and of b each. */
+/* Choose the tasks along both sides: threads should end together, and little
+ * should be packed twice. At most so many panels of a and of b each. */
 static void choose_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
                         uint32_t threads, int64_t most_a, int64_t most_b)
 {
@@ -126,8 +127,9 @@ static void choose_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
 static void choose_words(const struct gemm_blocks *t, struct gemm_side *s,
                          uint32_t own)
 {
-    /* 64 bytes more than a power of two, so that neighbouring panels do not
-     * share their places in caches; they hold what is written over an end */
+    /* 64 bytes more than a power of two, so that adjacent panels are in
+     * different sets of the caches; they also hold words written past the end
+     */
     s->apart = (size_t)t->deep * s->height + GEMM_SLACK;
     s->words = (size_t)round_up((int64_t)(own * s->apart + GEMM_SLACK), 1024);
 }
@@ -139,8 +141,8 @@ static void choose_panels(struct gemm_side *s, int64_t lines, uint32_t most,
     s->height = even ? (uint32_t)size_div_up(lines, s->panels) : most;
 }
 
-/* Is a to be read where it is? It has words that are neighbours along k, beside
- * words of b, and its rows have places of their own in the first cache. */
+/* Return whether a is read in place. Its words must be adjacent along k, b must
+ * also be words, and its rows must be in different sets of the L1 cache. */
 static bool a_lies(const struct gemm_blocks *t, const struct gemm_job *job)
 {
     const struct gemm_kernels *x = job->kernels;

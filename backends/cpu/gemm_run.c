@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_run.c - the loops of a product.
+/* gemm_run.c - the loops of a GEMM.
  *
- *     if all tasks share b, its panels are packed           (all threads)
+ *     if all tasks share b, pack its panels                 (all threads)
  *     for each task                                         (all threads)
  *         for each block of k
- *             pack what this task alone reads
+ *             pack the panels that only this task reads
  *             for each panel of b, for each panel of a
- *                 a tile: from sums that wait, to them or to d */
+ *                 a tile: from partial sums, to partial sums or to d */
 #include "backends/cpu/gemm_run.h"
 
 #include "backends/cpu/gemm_batch.h"
 #include "backends/cpu/gemm_blocks.h"
 #include "lib/core/backend.h"
 
-/* Panels that are packed by one task. */
+/* Panels that a task packs. */
 #define PACK_PANELS 4
 
 struct run {
@@ -23,7 +23,7 @@ struct run {
     int64_t parts;
 };
 
-/* One task, on one thread. */
+/* The state of a task, on one thread. */
 struct part {
     const struct run *run;
     struct gemm_source a, b;
@@ -31,11 +31,11 @@ struct part {
     int64_t i, j; /* the first panels */
     uint32_t down, across;
     uint32_t words;                   /* of the block of k */
-    bool odd;                         /* the last of them is half a pair */
-    const float *a_panels, *b_panels; /* of the block of k; if b is read where
-                                         it is, the last panel of b alone */
+    bool odd;                         /* the last word is half a pair */
+    const float *a_panels, *b_panels; /* of the block of k; if b is read in
+                                         place, only its last panel */
     float *sums;
-    struct gemm_later later; /* of the tile before: first == rows, none */
+    struct gemm_later later; /* of the previous tile; first == rows: none */
 };
 
 /* ---- packing ---- */
@@ -47,7 +47,7 @@ static int64_t lines_of(const struct gemm_side *s, int64_t lines, int64_t panel,
     return size_least(lines - from, panels * s->height);
 }
 
-/* Panels of block r of k. */
+/* Return the panels of block r of k. */
 static void pack(const struct run *run, const struct gemm_side *s,
                  const struct gemm_source *from, int64_t lines, int64_t panel,
                  int64_t panels, int64_t r, float *to)
@@ -61,8 +61,8 @@ static void pack(const struct run *run, const struct gemm_side *s,
        (uint32_t)depth, &where);
 }
 
-/* A group of panels of a b that all share, of a block of k: columns in
- * order, so that strips of them are packed by who multiplies them. */
+/* Pack a group of panels of a shared b, for a block of k. Columns are in order,
+ * so that the threads that multiply strips of them also pack them. */
 static void pack_task(void *context, uint32_t i, uint32_t worker)
 {
     const struct run *run = context;
@@ -76,7 +76,7 @@ static void pack_task(void *context, uint32_t i, uint32_t worker)
 
 /* ---- tiles ---- */
 
-/* The same of panels that were there before the call: words along all of k. */
+/* The same for panels that existed before the call: words along all of k. */
 static void find_ready(const struct part *p, uint32_t j, int64_t r,
                        struct gemm_tile *x)
 {
@@ -91,7 +91,7 @@ static void find_ready(const struct part *p, uint32_t j, int64_t r,
     x->b_rows = pairs ? GEMM_F32 : gemm_rows_of(p->b.dtype);
 }
 
-/* Panel i of a part's a, of block r of k. */
+/* Return panel i of a part's a, for block r of k. */
 static void find_a(const struct part *p, uint32_t i, int64_t r,
                    struct gemm_tile *x)
 {
@@ -106,9 +106,9 @@ static void find_a(const struct part *p, uint32_t i, int64_t r,
            r * p->run->t.depth * bytes;
 }
 
-/* Panel j of a part's b, of block r of k, for x->columns columns. What is
- * fetched ahead is the next panel, or of rows that are read where they are the
- * next block of k. */
+/* Return panel j of a part's b, for block r of k and x->columns columns. The
+ * next panel is prefetched, or for rows that are read in place, the next block
+ * of k. */
 static void find_b(const struct part *p, uint32_t j, int64_t r,
                    struct gemm_tile *x)
 {
@@ -131,8 +131,8 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
     x->b_rows = gemm_rows_of(b->dtype);
 }
 
-/* Where the sums of a tile come from and go to. Those that only have to be
- * rounded become d at once. True if they have to be finished in `sums`. */
+/* Set where the sums of a tile are read and written. Sums that are only rounded
+ * are written to d at once. True if they must be finished from `sums`. */
 static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
                       float *sums, struct gemm_tile *x)
 {
@@ -162,7 +162,7 @@ static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
     return false;
 }
 
-/* What is left of the tile before. */
+/* Finish the rest of the previous tile. */
 static void finish_later(struct part *p)
 {
     struct gemm_later *l = &p->later;
@@ -173,9 +173,9 @@ static void finish_later(struct part *p)
     l->first = l->rows;
 }
 
-/* Where a processor's tile puts its last sums: where they waited, or in one of
- * two places in turn if there is a single block, because those of the tile
- * before are finished meanwhile. */
+/* Return where a processor's tile writes its last sums: over its partial sums
+ * or, if there is a single block, to one of two places in turn, because the
+ * previous tile's sums are finished meanwhile. */
 static float *sums_of_tile(const struct part *p, uint32_t i, uint32_t j)
 {
     const struct gemm_blocks *t = &p->run->t;
@@ -183,7 +183,7 @@ static float *sums_of_tile(const struct part *p, uint32_t i, uint32_t j)
     return p->sums + (t->rounds > 1 ? at : at % 2) * GEMM_LINES * GEMM_LINES;
 }
 
-/* The same as tile(), by tiles of the processor. */
+/* The same as tile(), by the processor's tiles. */
 static void tile_later(struct part *p, uint32_t i, uint32_t j, int64_t r,
                        struct gemm_tile *x)
 {
@@ -206,7 +206,7 @@ static void tile_later(struct part *p, uint32_t i, uint32_t j, int64_t r,
         };
 }
 
-/* The tile of panels i and j of a part, of block r of k. */
+/* Compute the tile of panels i and j of a part, for block r of k. */
 static void tile(struct part *p, uint32_t i, uint32_t j, int64_t r)
 {
     const struct gemm_blocks *t = &p->run->t;
@@ -245,8 +245,8 @@ static const float *find_a_panels(const struct part *p, int64_t r,
     return memory;
 }
 
-/* The panels of b: those that all share, or the part's own, of which only a
- * last one with fewer columns is packed where b is read as it is. */
+/* Set the panels of b: those that all tasks share, or the part's own. If b is
+ * read in place, only a last panel with fewer columns is packed. */
 static const float *find_b_panels(const struct part *p, int64_t r,
                                   uint32_t worker)
 {
@@ -266,7 +266,7 @@ static const float *find_b_panels(const struct part *p, int64_t r,
     return memory;
 }
 
-/* Make block r of k ready. */
+/* Prepare block r of k. */
 static void begin_block(struct part *p, int64_t r, uint32_t worker)
 {
     const struct gemm_job *job = p->run->job;
@@ -280,7 +280,7 @@ static void begin_block(struct part *p, int64_t r, uint32_t worker)
     }
 }
 
-/* Where part `index` of a matrix is: strip by strip, in each row by row. */
+/* Return part `index` of a matrix: strip by strip, and in each row by row. */
 static void find_part(struct part *p, int64_t index)
 {
     const struct gemm_blocks *t = &p->run->t;
@@ -292,7 +292,7 @@ static void find_part(struct part *p, int64_t index)
     p->across = (uint32_t)size_least(t->b.task, t->b.panels - p->j);
 }
 
-/* Part `index` of all matrices' parts. */
+/* Return part `index` of the parts of all matrices. */
 static void make_part(const struct run *run, int64_t index, uint32_t worker)
 {
     const struct gemm_blocks *t = &run->t;
@@ -309,7 +309,7 @@ static void make_part(const struct run *run, int64_t index, uint32_t worker)
     finish_later(&p);
 }
 
-/* A factor turned out to have no halves: what would be written is of no use. */
+/* A factor could not be split: the results would not be used. */
 static bool is_over(const struct gemm_job *job)
 {
     return job->not_finite != NULL && atomic_load(job->not_finite);

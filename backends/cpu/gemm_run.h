@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_run.h - a product on the threads of a device, block by block. */
+/* gemm_run.h - run a GEMM on the threads of a device, block by block. */
 #ifndef BACKENDS_CPU_GEMM_RUN_H
 #define BACKENDS_CPU_GEMM_RUN_H
 
@@ -8,7 +8,7 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/scratch.h"
 
-/** Make it. @return SSQ_ERR_NOMEM, with nothing written */
+/** Run it. @return SSQ_ERR_NOMEM, with nothing written */
 ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
                     struct team *team, struct scratch *scratch);
 

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_tiles.c - the rules of `amx`.
  *
- * bf16 goes to the tiles as it is, and f16 where they multiply it. Else each
- * f16 is the sum of two bf16s, and a product is four products of these, or
- * three if the caller allows it: low by low is left out. */
+ * The tiles multiply bf16 directly, and f16 if they support it. Otherwise each
+ * f16 is the sum of two bf16, and a product is four products of these, or three
+ * if the caller allows it: low by low is left out. */
 #include "backends/cpu/gemm_tiles.h"
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm_batch.h"
 #include "lib/core/size.h"
 
-/* Fewer rows or columns are read faster than they are packed: by `packed`, as
- * they lie. Halves are twice as many, and take longer to make. */
+/* Fewer rows or columns are read faster in place, by `packed`, than they are
+ * packed. Halves are twice as many, and take longer to make. */
 #define FEWEST        8
 #define FEWEST_HALVES 32
 
 /* Elements of k that a tile multiplies at a time. */
 #define STEP 32
 
-/* (1 + 2^-7)^2 and 1, as multiples of 2^-14: how much larger sums of absolute
- * values become by cutting factors in halves. */
+/* (1 + 2^-7)^2 and 1, as multiples of 2^-14: the factor by which splitting into
+ * halves enlarges sums of absolute values. */
 #define HALVES 16641
 #define WHOLE  16384
 /* Low by low, at most 2^-16 of a product, in units of 2^-24. */
 #define LEFT_OUT 256
 
-/* A term sees the roundings of its chain in a step, of the sum of even and odd
- * products, and of all later sums of steps; then those of alpha and beta c.
- * Derived in doc/design/numbers.md, section 5. */
+/* A term is affected by the roundings of its chain in a step, of the sum of
+ * even and odd products, and of all later sums of steps; then those of alpha
+ * and beta c. Derived in doc/design/numbers.md, section 5. */
 bool tiles_bounded(int64_t k, uint32_t products)
 {
     int64_t chain = size_div_up(size_least(k, STEP), 2);
@@ -83,7 +83,7 @@ bool tiles_check(const struct backend_device *d, const struct gemm_op *op,
 
 /* ---- infinities and NaNs ---- */
 
-/* Parts of a matrix that are looked through by one thread each. */
+/* Parts of a matrix, each of which one thread examines. */
 #define PARTS 8
 
 /* True if all of a row's elements are finite. */
@@ -97,7 +97,8 @@ static bool is_finite(const uint16_t *x, int64_t n)
     return worst != 0x7c00u;
 }
 
-/* Part `part` of the rows of a source of so many lines of k elements. */
+/* Examine part `part` of the rows of a source of so many lines of k elements.
+ */
 static bool part_is_finite(const struct gemm_source *s, int64_t lines,
                            int64_t k, int64_t part)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_tiles.h - which products the processor's tiles make, and how. */
+/* gemm_tiles.h - which GEMMs use the processor's tiles, and how. */
 #ifndef BACKENDS_CPU_GEMM_TILES_H
 #define BACKENDS_CPU_GEMM_TILES_H
 
@@ -8,15 +8,15 @@
 #include "backends/cpu/tiles.h"
 #include "lib/op/gemm/gemm.h"
 
-/** gemm_impl.check: a pure function of shape, dtypes and the device. */
+/** gemm_impl.check: depends only on shape, dtypes and the device. */
 bool tiles_check(const struct backend_device *device, const struct gemm_op *op,
                  struct why *why);
 
-/** Of an op that is admitted: how many products of halves make one of f16; 0
- *  if factors stay whole. */
+/** Return how many products of halves make a product of f16, for an op that was
+ *  accepted; 0 if factors are not split. */
 uint32_t tiles_products(const struct tiles *tiles, const struct gemm_op *op);
 
-/** Its kernels. */
+/** Return its kernels. */
 const struct gemm_kernels *tiles_kernels(const struct tiles *tiles,
                                          const struct gemm_op *op);
 

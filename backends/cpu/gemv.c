@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemv.c - products with a vector, or a few.
+/* gemv.c - GEMM with a vector, or a few.
  *
  * One factor has many lines, which lie along k and are read once, from memory:
- * packing them would cost more than multiplying. The other has few, which stay
- * near; they are packed as one line behind the other unless they lie so.
+ * packing them would cost more than multiplying. The other has few lines, which
+ * stay in a cache. They are packed one line after the other, unless they
+ * already have this order.
  *
  *     for each strip of 32 of the many                      (all threads)
  *         for each tile: some of the many, up to four of the few
  *             their sums, from the first k to the last
- *         the strip's sums to d */
+ *         write the strip's sums to d */
 #include "backends/cpu/gemv.h"
 
 #include "backends/cpu/gemm_batch.h"
 #include "lib/core/backend.h"
 #include "lib/core/size.h"
 
-/* Most of the few: a fifth of a vector's sums is spent on putting lanes
- * together for so many, where k is as short as SHORT_K. */
+/* Most of the few: if k is as short as SHORT_K, adding the lanes of so many
+ * sums takes a fifth of the time. */
 #define MOST    24
 #define SHORT_K 256
-/* For fewer of them k may be shorter, in proportion, down to: */
+/* With fewer of them k may be shorter, in proportion, down to: */
 #define LEAST_K 32
-/* Packing one of the few costs as much as multiplying so many lines by it:
- * there shall be at least as many. */
+/* Packing one of the few costs as much as multiplying so many lines by it.
+ * There must be at least as many. */
 #define LEAST_MANY 64
 /* Lines of a strip. */
 #define STRIP GEMM_LINES
@@ -42,7 +43,7 @@ struct run {
     float *memory;
 };
 
-/* Of a task: the factors of its matrix. */
+/* The factors of a task's matrix. */
 struct part {
     const struct run *run;
     struct gemm_source many, few;
@@ -56,7 +57,7 @@ static bool is_word(const struct gemm_job *job, ssq_dtype dtype)
     return dtype == (job->kernels->pair == 2 ? SSQ_BF16 : SSQ_F32);
 }
 
-/* Do the factors lie right, lines of one being many? */
+/* Return whether the factors have the right order, with many lines of one. */
 static bool lies(const struct gemm_job *job, const struct gemm_source *many,
                  const struct gemm_source *few, int64_t n)
 {
@@ -85,7 +86,7 @@ static int64_t bytes_of(ssq_dtype dtype)
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
-/* Pack the few for one task, if they have to be. */
+/* Pack the few for one task, if necessary. */
 static void find_few(struct part *p, uint32_t worker)
 {
     const struct run *run = p->run;
@@ -101,7 +102,7 @@ static void find_few(struct part *p, uint32_t worker)
     p->one_step = (int64_t)(run->apart * sizeof(float));
 }
 
-/* Strip s: sums as they lie in d, then d. */
+/* Compute the sums of strip s in the order of d, then write d. */
 static void strip(const struct part *p, int64_t s)
 {
     const struct run *run = p->run;
@@ -150,7 +151,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
         strip(&p, s);
 }
 
-/* Tasks of neighbouring strips: some for each thread, none of them tiny. */
+/* Tasks have adjacent strips: several tasks for each thread, none tiny. */
 static void choose_tasks(struct run *run, uint32_t threads)
 {
     const struct gemm_job *job = run->job;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemv.h - products with a vector, or a few: lines that lie along k are read
- * where they are. */
+/* gemv.h - GEMM with a vector, or a few: lines along k are read in place. */
 #ifndef BACKENDS_CPU_GEMV_H
 #define BACKENDS_CPU_GEMV_H
 
@@ -8,11 +7,11 @@
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/scratch.h"
 
-/** True if the job is such a product; *down: the many lines are rows of a, else
- *  columns of b. */
+/** True if the job is such a GEMM. *down: the many lines are rows of a,
+ * otherwise columns of b. */
 bool gemv_takes(const struct gemm_job *job, bool *down);
 
-/** Make it. @return SSQ_ERR_NOMEM, with nothing written */
+/** Run it. @return SSQ_ERR_NOMEM, with nothing written */
 ssq_status gemv_run(const struct gemm_job *job, struct team *team,
                     struct scratch *scratch);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c - the sets of instructions that the library was compiled for. */
+/* isa.c - the sets of instructions for which the library was compiled. */
 #include "backends/cpu/isa.h"
 
 #include "backends/cpu/attention_kernels.h"
@@ -58,7 +58,7 @@ static bool has(const struct cpu_features *f, enum isa_number number)
                                 : true;
 }
 
-/* The index of a name, or NAMES if it is not a set. */
+/* Return the index of a name; NAMES if it is not a set. */
 static size_t number_of(const char *name)
 {
     size_t i = 0;

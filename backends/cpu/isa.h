@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isa.h - code for one set of instructions.
  *
- * What is hot is compiled several times from the same text: the kernels
- * (native.sh) and the files of isa/, whose external names all go through
- * ISA_NAME. Which of them a device uses is chosen when it opens. Bits of class
- * B do not depend on it. */
+ * Hot code is compiled several times from the same source: the kernels
+ * (native.sh) and the files of isa/, whose external names all use ISA_NAME. A
+ * device chooses one set when it opens. Bits of class B do not depend on it. */
 #ifndef BACKENDS_CPU_ISA_H
 #define BACKENDS_CPU_ISA_H
 
@@ -12,7 +11,7 @@
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernel.h"
 
-/* ISA is plain, avx2 or avx512 in what is compiled for one. */
+/* ISA is plain, avx2 or avx512 in code that is compiled for one. */
 #define ISA_PASTE(NAME, OF) NAME##_##OF
 #define ISA_JOIN(NAME, OF)  ISA_PASTE(NAME, OF)
 #define ISA_NAME(NAME)      ISA_JOIN(NAME, ISA)
@@ -26,7 +25,7 @@ struct isa {
     const char *name;
     enum isa_number number;
     uint32_t width; /* float32s of a vector */
-    /* of each text, by enum kernel_id, all variants in their order */
+    /* of each kernel, by enum kernel_id: all variants in their order */
     const struct backend_kernel *const *kernels;
     const struct gemm_kernels *gemm; /* of float32 words */
     const struct gemm_kernels *dot;  /* of pairs of bf16; NULL: none */
@@ -50,15 +49,15 @@ struct isa {
 #define ISA_OF_AVX512(NAME) NULL
 #endif
 
-/** Declares the constants NAME_plain, NAME_avx2 and NAME_avx512 of a type, and
- *  defines NAME_of[]: their addresses, by enum isa_number. */
+/** Declare the constants NAME_plain, NAME_avx2 and NAME_avx512 of a type, and
+ * define NAME_of[]: their addresses, by enum isa_number. */
 #define ISA_TABLE(TYPE, NAME)                                                  \
     extern const TYPE NAME##_plain, NAME##_avx2, NAME##_avx512;                \
     static const TYPE *const NAME##_of[] = {                                   \
         ISA_OF_PLAIN(NAME), ISA_OF_AVX2(NAME), ISA_OF_AVX512(NAME)};
 
-/** Defines kernels_of(isa): the struct NAME that isa/ has for the device's
- *  instructions. */
+/** Define kernels_of(isa), which returns the struct NAME of isa/ for the
+ * device's instructions. */
 #define ISA_KERNELS(NAME)                                                      \
     ISA_TABLE(struct NAME, NAME)                                               \
     static const struct NAME *kernels_of(const struct isa *isa)                \
@@ -66,12 +65,12 @@ struct isa {
         return NAME##_of[isa->number];                                         \
     }
 
-/** The best set of instructions that the processor has and the library was
- *  compiled for, and no better than the one of that name; "" sets no limit.
- *  NULL: no set is left, or there is none of that name. */
+/** Return the best set of instructions that the processor has, that was
+ * compiled, and that is not better than the set of that name; "" sets no limit.
+ * NULL: no set is left, or the name is unknown. */
 const struct isa *isa_choose(const struct cpu_features *f, const char *name);
 
-/** Whether a set of that name exists, compiled or not. */
+/** Return whether a set of that name exists, compiled or not. */
 bool isa_exists(const char *name);
 
 #endif
