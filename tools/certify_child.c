@@ -55,6 +55,7 @@ int certify_child(const struct options *o)
                r.counts.skipped);
         fflush(stdout);
     }
+    suite_end();
     printf("done\n");
     return fflush(stdout) == 0 ? EXIT_FINE : EXIT_FAILED;
 }

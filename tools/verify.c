@@ -123,6 +123,7 @@ static void run_tables(const struct options *o, const char *only,
                suites[i]->name, t->cases, t->failed, t->done, t->tables);
         fflush(stdout);
     }
+    suite_end();
     progress_clear(&t->progress);
 }
 

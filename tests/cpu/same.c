@@ -89,6 +89,7 @@ int main(void)
                    other[i].isa);
         }
     }
+    suite_end();
     free(first.digest);
     free(next.digest);
     return tap_done(120 + 40 * (long)others);

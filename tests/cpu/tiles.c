@@ -79,6 +79,7 @@ static void test_tables(void)
                    suite->name, next.by_tiles, i);
         }
     }
+    suite_end();
     tap_ok(all >= 50, "%zu results by tiles", all);
     free(first.digest);
     free(next.digest);

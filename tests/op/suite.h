@@ -225,6 +225,9 @@ typedef void (*suite_report_fn)(void *user, const char *device,
  *  @return the number of failed cases */
 size_t suite_run(const struct suite *suite, const char *only, bool turns,
                  suite_report_fn report, void *user);
+/** Close the devices, which stay open from one suite to the next. Call it after
+ *  the last suite. */
+void suite_end(void);
 
 /** A suite as a test: TAP on all devices. Returns the exit status. */
 int suite_main(const struct suite *suite);

@@ -207,5 +207,6 @@ int main(void)
         else if (split == SPLIT_BY_PLAN)
             run_by_plan(&suite);
     }
+    suite_end();
     return tap_done(tap_full() ? 10000 : 1000);
 }
