@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api.h - what the backend uses of CUDA's driver API, in our own words.
+/* api.h - the part of CUDA's driver API that the backend uses.
  *
- * No toolkit is needed to build: types, numbers and calls are those of
- * NVIDIA's cuda.h, and a test compiles this header behind the real one, where
- * there is one, so that nothing here can differ from it. Behind the real one
- * (CUDA_VERSION is defined) only the lists stand.
+ * No toolkit is needed to build. Types, numbers and calls are equal to NVIDIA's
+ * cuda.h. If a toolkit is found, a test compiles this header after cuda.h, so a
+ * difference is an error. After cuda.h, which defines CUDA_VERSION, only the
+ * lists are defined.
  *
- * A call is named with the version of its ABI, and nothing is guessed from a
- * suffix: the bare name is the oldest form for ever (cuMemAlloc takes 32-bit
- * sizes), and a _v2 may be another function altogether. */
+ * Each call is named with the version of its ABI. A suffix does not say which
+ * version is right. The bare name is always the oldest form (cuMemAlloc takes
+ * 32-bit sizes), and a _v2 may be another function. */
 #ifndef BACKENDS_CUDA_API_H
 #define BACKENDS_CUDA_API_H
 
@@ -27,7 +27,7 @@ typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef void (*CUhostFn)(void *data);
-/* enums of the real header: their ABI is that of an int */
+/* enums of cuda.h: their ABI is that of an int */
 typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
 typedef int CUjit_option;
@@ -44,8 +44,8 @@ typedef struct {
     int id;
 } CUmemLocation;
 
-/** Of the same size in every CUDA that has it; what a release does not know
- *  yet is reserved in it, and 0. */
+/** The size is the same in all CUDA versions. Members that a version does not
+ *  have are in `reserved`, and 0. */
 typedef struct {
     CUmemAllocationType allocType;
     CUmemAllocationHandleType handleTypes;
@@ -57,7 +57,7 @@ typedef struct {
 } CUmemPoolProps;
 #endif
 
-/** Numbers, by their names in cuda.h. */
+/** Numbers, under their names in cuda.h. */
 /* clang-format off */
 #define CUDA_NUMBERS(X) \
     X(CUDA_SUCCESS, 0) \
@@ -96,8 +96,8 @@ typedef struct {
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)
 
-/** What every device needs: X(name, symbol, arguments). `name` is how the
- *  backend says it, `symbol` what the driver exports. All answer CUresult. */
+/** Calls that every device needs: X(name, symbol, arguments). `name` is used in
+ *  the backend; `symbol` is exported by the driver. All return CUresult. */
 #define CUDA_BASE_CALLS(X) \
     X(Init, cuInit, (unsigned)) \
     X(DriverGetVersion, cuDriverGetVersion, (int *)) \
@@ -145,8 +145,8 @@ typedef struct {
         unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, \
         void **))
 
-/** Memory in the order of a stream: without them, or on a device that has no
- *  pools, allocations wait for the device (CUDA 11.2). */
+/** Stream-ordered memory (CUDA 11.2). Without these calls, or on a device
+ *  without pools, an allocation waits for the device. */
 #define CUDA_POOL_CALLS(X) \
     X(MemAllocFromPoolAsync, cuMemAllocFromPoolAsync, (CUdeviceptr *, \
         size_t, CUmemoryPool, CUstream)) \
@@ -158,7 +158,8 @@ typedef struct {
         CUmemPool_attribute, void *)) \
     X(MemPoolTrimTo, cuMemPoolTrimTo, (CUmemoryPool, size_t))
 
-/** Graphs: without them launches are handed over one by one (CUDA 11.4). */
+/** Graphs (CUDA 11.4). Without these calls, launches are enqueued one by
+ *  one. */
 #define CUDA_GRAPH_CALLS(X) \
     X(StreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, \
         CUstreamCaptureMode)) \
@@ -169,7 +170,7 @@ typedef struct {
     X(GraphExecDestroy, cuGraphExecDestroy, (CUgraphExec)) \
     X(GraphDestroy, cuGraphDestroy, (CUgraph))
 
-/** A caller's own objects. */
+/** Calls about objects that the caller created. */
 #define CUDA_NATIVE_CALLS(X) \
     X(StreamGetCtx, cuStreamGetCtx, (CUstream, CUcontext *)) \
     X(StreamIsCapturing, cuStreamIsCapturing, (CUstream, \
@@ -189,7 +190,7 @@ enum { CUDA_NUMBERS(X) };
 
 /** The default stream of a context, as a handle that is not NULL. */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
-/** The default stream that each thread has of its own. */
+/** The default stream of the calling thread. Each thread has one. */
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 #endif
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.c - the table of the CUDA backend, and what the module exports. */
+/* backend.c - the table of the CUDA backend, and the function that the module
+ * exports. */
 #include "backends/cuda/queue.h"
 
 static ssq_status init(struct backend_instance *instance,

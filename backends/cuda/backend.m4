@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# backend.m4 - cuda: NVIDIA's GPUs, by their driver alone. Nothing of CUDA is
-# needed to build: the driver is opened at run time, and the kernels' PTX is
-# made by clang and unpacked by zlib.
+# backend.m4 - cuda: NVIDIA's GPUs, through their driver alone. No part of CUDA
+# is needed to build: the driver is opened at run time, clang compiles the
+# kernels to PTX, and zlib unpacks it.
 
 AC_DEFUN([SSQ_CHECK_CUDA], [
     ssq_have_cuda=$ssq_have_ptx
@@ -11,8 +11,8 @@ AC_DEFUN([SSQ_CHECK_CUDA], [
             ssq_why_cuda="its kernels are packed: $ssq_why_ZLIB"])
 ])
 
-# --with-cuda=DIR also names a toolkit. It changes nothing of what is built: a
-# test holds api.h and blas_api.h against its headers.
+# --with-cuda=DIR also names a toolkit. It does not change the build: a test
+# compares api.h and blas_api.h with its headers.
 AC_DEFUN([SSQ_FIND_TOOLKIT], [
     CUDA_DIR=
     AS_CASE([$with_cuda], [/*], [
@@ -30,9 +30,10 @@ AC_DEFUN([SSQ_FIND_TOOLKIT], [
     AC_SUBST([CUDA_DIR])
 ])
 
-# --with-cuda-arch=80,90: machine code of these compute capabilities beside the
-# PTX, made of that PTX by nvcc, which nothing else is asked of. Behind
-# SSQ_FIND_TOOLKIT and the check of the backend; sets NVCC and CUDA_ARCHS.
+# --with-cuda-arch=80,90: add machine code for these compute capabilities to the
+# PTX. nvcc compiles it from that PTX, and is not used for anything else. Call
+# this after SSQ_FIND_TOOLKIT and the check of the backend. Sets NVCC and
+# CUDA_ARCHS.
 AC_DEFUN([SSQ_CUDA_ARCH], [
     AC_ARG_VAR([NVCC], [nvcc of a CUDA toolkit, only for --with-cuda-arch])
     AC_ARG_WITH([cuda-arch],

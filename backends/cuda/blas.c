@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas.c - finding cuBLASLt.
+/* blas.c - find and load cuBLASLt.
  *
- * A library that is in the process already comes first, whoever brought it: two
- * of them side by side would each take its own memory of the device. Then what
- * the loader finds, then the wheel "nvidia-cublas" of the Python environment
- * that is active, which no loader knows of. No release is taken that is newer
- * than the driver.
+ * The order of the search:
  *
- * A driver that is a stand-in has its own library beside it instead of the
- * loader's: NVIDIA's would find no GPU behind it. */
+ * - a library that the process has already loaded. Two copies would each
+ *   allocate device memory.
+ * - the loader's search path
+ * - the wheel "nvidia-cublas" of the active Python environment, which no loader
+ *   searches
+ *
+ * A release that is newer than the driver is not used.
+ *
+ * A stand-in for the driver has its own library, in the same directory. It is
+ * used instead of the loader's: NVIDIA's library would not find a GPU. */
 #define _GNU_SOURCE /* dladdr */
 #include "backends/cuda/blas.h"
 
@@ -19,15 +23,15 @@
 
 #include "backends/cuda/cuda.h"
 
-/** The releases whose calls are those of blas_api.h. libcublasLt.so without a
- *  number is for linkers. */
+/** Releases that have the calls in blas_api.h. libcublasLt.so without a number
+ *  is for linkers. */
 static const int releases[] = {13, 12, 11};
 #define RELEASES (sizeof(releases) / sizeof(releases[0]))
 
 #define MODE (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
-/** Where the wheels have it, below an environment's prefix: that of CUDA 13,
- *  and those before. */
+/** Directories of the library in the wheels, below an environment's prefix: of
+ *  CUDA 13, and of earlier releases. */
 static const char *const wheels[] = {
     "lib/python3*/site-packages/nvidia/cu13/lib",
     "lib/python3*/site-packages/nvidia/cublas/lib"};
@@ -50,7 +54,9 @@ static void *load(int release, int mode)
     return dlopen(name, mode);
 }
 
-/* In the process already, or by the loader's own ways. */
+/* Load the newest release that the driver supports, by its name. With
+ * RTLD_NOLOAD in mode, return only a library that the process has already
+ * loaded. */
 static void *by_name(const struct search *s, int mode)
 {
     void *p = NULL;
@@ -60,7 +66,7 @@ static void *by_name(const struct search *s, int mode)
     return p;
 }
 
-/* A file, if nobody else may write there. */
+/* Load a file, unless every user may replace it. */
 static void *by_path(const struct search *s, const char *path)
 {
     struct why why;
@@ -70,7 +76,8 @@ static void *by_path(const struct search *s, const char *path)
     return NULL;
 }
 
-/* In one of the wheels of an environment; the last of several Pythons. */
+/* Load the library from a wheel of an environment. If there are several
+ * Pythons, the last in alphabetical order is tried first. */
 static void *in_wheel(const struct search *s, const char *prefix,
                       const char *wheel, int release)
 {
@@ -98,7 +105,8 @@ static void *in_environment(const struct search *s, const char *prefix)
     return p;
 }
 
-/* The wheels of the environments that are active; a relative prefix is none. */
+/* Search the wheels of the active environments. A prefix that is not absolute
+ * is ignored. */
 static void *in_wheels(const struct search *s)
 {
     void *p = NULL;
@@ -110,7 +118,7 @@ static void *in_wheels(const struct search *s)
     return p;
 }
 
-/* The library of a stand-in, in the directory of its driver. */
+/* Load the library of a stand-in, from the directory of its driver. */
 static void *beside(const char *driver)
 {
     char path[300];
@@ -122,8 +130,8 @@ static void *beside(const char *driver)
     return dlopen(path, MODE);
 }
 
-/* ISO C has no conversion from an object pointer to a function's; POSIX
- * promises the same representation. */
+/* Look up all calls of the library. ISO C cannot convert an object pointer to a
+ * function pointer; POSIX guarantees that their representations are equal. */
 static bool look_up(struct cuda_blas *b)
 {
     static const struct {

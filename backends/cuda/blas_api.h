@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas_api.h - what the backend uses of cuBLASLt, in our own words.
+/* blas_api.h - the part of cuBLASLt that the backend uses.
  *
- * As api.h is for the driver: no toolkit is needed to build, and a test
- * compiles this behind NVIDIA's cublasLt.h, where there is one. Behind the real
- * one (CUBLAS_VERSION is defined) only the lists stand. All calls and numbers
- * are those of CUDA 11.0 and later; descriptors are made by create calls alone,
- * because what they hold has another size in every release. */
+ * As for api.h, no toolkit is needed to build, and a test compiles this header
+ * after NVIDIA's cublasLt.h if a toolkit is found. After cublasLt.h, which
+ * defines CUBLAS_VERSION, only the lists are defined.
+ *
+ * All calls and numbers exist in CUDA 11.0 and later. Descriptors are created
+ * only by the library's create calls, because their size differs from release
+ * to release. */
 #ifndef BACKENDS_CUDA_BLAS_API_H
 #define BACKENDS_CUDA_BLAS_API_H
 
@@ -19,7 +21,7 @@ typedef struct cublasLtMatmulDescOpaque *cublasLtMatmulDesc_t;
 typedef struct cublasLtMatrixLayoutOpaque *cublasLtMatrixLayout_t;
 typedef struct cublasLtMatmulPreferenceOpaque *cublasLtMatmulPreference_t;
 typedef CUstream cudaStream_t;
-/* enums of the real headers: their ABI is that of an int */
+/* enums of NVIDIA's headers: their ABI is that of an int */
 typedef int cublasStatus_t;
 typedef int cublasComputeType_t;
 typedef int cudaDataType;
@@ -39,7 +41,7 @@ typedef struct {
 } cublasLtMatmulHeuristicResult_t;
 #endif
 
-/** Numbers, by their names in NVIDIA's headers. */
+/** Numbers, under their names in NVIDIA's headers. */
 /* clang-format off */
 #define BLAS_NUMBERS(X) \
     X(CUBLAS_STATUS_SUCCESS, 0) \
@@ -75,7 +77,7 @@ typedef struct {
     X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7) \
     X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8)
 
-/** X(name, symbol, arguments). All answer cublasStatus_t. */
+/** X(name, symbol, arguments). All return cublasStatus_t. */
 #define BLAS_CALLS(X) \
     X(Create, cublasLtCreate, (cublasLtHandle_t *)) \
     X(Destroy, cublasLtDestroy, (cublasLtHandle_t)) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - finding the driver's library and its symbols. */
+/* calls.c - find the driver's library and its symbols. */
 #define _GNU_SOURCE /* dladdr */
 #include "backends/cuda/calls.h"
 
@@ -9,13 +9,13 @@
 
 #include "backends/cuda/cuda.h"
 
-/** The library's name since CUDA 1; libcuda.so is for linkers, and may be a
- *  toolkit's stub, which answers every call with an error. */
+/** The library's name since CUDA 1. libcuda.so is for linkers: it may be the
+ *  stub of a toolkit, whose calls all return an error. */
 #define LIBRARY "libcuda.so.1"
 
 struct symbol {
     const char *name;
-    size_t at; /* in struct cuda_calls */
+    size_t at; /* offset in struct cuda_calls */
 };
 
 #define X(NAME, SYMBOL, ARGS) {#SYMBOL, offsetof(struct cuda_calls, NAME)},
@@ -27,7 +27,7 @@ static const struct symbol native[] = {CUDA_NATIVE_CALLS(X){NULL, 0}};
 
 static const struct {
     const struct symbol *symbols;
-    const char *since; /* the first CUDA that has them all */
+    const char *since; /* for messages: a CUDA version that has them all */
 } groups[CUDA_GROUPS] = {
     [CUDA_BASE] = {base, "11.8"},
     [CUDA_POOLS] = {pools, "11.2"},
@@ -35,8 +35,9 @@ static const struct {
     [CUDA_NATIVE] = {native, "11.2"},
 };
 
-/* ISO C has no conversion from an object pointer to a function's; POSIX
- * promises the same representation. */
+/* Look up a symbol, and store its address at offset `at`. ISO C cannot convert
+ * an object pointer to a function pointer; POSIX guarantees that their
+ * representations are equal. */
 static bool find(struct cuda_calls *c, const char *name, size_t at)
 {
     void *p = dlsym(c->library, name);
@@ -44,7 +45,8 @@ static bool find(struct cuda_calls *c, const char *name, size_t at)
     return p != NULL;
 }
 
-/* With the lock. */
+/* Look up a group, up to the first symbol that is missing. The caller must hold
+ * c->lock. */
 static void look_up(struct cuda_calls *c, enum cuda_group group)
 {
     const struct symbol *s = groups[group].symbols;
@@ -69,8 +71,8 @@ bool cuda_calls_have(struct cuda_calls *c, enum cuda_group group,
                      c->path, c->missing[group], groups[group].since);
 }
 
-/* Where the loader found the library: `sesqui devices --why` shows it, because
- * a process may meet a driver that nobody expected. */
+/* Store the path from which the loader took the library. `sesqui devices --why`
+ * shows it, because a process may load an unexpected driver. */
 static void note_path(struct cuda_calls *c)
 {
     Dl_info info;
@@ -86,7 +88,7 @@ bool cuda_calls_open(struct cuda_calls *c, struct why *why)
 {
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         return cuda_refuse(why, "no memory for a lock");
-    /* It stays: a driver that is unloaded takes its threads' code away. */
+    /* never unloaded: that would unmap code that the driver's threads run */
     c->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (c->library == NULL)
         return cuda_refuse(why, "no NVIDIA driver: %.200s", dlerror());

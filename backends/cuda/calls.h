@@ -2,8 +2,8 @@
 /* calls.h - the driver's library in this process, and its calls.
  *
  * CU(d, StreamSynchronize)(s) is cuStreamSynchronize(s). A group of calls is
- * looked up when the feature that needs it is first wanted: an old driver loses
- * the feature and not the backend. */
+ * looked up when a feature first needs it. With an old driver the feature is
+ * missing, but the backend works. */
 #ifndef BACKENDS_CUDA_CALLS_H
 #define BACKENDS_CUDA_CALLS_H
 
@@ -19,7 +19,8 @@ struct why; /* lib/core/backend.h */
 #error "the driver's calling convention on Windows is not written down here"
 #endif
 
-/** Groups of calls; each is whole or not there. */
+/** Groups of calls. A group is available only if all of its symbols are
+ *  found. */
 enum cuda_group {
     CUDA_BASE,
     CUDA_POOLS,
@@ -28,8 +29,8 @@ enum cuda_group {
     CUDA_GROUPS
 };
 
-/** What a launch may touch of memory, for a stand-in of the driver that checks
- *  every access; see ssq_standin_bindings below. */
+/** Memory that a launch may access, for a stand-in of the driver that checks
+ *  every access: see standin_bindings below. */
 struct ssq_standin_range {
     uint64_t base, bytes;
     uint32_t write;
@@ -37,28 +38,30 @@ struct ssq_standin_range {
 
 struct cuda_calls {
     void *library;        /* from dlopen; NULL: not opened */
-    char path[256];       /* of the file, as the loader says */
-    pthread_mutex_t lock; /* of `state` */
-    /* of each group: 0 not looked for yet, 1 there, 2 missing */
+    char path[256];       /* of the file, as reported by the loader */
+    pthread_mutex_t lock; /* of `state` and `missing` */
+    /* of each group: 0 not looked up yet, 1 available, 2 missing */
     int state[CUDA_GROUPS];
-    const char *missing[CUDA_GROUPS]; /* the first symbol that is not there */
+    const char *missing[CUDA_GROUPS]; /* the first missing symbol; NULL: none */
 #define X(NAME, SYMBOL, ARGS) CUresult(*NAME) ARGS;
     CUDA_CALLS(X)
 #undef X
-    /* The driver is a stand-in that interprets PTX: it has this symbol, which
-     * no driver of NVIDIA's has. It is told the operands of the launch that
-     * comes next on this thread, and `auto` does not choose its devices. */
+    /* Set if the driver is a stand-in that interprets PTX. No driver of NVIDIA
+     * exports this symbol. It is called with the operands of the next launch on
+     * this thread. `auto` does not choose the devices of a stand-in. NULL: not
+     * a stand-in. */
     void (*standin_bindings)(const struct ssq_standin_range *range, size_t n);
 };
 
 #define CU(D, NAME) ((D)->calls->NAME)
 
-/** Open libcuda and look up what every device needs. False: why says what is
- *  missing. The library stays open as long as the process. */
+/** Open libcuda and look up the calls that every device needs. If false, why
+ *  contains the reason. The library stays open until the process ends. */
 bool cuda_calls_open(struct cuda_calls *calls, struct why *why);
 
-/** Is a group there? Looked up at the first question; from any thread. False:
- *  why (may be NULL) names the symbol that is missing. */
+/** Return whether a group of calls is available. The first call looks it up.
+ *  Any thread may call this. If false, why (may be NULL) names the missing
+ *  symbol. */
 bool cuda_calls_have(struct cuda_calls *calls, enum cuda_group group,
                      struct why *why);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - whose context is current.
+/* context.c - make a device's context current.
  *
- * A context is a property of the thread. Pushing ours and popping it again
- * leaves the caller's as it was; setting one would take PyTorch's away. */
+ * The current context is a property of the thread. Pushing a context and
+ * popping it leaves the caller's as it was. Setting one would replace, for
+ * example, PyTorch's. */
 #include "backends/cuda/cuda.h"
 
 ssq_status cuda_enter(const struct backend_device *d)
@@ -17,14 +18,14 @@ void cuda_leave(const struct backend_device *d)
     (void)CU(d, CtxPopCurrent)(&ours);
 }
 
-/* Another thread's capture in the mode "global", which is the default, forbids
- * calls that might wait or allocate to the whole process; a capture of this
- * thread forbids them to it. Ours never touch a stream that is captured, so the
- * thread may leave that order for a while, as CUDA has it. */
+/* A capture of another thread in the mode "global", the default, forbids calls
+ * that may wait or allocate to the whole process. A capture of this thread
+ * forbids them to this thread. The calls made here never use a captured stream,
+ * so CUDA allows the thread to ignore the rule for a while. */
 CUstreamCaptureMode cuda_relax(const struct backend_device *d)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-    /* a failure leaves it as it is; the calls that follow show why */
+    /* a failure does not change the mode; the calls that follow report it */
     (void)CU(d, ThreadExchangeCaptureMode)(&mode);
     return mode;
 }

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c - copies between the host and the device.
  *
- * Small ones go through the queue's staging memory and do not wait. Of larger
- * ones the driver keeps the order itself: an upload returns when its bytes may
- * be overwritten, a download when they are there.
+ * Small copies go through the queue's staging memory and do not wait. For
+ * larger ones the driver gets the caller's memory. If that is pageable, an
+ * upload returns when the memory may be overwritten, and a download when the
+ * bytes have arrived.
  *
- * A stream that the caller captures takes none: a copy in a graph would read or
- * write host memory at every launch of it, long after ours is gone. What goes
- * to scratch that is made for it is written at once, beside the stream. */
+ * A stream that the caller captures accepts no copies. A copy in a graph would
+ * access host memory at each launch of the graph, long after the call. Uploads
+ * to new scratch are the exception: they are copied immediately, on another
+ * stream. */
 #include "backends/cuda/queue.h"
 
 #include <string.h>
 
 #include "lib/op/data/data.h"
 
-/* Nothing that is under way touches the bytes' place. */
+/* Copy to new scratch, and wait until it is done. No work in flight uses that
+ * memory, so the queue's order does not matter. */
 static ssq_status write_now(struct backend_queue *q, const struct upload_op *op,
                             const void *host)
 {
@@ -54,9 +57,10 @@ static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
                                        (size_t)op->bytes, q->stream));
 }
 
-/* What a read fetched arrives in the stream's own order: whoever waits for an
- * event behind it, or for another queue that did, finds it. A thread of the
- * driver's runs this; the piece is the command's until that is done. */
+/* Copy the bytes of a read from the staging memory to the caller's memory. This
+ * runs in stream order on a thread of the driver. Work that waits for a later
+ * event of the stream therefore finds the bytes. The piece is not reused before
+ * the command is finished. */
 static void arrive(void *data)
 {
     const struct cuda_piece *p = data;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h - the CUDA backend: NVIDIA's GPUs through their driver's API, a module
- * of its own that needs no toolkit, neither to build nor to run.
+/* cuda.h - the CUDA backend: NVIDIA's GPUs through the driver's API. It is a
+ * module that needs no toolkit, neither to build nor to run.
  *
- * A device is the primary context of one GPU, which it shares with whoever else
- * computes there in this process (PyTorch, say); a queue is a stream. Every
- * call of the driver stands between cuda_enter() and cuda_leave(): the context
- * is the thread's for just so long, and what the caller had current comes back.
- * All ops but copies are plans of kernels: PTX that is part of the module, of
- * which the driver compiles (and keeps on disk) one variant at its first use.
+ * A device is the primary context of one GPU, or a context of the caller. Other
+ * code in the process, for example PyTorch, may use the same context. A queue
+ * is a stream. Calls that need a context are between cuda_enter() and
+ * cuda_leave(), which restores the context that was current before. All ops
+ * except transfers and matmuls are plans of kernels. The module contains their
+ * PTX, one text for each variant. The driver compiles a variant when it is
+ * first used, and keeps the result on disk.
  *
- * Order of locks: a queue's and the table of kernels' stand alone. */
+ * Locks: a thread that holds the lock of a queue or of the table of kernels
+ * acquires no other lock of this backend. */
 #ifndef BACKENDS_CUDA_CUDA_H
 #define BACKENDS_CUDA_CUDA_H
 
@@ -21,71 +23,79 @@
 #include "backends/cuda/calls.h"
 #include "lib/core/backend.h"
 
-/** Bytes of every buffer's alignment within its slab: cuMemAlloc's own. */
+/** Alignment of each buffer within its slab, in bytes: equal to that of
+ *  cuMemAlloc. */
 #define CUDA_ALIGN 256u
-/** Work-items in a group, and float32s of the best vector of one: 16 bytes are
- *  the widest load of an item. */
+/** Work-items in a group, and the best vector length of an item in float32: an
+ *  item loads at most 16 bytes at a time. */
 #define CUDA_GROUP 256u
 #define CUDA_WIDTH 4u
-/** Longest words of a device that are kept. */
+/** Most bytes of a device's name, with its terminating 0. */
 #define CUDA_WORDS        128
 #define CUDA_MOST_DEVICES 64
-/** The oldest driver and device that are taken: doc/guide/drivers.md. */
+/** The oldest driver and device that are supported: doc/guide/drivers.md. */
 #define CUDA_DRIVER_LEAST     11080
 #define CUDA_CAPABILITY_LEAST 70
 
-/** One GPU of the driver's list; cuda:N is the driver's N, fit or not. */
+/** One GPU of the driver's list. cuda:N is always the driver's device N,
+ *  whether it is supported or not. */
 struct cuda_found {
     CUdevice id;
     char name[CUDA_WORDS];
-    int capability;  /* 86 is 8.6; 0: the driver did not say */
+    int capability;  /* 86 is 8.6; 0: the driver does not report it */
     bool prohibited; /* by nvidia-smi's compute mode */
 };
 
-/** A copy of the library: what it lends, the driver, and its GPUs. */
+/** The state for one copy of the library: its services, the driver, and the
+ *  GPUs. */
 struct backend_instance {
     const struct services *core;
     struct cuda_calls calls;
-    struct cuda_blas blas_room, *blas; /* what describe() may look for, too */
+    struct cuda_blas blas_room, *blas; /* a pointer, so that describe() can
+                                          search, too */
     int driver;                        /* 12040 is CUDA 12.4 */
     unsigned n;
     struct cuda_found found[CUDA_MOST_DEVICES];
 };
 
 struct backend_device {
-    const struct services *core; /* of the copy that opened it */
+    const struct services *core; /* of the copy of the library that opened it */
     struct cuda_calls *calls;
     struct cuda_blas *blas;
     const struct cuda_found *found;
     int driver;
     CUcontext context;
-    bool retained;              /* the primary context: to be released */
-    bool integrated;            /* its memory is the host's */
-    ssq_cuda_allocator callers; /* where memory comes from; alloc NULL: below */
-    CUmemoryPool pool;          /* of memory; NULL: it comes from cuMemAlloc */
-    /* what pools do comes in this order, and what has to be done at once */
+    bool retained;              /* context is the primary one, and must be
+                                   released */
+    bool integrated;            /* it shares the host's memory */
+    ssq_cuda_allocator callers; /* the caller's allocator; alloc NULL: use the
+                                   pool */
+    CUmemoryPool pool;          /* of device memory; NULL: use cuMemAlloc */
+    /* orders the operations on the pool, and copies that must not wait for a
+     * queue */
     CUstream memory_order;
     uint64_t memory_bytes;
     uint32_t units, local_bytes;
-    ssq_subnormals subnormals; /* as certified */
+    ssq_subnormals subnormals; /* as measured by the self-test */
     struct kernel_map kernels;
-    struct cuda_lt *lt; /* of lt.h; NULL: lt_why says why not */
+    struct cuda_lt *lt; /* see lt.h; NULL: lt_why contains the reason */
     struct why lt_why;
-    struct mma *mma; /* of backends/mma/mma.h */
+    struct mma *mma; /* see backends/mma/mma.h */
     uint32_t processors;
 };
 
 enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED, CUDA_CALLERS };
 
 struct cuda_mem {
-    struct backend_mem mem; /* first: the core's pointer is ours */
+    struct backend_mem mem; /* must be first: the core's pointer is converted to
+                               one to this struct */
     CUdeviceptr address;
     enum cuda_origin origin; /* how it is freed */
-    ssq_cuda_allocator from; /* of CUDA_CALLERS */
+    ssq_cuda_allocator from; /* for CUDA_CALLERS */
 };
 
-/** Where a view begins. Scratch of a dry capture has no memory: it is taken to
- *  begin at 0, which is as aligned as memory is. */
+/** Return the address of a view's first element. Scratch of a dry capture has
+ *  no memory. Its address counts as 0, which has every alignment. */
 static inline CUdeviceptr cuda_address(const struct view *v)
 {
     const struct cuda_mem *m = (const struct cuda_mem *)v->buffer->mem;
@@ -93,25 +103,29 @@ static inline CUdeviceptr cuda_address(const struct view *v)
 }
 
 /* error.c */
-/** Fill why (may be NULL) and answer false. */
+/** Set why (may be NULL) and return false. */
 bool cuda_refuse(struct why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** No host memory for the backend's own: sets the error text. */
+/** Set the error text for a lack of host memory, and return SSQ_ERR_NOMEM. */
 ssq_status cuda_no_memory(const struct services *core, size_t bytes);
-/** "CUDA_ERROR_ILLEGAL_ADDRESS", or "an error without a name". */
+/** Return the name of an error, for example "CUDA_ERROR_ILLEGAL_ADDRESS". If
+ *  the driver does not know it, "an error without a name". */
 const char *cuda_error_name(const struct cuda_calls *calls, CUresult error);
-/** "cuda: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)" as SSQ_ERR_DEVICE;
- *  SSQ_ERR_NOMEM where the driver had no memory. */
+/** Set the error text, for example "cuda: cuLaunchKernel:
+ *  CUDA_ERROR_ILLEGAL_ADDRESS (700)". Returns SSQ_ERR_NOMEM for
+ *  CUDA_ERROR_OUT_OF_MEMORY, otherwise SSQ_ERR_DEVICE. */
 ssq_status cuda_error(const struct backend_device *device, const char *call,
                       CUresult error);
 
 /* context.c */
-/** Make the device's context the calling thread's, until cuda_leave(). */
+/** Make the device's context current on the calling thread, until
+ *  cuda_leave(). */
 ssq_status cuda_enter(const struct backend_device *device);
 void cuda_leave(const struct backend_device *device);
-/** Between these two, with the context, the thread may make calls that would
- *  spoil a capture, be it its own or one that forbids them to all threads: they
- *  are for streams and memory that no capture sees. */
+/** Begin, with the context, calls that would otherwise break a capture, of this
+ *  thread or of one that forbids them to all threads. The calls must use only
+ *  streams and memory that are not captured. Pass the result to cuda_relaxed()
+ *  at the end. */
 CUstreamCaptureMode cuda_relax(const struct backend_device *device);
 void cuda_relaxed(const struct backend_device *device,
                   CUstreamCaptureMode before);
@@ -123,7 +137,8 @@ void cuda_describe(const struct backend_instance *instance, unsigned i,
                    char *text, size_t bytes);
 ssq_status cuda_open(struct backend_instance *instance, unsigned i,
                      struct backend_device **device);
-/** Open device i over a context of the caller's; NULL: over the primary one. */
+/** Open device i over a context of the caller, or over the primary one if
+ *  native is NULL. */
 ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
                           CUcontext native, struct backend_device **device);
 void cuda_close(struct backend_device *device);
@@ -140,25 +155,29 @@ ssq_status cuda_alloc(struct backend_device *device, uint64_t bytes,
                       struct backend_mem **mem);
 void cuda_free(struct backend_device *device, struct backend_mem *mem);
 void cuda_allocator_set(struct backend_device *device, const void *allocator);
-/** Give back to the driver what is kept for later allocations. */
+/** Return to the driver the memory that the pool keeps for later
+ *  allocations. */
 void cuda_trim(struct backend_device *device);
-/** The caller's memory from address on; it stays his. */
+/** Wrap memory of the caller, which is never freed here. */
 ssq_status cuda_mem_over(struct backend_device *device, CUdeviceptr address,
                          uint64_t bytes, struct backend_mem **mem);
 
 /* ptx.c */
-extern const char cuda_ptx_sum[]; /* of all PTX */
-/** A kernel's PTX in a variant, which the caller frees; name: for texts. */
+extern const char cuda_ptx_sum[]; /* a checksum of all PTX */
+/** Unpack the PTX of a kernel's variant into *text. The caller must release it
+ *  with core->mem_free(). name is used in error texts. */
 ssq_status cuda_ptx(const struct services *core, const struct kernel *kernel,
                     const uint8_t key[LAUNCH_KEYS], const char *name,
                     char **text);
-/** Machine code for a GPU of this compute capability, likewise; NULL: the
- *  module has none (configure --with-cuda-arch). */
+/** Unpack machine code that a GPU of this compute capability can run. The
+ *  caller must release it as above. *code is NULL if the module does not
+ *  contain any (configure --with-cuda-arch). */
 ssq_status cuda_sass(const struct services *core, int capability,
                      const struct kernel *kernel,
                      const uint8_t key[LAUNCH_KEYS], const char *name,
                      void **code);
-/** The sum of all that a GPU is offered; "none". */
+/** Return a checksum of the machine code, or "none" if a GPU of this compute
+ *  capability cannot run any of it. */
 const char *cuda_sass_sum(int capability);
 
 /* kernel.c */
@@ -167,7 +186,8 @@ ssq_status cuda_kernel_get(struct backend_device *device,
                            const uint8_t key[LAUNCH_KEYS],
                            const struct backend_kernel **code);
 void cuda_kernels_free(struct backend_device *device);
-/** Enqueue on a stream; the device's context is entered. */
+/** Enqueue a launch on a stream. The caller must have entered the device's
+ *  context. */
 CUresult cuda_launch_on(const struct backend_device *device, CUstream stream,
                         const struct launch *launch);
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - NVIDIA's GPUs: which there are, and what they can.
+/* device.c - NVIDIA's GPUs: list, describe and open them.
  *
- * cuda:N is the driver's device N, as in every other program on the machine. A
- * device that is not fit keeps its number, is never chosen by `auto`, and says
- * why when it is opened. */
+ * cuda:N is the driver's device N, as in all other programs on the machine. A
+ * device that is not supported keeps its number. `auto` never chooses it, and
+ * opening it fails with the reason. */
 #include "backends/cuda/lt.h"
 #include "backends/cuda/mma.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/** One slab of the pool. */
+/** Bytes of a slab of the core's pool. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
-/** Bytes of one buffer that a u32 index can walk, whatever its elements. */
+/** Most bytes of a buffer whose elements a u32 index can address, for any
+ *  element size. */
 #define MOST_BYTES ((UINT64_C(1) << 32) - CUDA_ALIGN)
 
-/* A number of a device that has not been opened; 0 where it does not say. */
+/* Return an attribute of a device that need not be open; 0 if the driver does
+ * not report it. */
 static int ask(const struct cuda_calls *c, CUdevice id, CUdevice_attribute what)
 {
     int v = 0;
@@ -27,7 +29,7 @@ static void look_at(struct backend_instance *instance, int i)
     const struct cuda_calls *c = &instance->calls;
     struct cuda_found *f = &instance->found[i];
     if (c->DeviceGet(&f->id, i) != CUDA_SUCCESS)
-        return; /* with a capability of 0 */
+        return; /* its capability stays 0 */
     if (c->DeviceGetName(f->name, sizeof(f->name), f->id) != CUDA_SUCCESS)
         snprintf(f->name, sizeof(f->name), "unknown");
     f->capability =
@@ -37,7 +39,8 @@ static void look_at(struct backend_instance *instance, int i)
                     CU_COMPUTEMODE_PROHIBITED;
 }
 
-/* The driver is there: does it run, and is it new enough? */
+/* Initialise the driver, check its version, and set *n to the number of its
+ * devices. If false, reason is set. */
 static bool start(struct backend_instance *instance, int *n, struct why *reason)
 {
     const struct cuda_calls *c = &instance->calls;
@@ -79,7 +82,7 @@ unsigned cuda_count(struct backend_instance *instance, struct why *reason)
     return instance->n;
 }
 
-/* Why device i cannot be opened, or true. */
+/* Return whether device i can be opened. If not, why (may be NULL) is set. */
 static bool is_fit(const struct backend_instance *instance, unsigned i,
                    struct why *why)
 {
@@ -100,11 +103,13 @@ static bool is_fit(const struct backend_instance *instance, unsigned i,
     return true;
 }
 
-/** Of a GPU, for `auto`: above Vulkan's and OpenCL's, which see the same GPU
- *  without cuBLASLt. Certificate and self-tests decide whether it is taken. */
+/** Preference of a GPU, for `auto`. It is above Vulkan's and OpenCL's, which
+ *  run on the same GPU without cuBLASLt. The certificate and the self-tests
+ *  decide whether the device is used. */
 #define PREFERENCE 50
 
-/* A stand-in is for those who name it: it computes, and proves no more. */
+/* The preference of a stand-in is 0, so it must be named: it computes
+ * correctly, but is not a GPU. */
 int cuda_preference_of(const struct backend_instance *instance, unsigned i)
 {
     return instance->calls.standin_bindings == NULL && is_fit(instance, i, NULL)
@@ -112,7 +117,8 @@ int cuda_preference_of(const struct backend_instance *instance, unsigned i)
                : 0;
 }
 
-/* As much of a path as fits so many bytes: its end tells more. */
+/* Return the longest end of a path that fits into `bytes` bytes with its
+ * terminating 0. The end says more than the beginning. */
 static const char *end_of(const char *path, size_t bytes)
 {
     size_t n = strlen(path);
@@ -141,10 +147,10 @@ void cuda_describe(const struct backend_instance *instance, unsigned i,
              blas ? end_of(instance->blas->path, left) : "no libcublasLt");
 }
 
-/* A pool of our own for memory that comes without waiting, if the driver and
- * the device have such; a failure only means that they do not. The device's
- * default pool is the process's: what it keeps is for its owner to say. With
- * the context. */
+/* Create a memory pool, if the driver and the device support it. Allocations
+ * from it do not wait for the device. A failure only means that there is no
+ * pool. The device's default pool is not used: other code in the process owns
+ * it, and decides how much it keeps. With the context. */
 static void make_pool(struct backend_device *d)
 {
     const CUmemPoolProps props = {
@@ -152,8 +158,8 @@ static void make_pool(struct backend_device *d)
         .handleTypes = CU_MEM_HANDLE_TYPE_NONE,
         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->found->id},
     };
-    /* keep all that is freed until somebody trims: a step asks for the same
-     * sizes as the one before */
+    /* keep freed memory until cuda_trim(): each step allocates the same sizes
+     * as the step before */
     unsigned long long keep = UINT64_MAX;
     if (ask(d->calls, d->found->id,
             CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0 ||
@@ -163,7 +169,8 @@ static void make_pool(struct backend_device *d)
         d->pool = NULL;
         return;
     }
-    /* a failure costs time: the pool gives back at every synchronisation */
+    /* after a failure the pool only releases memory at each synchronisation,
+     * which costs time */
     (void)CU(d, MemPoolSetAttribute)(d->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
                                      &keep);
 }
@@ -196,7 +203,7 @@ static ssq_status measure(struct backend_device *d)
     return SSQ_OK;
 }
 
-/* The primary context, or the caller's own. */
+/* Use the caller's context, or retain the primary one if native is NULL. */
 static ssq_status take_context(struct backend_device *d, CUcontext native)
 {
     d->context = native;
@@ -220,7 +227,8 @@ void cuda_close(struct backend_device *d)
         }
         cuda_leave(d);
     }
-    /* it is the GPU's, and there also where the context is not any more */
+    /* the pool belongs to the GPU, and exists even if the context does not
+     * exist any more */
     if (d->pool != NULL)
         (void)CU(d, MemPoolDestroy)(d->pool);
     if (d->retained)
@@ -272,7 +280,8 @@ ssq_status cuda_open(struct backend_instance *instance, unsigned i,
     return cuda_open_over(instance, i, NULL, device);
 }
 
-/* "13.0.2", or "none". What does not answer is 0. */
+/* Write the version of cuBLASLt, for example "13.0.2", or "none". A part that
+ * it does not report is 0. */
 static void blas_version(const struct backend_device *d, char *text,
                          size_t bytes)
 {
@@ -286,8 +295,8 @@ static void blas_version(const struct backend_device *d, char *text,
     snprintf(text, bytes, "%d.%d.%d", n[0], n[1], n[2]);
 }
 
-/* cuBLASLt, too: a verdict on products is one on it, and what was timed of them
- * is of its algorithms. */
+/* The words include cuBLASLt, because results of self-tests and timings of
+ * matmuls depend on its version. */
 void cuda_identify(const struct backend_device *d, char *text, size_t bytes)
 {
     char blas[40];
@@ -305,11 +314,11 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
         f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
-/* Halves travel as 16-bit integers and are computed in float32. */
+/* f16 and bf16 are stored as 16-bit integers, and computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
-/* Are products of this dtype on tensor cores? */
+/* Return SSQ_CAP_MATRIX if matmuls of this dtype can use tensor cores. */
 static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
 {
     bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype, false)->admitted;

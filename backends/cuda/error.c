@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.c - errors of the driver's calls, and of the host's memory. */
+/* error.c - errors of the driver's calls, and of host memory. */
 #include "backends/cuda/cuda.h"
 
 #include <stdarg.h>

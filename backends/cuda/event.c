@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - events: places in streams that can be waited for and timed. */
+/* event.c - events: positions in streams that can be waited for and timed. */
 #include "backends/cuda/queue.h"
 
 struct backend_event {
@@ -37,8 +37,9 @@ void cuda_event_close(struct backend_event *ev)
     d->core->mem_free(ev);
 }
 
-/* Begin a call about an event and a stream that is not captured: in the graph
- * of a caller's an event of ours would be none that we could ask. */
+/* Begin a call about an event and a stream, and fail if the stream is captured.
+ * An event that is recorded in a caller's graph could not be queried. If this
+ * succeeds, the context is entered. */
 static ssq_status enter(struct backend_queue *q, const char *what)
 {
     bool captured;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_cublaslt.c - products by cuBLASLt, and what it leaves of them.
+/* gemm_cublaslt.c - matmuls by cuBLASLt, and the kernels that complete them.
  *
- * The library rounds a result once, from float32, to the factors' type or not
- * at all, and adds a c and a bias of the result's type: where that is all that
- * the op asks for it writes d itself. Otherwise it writes float32 sums into
- * memory of the queue, and a kernel of ours makes d of them (gemm_finish.k), as
- * many rows at a time as have room there.
+ * The library rounds a float32 result once to the factors' type, or not at all.
+ * It can add a c and a bias of the result's type. If the op needs nothing else,
+ * the library writes d itself. Otherwise it writes float32 sums into memory of
+ * the queue, and the kernel gemm_finish.k computes d from them. If the memory
+ * is too small for all sums, this is done for a number of rows at a time.
  *
- * Its epilogues beside the bias are never used. NVIDIA's documentation says of
- * RELU only that it is a "point-wise max(x, 0)", and nothing of a NaN, which
- * has to stay one here; of GELU only that it is applied, and not by which
- * formula or how exactly; and it has none for silu, sigmoid and tanh. What is
- * fused is therefore the kernel behind the product: one pass over the sums.
+ * Its other epilogues are never used. NVIDIA's documentation says of RELU only
+ * that it is a "point-wise max(x, 0)", and nothing of a NaN, which must stay a
+ * NaN here. Of GELU it says only that it is applied, but not by which formula
+ * or how exactly. It has none for silu, sigmoid and tanh. Fusion is therefore
+ * the kernel that follows the matmul, with one pass over the sums.
  *
- * Factors of 16 bits whose lines do not begin at multiples of 16 bytes, or
- * whose sizes are no multiples of 8 along them, are no food for tensor cores.
- * They are copied into memory of the queue first, with zeros behind each line
- * (gemm_pad.k). That is worth it from a size on: `last` has the rule. */
+ * Tensor cores need 16-bit factors whose lines begin at multiples of 16 bytes,
+ * and whose sizes along the lines are multiples of 8. Other factors are first
+ * copied into memory of the queue, with zeros appended to each line
+ * (gemm_pad.k). This is worth its time only from a certain size: see last(). */
 #include "backends/cuda/lt.h"
 #include "backends/cuda/mma.h"
 #include "backends/cuda/queue.h"
@@ -28,20 +28,21 @@
 #include "kernel_table.h"
 #include "lib/op/gemm/product.h"
 
-/** Float32 sums that a queue has room for, and rows of a piece, which begin at
- *  multiples of 16 bytes whatever the order. */
+/** Float32 sums that fit into a queue's memory. All pieces except the last have
+ *  a multiple of PIECE_ROW rows and columns, so they begin at multiples of 16
+ *  bytes in any order. */
 #define SUMS      (INT64_C(16) << 20)
 #define PIECE_ROW 8
-/** Elements that it has room for of a copy of each factor, and the fewest lines
- *  that a piece may have of them, where there are more: less reads the other
- *  factor too often. */
+/** Elements of a copy of each factor that fit into a queue's memory. If a
+ *  factor has more lines than a piece, the piece must have at least COPY_LINES:
+ *  with fewer, the other factor is read too often. */
 #define COPY       (INT64_C(16) << 20)
 #define COPY_LINES 256
-/** Elements that the finishing kernel can count to, in 32 bits. */
+/** Elements that the finishing kernel can count in 32 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
-/* The op with d's columns as neighbours, or with the one column that it has as
- * its row. */
+/* Return the product with adjacent columns in d. If d is one column with
+ * adjacent elements, it is transposed to a row. */
 static struct product rows_first(const struct gemm_op *op)
 {
     struct product g = product_of(op);
@@ -53,8 +54,8 @@ static struct product rows_first(const struct gemm_op *op)
 
 /* ---- operands ---- */
 
-/* Elements to the next place along dimension i: 0 where there is no next one,
- * or the operand is absent. */
+/* Return the stride of dimension i in elements; 0 if its size is 1 or the
+ * operand is absent. */
 static int64_t step(const struct view *v, int i)
 {
     return v->buffer == NULL || v->shape[i] == 1 ? 0 : v->stride[i];
@@ -65,8 +66,8 @@ static uint32_t size_of(ssq_dtype dtype)
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
-/* A matrix of rows whose elements are neighbours, or of such columns. What
- * cuBLASLt sees is its transpose, whose columns are these rows. */
+/* Describe a view whose rows or columns have adjacent elements. cuBLASLt gets
+ * the transpose, whose columns are these rows. */
 static struct lt_matrix matrix_of(const struct view *v)
 {
     bool columns = v->shape[2] == 1 ? step(v, 1) == 1 : v->stride[2] != 1;
@@ -79,14 +80,15 @@ static struct lt_matrix matrix_of(const struct view *v)
                               .turned = columns};
 }
 
-/* Do lines lie behind each other, and not in each other? */
+/* Return whether lines follow each other without overlapping, and matrices have
+ * no negative stride. */
 static bool is_plain(const struct view *v, const struct lt_matrix *x)
 {
     int64_t line = x->turned != 0 ? v->shape[1] : v->shape[2];
     return x->leading >= line && x->leading <= INT_MAX && x->batch >= 0;
 }
 
-/* Do all lines begin at multiples of 16 bytes? */
+/* Return whether all lines begin at multiples of 16 bytes. */
 static bool is_aligned(ssq_dtype dtype, const struct lt_matrix *x)
 {
     int64_t each = LT_ALIGN_LEAST / size_of(dtype);
@@ -94,15 +96,15 @@ static bool is_aligned(ssq_dtype dtype, const struct lt_matrix *x)
            x->batch % each == 0;
 }
 
-/* May cuBLASLt write it, or read it as what is added to it? */
+/* Return whether cuBLASLt can write the view, or read it as its c. */
 static bool is_result(const struct view *v)
 {
     struct lt_matrix x = matrix_of(v);
     return x.turned == 0 && is_plain(v, &x) && is_aligned(v->dtype, &x);
 }
 
-/* A vector of d's type along its rows, that begins at a multiple of 16 bytes:
- * what the library's epilogue adds. */
+/* Return whether the library's epilogue can add the bias: a vector of d's type
+ * along its rows, which begins at a multiple of 16 bytes. */
 static bool is_bias(const struct product *g)
 {
     return g->bias.dtype == g->d.dtype && step(&g->bias, 0) == 0 &&
@@ -110,7 +112,8 @@ static bool is_bias(const struct product *g)
            cuda_address(&g->bias) % LT_ALIGN_LEAST == 0;
 }
 
-/* Is d what the library makes, with nothing left to do? */
+/* Return whether the library can compute all of d, so that no kernel need
+ * complete it. */
 static bool is_whole(const struct gemm_op *op, const struct product *g)
 {
     bool c = g->c.buffer != NULL, bias = g->bias.buffer != NULL;
@@ -123,13 +126,14 @@ static bool is_whole(const struct gemm_op *op, const struct product *g)
 
 /* ---- routes ---- */
 
-/** How a product goes: what is copied first, and who writes d. */
+/** How a product is computed: which factors are copied first, and whether the
+ *  library writes d. */
 struct route {
     bool copy_a, copy_b;
     bool whole;             /* the library writes d itself */
-    bool tf32;              /* it may cut float32 factors */
-    int64_t m, n, k;        /* as it sees them */
-    CUdeviceptr a, b, sums; /* the queue's memory */
+    bool tf32;              /* it may cut float32 factors to TF32 */
+    int64_t m, n, k;        /* sizes for the library, with padding */
+    CUdeviceptr a, b, sums; /* addresses in the queue's memory */
 };
 
 static int64_t round_8(int64_t size)
@@ -137,10 +141,10 @@ static int64_t round_8(int64_t size)
     return (size + 7) / 8 * 8;
 }
 
-/* By addresses and steps alone: the queue's memory is filled in later, and
- * aligned. NVIDIA wants multiples of 8 of sizes along lines; of m only where
- * a's lines lie along it. Where TF32 is not right, or not there, float32 keeps
- * its bits. */
+/* Choose the route of an op, from addresses and strides only. The addresses in
+ * the queue's memory, which are aligned, are set later. NVIDIA requires
+ * multiples of 8 for sizes along lines: for m only if a's lines are along m.
+ * TF32 is not used if it failed its self-test or is missing. */
 static struct route route_of(const struct backend_device *d,
                              const struct gemm_op *op, const struct product *g)
 {
@@ -165,7 +169,8 @@ static bool is_copied(const struct route *r)
     return r->copy_a || r->copy_b;
 }
 
-/* A piece's own sizes: of its lines those are raised that the route raises. */
+/* Return the route of a piece. The sizes that the route of the whole product
+ * pads are padded here, too. */
 static struct route route_piece(const struct route *r,
                                 const struct product *all,
                                 const struct product *piece)
@@ -176,7 +181,8 @@ static struct route route_piece(const struct route *r,
     return p;
 }
 
-/* A factor's copy, of so many rows and columns; lines lie as in x. */
+/* Describe the copy of a factor, with this many rows and columns. Its lines
+ * have the same direction as x. */
 static struct lt_matrix copy_of(const struct view *v, const struct lt_matrix *x,
                                 int64_t rows, int64_t columns)
 {
@@ -186,9 +192,9 @@ static struct lt_matrix copy_of(const struct view *v, const struct lt_matrix *x,
                               .turned = x->turned};
 }
 
-/* ---- what cuBLASLt is told ---- */
+/* ---- the product for cuBLASLt ---- */
 
-/* Its a is our b, and its m our n. */
+/* Set the factors. The library's a is b here, and its m is n. */
 static void set_factors(struct lt_product *p, const struct product *g,
                         const struct route *r)
 {
@@ -213,7 +219,7 @@ static void set_factors(struct lt_product *p, const struct product *g,
     }
 }
 
-/* All of a piece. */
+/* Return the product that computes all of a piece. */
 static struct lt_product whole_of(const struct gemm_op *op,
                                   const struct product *g,
                                   const struct route *r)
@@ -237,7 +243,8 @@ static struct lt_product whole_of(const struct gemm_op *op,
     return p;
 }
 
-/* Its sums alone, one row of them behind the other. */
+/* Return the product that computes only the float32 sums of a piece, contiguous
+ * in the queue's memory. */
 static struct lt_product sums_of(const struct product *g, const struct route *r)
 {
     struct lt_product p;
@@ -259,20 +266,22 @@ static struct lt_product told(const struct gemm_op *op, const struct product *g,
 
 /* ---- pieces ---- */
 
-/* Lines of a copy that there is room for, or fewer. */
+/* Return how many of a factor's lines a piece has: all, or as many as the
+ * memory for copies holds. */
 static int64_t lines_of(bool copied, const struct route *r, int64_t lines)
 {
     return copied ? size_least(lines, COPY / r->k / PIECE_ROW * PIECE_ROW)
                   : lines;
 }
 
-/* Matrices that there is room for, of so many elements, or fewer. */
+/* Return how many of n matrices, with `each` elements, a piece has. If limited,
+ * at most as many as `room` elements hold, but at least 1. */
 static int64_t matrices_of(int64_t n, bool limited, int64_t room, int64_t each)
 {
     return limited ? size_least(n, size_most(1, room / each)) : n;
 }
 
-/* Sizes of a piece: what the queue's memory has room for. */
+/* Return the sizes of a piece, as large as the queue's memory allows. */
 static struct product size_of_pieces(const struct product *g,
                                      const struct route *r)
 {
@@ -320,13 +329,14 @@ static bool are_sizes(const struct gemm_op *op, struct why *why)
                : cuda_refuse(why, "a size is over 2^31");
 }
 
-/* Can a kernel of ours count to the end of this? */
+/* Return whether a kernel can count to the last element in 32 bits. */
 static bool is_counted(const struct view *v)
 {
     return v->buffer == NULL || product_span(v) <= MOST_ELEMENTS;
 }
 
-/* Can pieces of these sizes be made, and joined? */
+/* Return whether the product can be divided into pieces of these sizes, and d
+ * computed from them. */
 static bool are_pieces(const struct product *g, const struct route *r,
                        const struct product *size, struct why *why)
 {
@@ -344,8 +354,8 @@ static bool are_pieces(const struct product *g, const struct route *r,
                        : cuda_refuse(why, "a row of d has over 2^21 elements");
 }
 
-/* Has the library an algorithm for every piece? The first and the last along
- * each dimension say it for all. */
+/* Return whether the library has an algorithm for each piece. To know this, ask
+ * for the first and the last along each dimension. */
 static bool can_pieces(struct cuda_lt *lt, const struct gemm_op *op,
                        const struct product *g, const struct route *r,
                        struct why *why)
@@ -358,7 +368,7 @@ static bool can_pieces(struct cuda_lt *lt, const struct gemm_op *op,
                             (g->n - 1) / size.n * size.n};
     for (unsigned q = 0; q < 8; q++) {
         int64_t at[3] = {0, 0, 0};
-        bool again = false; /* the last is the first */
+        bool again = false; /* the last piece is also the first */
         for (unsigned i = 0; i < 3; i++)
             if ((q >> i & 1u) != 0) {
                 at[i] = last[i];
@@ -398,12 +408,13 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
     return can;
 }
 
-/** Where copies of the factors, and sums, are worth their time: they are two or
- *  three launches and 4 bytes for each element of a and b, 8 for each of d,
- *  where the plan's multiplications are without tensor cores, at a tenth or
- *  less of their rate. From sides of 64 on those bytes are fewer than a tenth
- *  of what the plan reads, and 2^26 products are longer than launches. Both are
- *  estimates: `sesqui tune` finds out. */
+/** Sizes from which copies of the factors, and sums, are worth their time. They
+ *  cost two or three launches, 4 bytes for each element of a and b, and 8 for
+ *  each of d. The alternative is the plan without tensor cores, at a tenth of
+ *  their rate or less. If all sides are at least 64, these bytes are less than
+ *  a tenth of the bytes that the plan reads. With 2^26 products the matmul
+ *  takes longer than the launches. Both numbers are estimates: `sesqui tune`
+ *  measures. */
 #define COPY_SIDE     64
 #define COPY_PRODUCTS 0x1p26
 
@@ -412,8 +423,8 @@ static double products_of(const struct gemm_op *op)
     return (double)op->batch * (double)op->m * (double)op->n * (double)op->k;
 }
 
-/* Is a copy made that costs more than the plan? Pure: sizes, steps and
- * addresses decide. */
+/* Return whether a copy is needed that costs more than the plan. Pure: depends
+ * only on sizes, strides and addresses. */
 static bool last(const struct backend_device *d, const struct gemm_op *op)
 {
     if (d->lt == NULL || op->k == 0 || op->d.rank != 3 ||
@@ -428,7 +439,7 @@ static bool last(const struct backend_device *d, const struct gemm_op *op)
 
 /* ---- the op ---- */
 
-/** gemm_finish.k and gemm_pad.k, which have no keys. */
+/** gemm_finish.k and gemm_pad.k, which have one variant each, without keys. */
 static const uint8_t no_keys[1][LAUNCH_KEYS];
 static const struct kernel finish = {.name = "gemm_finish",
                                      .id = KERNEL_gemm_finish,
@@ -439,18 +450,19 @@ static const struct kernel pad = {.name = "gemm_pad",
                                   .nvariants = 1,
                                   .variants = no_keys};
 
-/* What an op needs beside its operands: kernels, where they are called for. */
+/* The kernels of an op. NULL if not needed. */
 struct codes {
     const struct backend_kernel *pad, *finish;
 };
 
-/* Bytes of an operand, from its first element to its last. */
+/* Return the bytes from an operand's first element to its last. */
 static uint64_t reach(const struct view *v)
 {
     return (uint64_t)product_span(v) * size_of(v->dtype);
 }
 
-/* Bind an operand as u16 and as float32; where it is absent, d. */
+/* Bind an operand twice, as u16 and as float32. If it is absent, bind d in its
+ * place, without access. */
 static void bind(struct launch *l, const struct view *v, enum access access)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -471,7 +483,7 @@ static uint32_t groups_of(uint64_t items)
         (int64_t)((items + CUDA_GROUP - 1) / CUDA_GROUP), LAUNCH_GROUPS);
 }
 
-/* The launch that makes d of a piece's sums. */
+/* Launch the kernel that computes d from the sums of a piece. */
 static ssq_status launch_finish(struct backend_queue *q,
                                 const struct product *g, const struct route *r,
                                 const struct backend_kernel *code)
@@ -493,8 +505,7 @@ static ssq_status launch_finish(struct backend_queue *q,
     return cuda_launch(q, &l);
 }
 
-/* The launch that copies a factor, of so many rows and columns as it becomes
- * with its zeros. */
+/* Launch the copy of a factor. rows and columns include the zeros. */
 static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
                              int64_t rows, int64_t columns,
                              struct backend_mem *to,
@@ -523,7 +534,7 @@ static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
     return cuda_launch(q, &l);
 }
 
-/* With the context: the product, or the first thing that went wrong. */
+/* Enqueue the matmul. With the context. */
 static ssq_status multiply(struct backend_queue *q, const struct lt_product *p)
 {
     struct backend_device *d = q->device;
@@ -554,7 +565,7 @@ static ssq_status room(struct backend_queue *q, uint64_t bytes,
     return *mem != NULL ? SSQ_OK : cuda_alloc(q->device, bytes, mem);
 }
 
-/* The memory that a route takes of a queue, made where it is not there yet. */
+/* Allocate the queue's memory for a route, as far as it does not exist yet. */
 static ssq_status route_room(struct backend_queue *q, bool copies, bool sums)
 {
     ssq_status st = room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
@@ -570,7 +581,8 @@ ssq_status cuda_gemm_room(struct backend_queue *q)
     return q->device->lt == NULL ? SSQ_OK : route_room(q, true, true);
 }
 
-/* Kernels and memory, before anything is enqueued; and where that memory is. */
+/* Get kernels and memory before anything is enqueued, and set the route's
+ * addresses. */
 static ssq_status prepare(struct backend_queue *q, struct route *r,
                           struct codes *code)
 {
@@ -593,8 +605,8 @@ static ssq_status prepare(struct backend_queue *q, struct route *r,
     return SSQ_OK;
 }
 
-/* What is copied before the piece at row i and column j of its matrices: b once
- * for all rows; a once, where there is one piece of them. */
+/* Copy the factors of the piece at row i and column j. b is copied once for all
+ * rows. a is copied once if all rows are in one piece. */
 static ssq_status copy_factors(struct backend_queue *q, const struct product *g,
                                const struct product *all, const struct route *r,
                                int64_t i, int64_t j, const struct codes *code)
@@ -624,7 +636,7 @@ static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
                 if (st == SSQ_OK)
                     st = run_piece(q, op, &piece, &here, &code);
                 if (st != SSQ_OK && begun)
-                    return SSQ_ERR_DEVICE; /* d is half done */
+                    return SSQ_ERR_DEVICE; /* d is partly written */
                 begun = true;
             }
     return st;
@@ -638,9 +650,10 @@ const struct gemm_impl cuda_gemms[] = {
      .last = cuda_mma_last},
     {.name = NULL}};
 
-/* ---- what is told of it ---- */
+/* ---- explanations ---- */
 
-/* Those of the first piece, which is the whole where there is room for it. */
+/* Return the algorithms of the first piece, which is the whole product if it
+ * fits into the queue's memory. */
 unsigned cuda_gemm_algorithms(const struct backend_device *d,
                               const struct gemm_op *op, unsigned impl,
                               uint64_t *names)
@@ -658,7 +671,7 @@ unsigned cuda_gemm_algorithms(const struct backend_device *d,
     return n;
 }
 
-/* Has the library the algorithm that was kept? */
+/* Return whether the library still has the algorithm that was tuned. */
 static bool has_algorithm(const struct backend_device *d,
                           const struct gemm_op *op, unsigned impl)
 {
@@ -670,16 +683,16 @@ static bool has_algorithm(const struct backend_device *d,
     return op->algorithm == 0;
 }
 
-/* Products that tensor cores add before they cut off: what is known of them,
- * by the generation; half as many of TF32. */
+/* Return how many products tensor cores add before they cut the sum, as far as
+ * known for the generation; half as many for TF32. */
 static uint32_t block_of(const struct backend_device *d, bool tf32)
 {
     uint32_t block = mma_block(d->found->capability);
     return tf32 ? block / 2 : block;
 }
 
-/* Why the library is not asked first, though it could: the rule of `last` in
- * numbers. */
+/* Explain, with the numbers of last(), why the library is not tried first
+ * although it could do the op. */
 static void explain_last(const struct backend_device *d,
                          const struct gemm_op *op, struct gemm_explanation *e)
 {
@@ -690,7 +703,8 @@ static void explain_last(const struct backend_device *d,
                        COPY_SIDE, products_of(op));
 }
 
-/* TF32's matrix units take lines of 16 bytes, as others do. */
+/* Explain an op with float32 factors. Like 16-bit ones, TF32 matrix units need
+ * lines that begin at multiples of 16 bytes. */
 static void explain_f32(const struct backend_device *d,
                         const struct gemm_op *op, const struct route *r,
                         struct gemm_explanation *e)
@@ -716,9 +730,9 @@ void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
 {
     if (impl == GEMM_BY_PLAN) {
         explain_last(d, op, e);
-        return; /* check() tells why else it was not this one */
+        return; /* for other reasons see check() */
     }
-    if (cuda_gemms[impl].run != run) { /* mma takes no f32 */
+    if (cuda_gemms[impl].run != run) { /* mma does not support f32 */
         e->matrix_units = true;
         e->block = block_of(d, false);
         return;

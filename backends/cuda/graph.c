@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - launches as a CUDA graph.
  *
- * They are enqueued once on a stream that records instead of running; what is
- * recorded then costs the host one call, however many launches it has. */
+ * Create enqueues the launches once on a stream that records them instead of
+ * running them. Launching the graph then costs the host one call, for any
+ * number of launches. */
 #include "backends/cuda/queue.h"
 
 struct backend_graph {
@@ -10,13 +11,15 @@ struct backend_graph {
     CUgraphExec exec;
 };
 
-/* With the context: the launches, in their order. */
+/* Record the launches in order. *call is set to the name of the call that
+ * failed. With the context. */
 static CUresult record(const struct backend_device *d, CUstream stream,
                        const struct launch *const *launches, size_t n,
                        CUgraph *graph, const char **call)
 {
     *call = "cuStreamBeginCapture";
-    /* other threads may go on with calls that a capture forbids */
+    /* thread-local: other threads may still make calls that a capture
+     * forbids */
     CUresult e =
         CU(d, StreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (e != CUDA_SUCCESS)
@@ -24,7 +27,7 @@ static CUresult record(const struct backend_device *d, CUstream stream,
     *call = "cuLaunchKernel";
     for (size_t i = 0; i < n && e == CUDA_SUCCESS; i++)
         e = cuda_launch_on(d, stream, launches[i]);
-    /* also after a failure: the stream has to leave its mode */
+    /* also after a failure: the stream must leave capture mode */
     CUresult end = CU(d, StreamEndCapture)(stream, graph);
     if (e == CUDA_SUCCESS) {
         *call = "cuStreamEndCapture";
@@ -35,7 +38,8 @@ static CUresult record(const struct backend_device *d, CUstream stream,
     return e;
 }
 
-/* With the context. */
+/* Record the launches on a new stream, and instantiate the graph. With the
+ * context. */
 static CUresult make(const struct backend_device *d,
                      const struct launch *const *launches, size_t n,
                      CUgraphExec *exec, const char **call)

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - kernels of a device, each loaded at its first use, and their
- * launches.
+/* kernel.c - the kernels of a device, loaded at their first use, and launches.
  *
- * The driver compiles PTX for its device and keeps what it made on disk
- * (CUDA_CACHE_PATH), so nothing is kept here. An operand is a pointer to its
- * first element: a launch reaches all of the device's memory. */
+ * The driver compiles PTX for its device and keeps the result on disk
+ * (CUDA_CACHE_PATH), so this backend has no cache on disk. A kernel gets a
+ * pointer to the first element of each operand. A launch can access all memory
+ * of the device. */
 #include "backends/cuda/cuda.h"
 
 #include <string.h>
 
 struct backend_kernel {
-    struct kernel_map_entry entry; /* first */
+    struct kernel_map_entry entry; /* must be first */
     CUmodule module;
     CUfunction function;
 };
 
-/* With the context; a module that does not unload goes with the context. */
+/* Free a kernel, with the context. A module that cannot be unloaded is freed
+ * with the context. */
 static void kernel_free(const struct backend_device *d,
                         struct backend_kernel *k)
 {
@@ -24,9 +25,10 @@ static void kernel_free(const struct backend_device *d,
     d->core->mem_free(k);
 }
 
-/* With the context: k->module of the machine code for this device, if there is
- * some. A driver that refuses it (it may be older than the toolkit that made
- * the code) gets the PTX: k->module is NULL. */
+/* Load the machine code for this device into k->module, with the context.
+ * k->module stays NULL if the module contains none, or if the driver refuses
+ * it. The driver may be older than the toolkit that compiled the code. The
+ * caller then loads the PTX. */
 static ssq_status load_code(struct backend_device *d, struct backend_kernel *k,
                             const char *name)
 {
@@ -49,7 +51,7 @@ static ssq_status load_code(struct backend_device *d, struct backend_kernel *k,
     return SSQ_OK;
 }
 
-/* With the context: let the driver compile it. */
+/* Let the driver compile the PTX. With the context. */
 static ssq_status load_text(struct backend_device *d, struct backend_kernel *k,
                             const char *name)
 {
@@ -74,7 +76,8 @@ static ssq_status load_text(struct backend_device *d, struct backend_kernel *k,
         said);
 }
 
-/* With the context. */
+/* Load a kernel and check that it runs in groups of CUDA_GROUP work-items. With
+ * the context. */
 static ssq_status build(struct backend_device *d, struct backend_kernel *k)
 {
     const struct kernel *kernel = k->entry.kernel;
@@ -141,7 +144,8 @@ void cuda_kernels_free(struct backend_device *d)
         kernel_free(d, k);
 }
 
-/* Tell a stand-in what the launch may touch, operand by operand. */
+/* Pass to a stand-in the memory that the launch may access, operand by
+ * operand. */
 static void tell_bindings(const struct backend_device *d,
                           const struct launch *l)
 {
@@ -165,7 +169,7 @@ CUresult cuda_launch_on(const struct backend_device *d, CUstream stream,
     for (uint32_t i = 0; i < l->nbindings; i++) {
         const struct binding *b = &l->binding[i];
         address[i] = ((const struct cuda_mem *)b->mem)->address + b->offset;
-        param[i] = 0; /* it begins where the pointer points */
+        param[i] = 0; /* the offset, which the pointer includes */
         arguments[i] = &address[i];
     }
     arguments[l->nbindings] = param;

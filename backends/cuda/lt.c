@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lt.c - a device's cuBLASLt from open to close.
  *
- * Whatever is wrong with it is no reason to refuse the device: its products are
- * then those of the plan "tiled". */
+ * A fault of cuBLASLt does not make the device unusable: its matmuls are then
+ * done by `mma` or the plan "tiled". */
 #include "backends/cuda/lt.h"
 
 #include <string.h>
@@ -31,8 +31,8 @@ uint32_t cuda_lt_align(CUdeviceptr address)
     return align;
 }
 
-/* Before compute capability 8.0 there are no instructions for bfloat16, nor for
- * TF32. */
+/* Return whether the device has instructions for this kind. Compute
+ * capabilities before 8.0 have none for bfloat16 and TF32. */
 static bool has_kind(const struct backend_device *d, struct lt_kind *kind)
 {
     int capability = d->found->capability;
@@ -45,7 +45,7 @@ static bool has_kind(const struct backend_device *d, struct lt_kind *kind)
                        capability % 10);
 }
 
-/* With the context: try the kinds; what fails is told once. */
+/* Test each kind, and log a failure. With the context. */
 static void try_kinds(struct backend_device *d)
 {
     static const struct lt_kind kinds[LT_KINDS] = {

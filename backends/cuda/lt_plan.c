@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lt_plan.c - descriptors and algorithms of a shape, and its products.
  *
- * Asking the heuristics costs more than a small product, so a shape is asked
- * about once. Reductions of split sums are allowed in float32 alone: in the
- * result's type a partial sum would be rounded to 16 bits. */
+ * A call of the heuristics takes longer than a small product, so they are
+ * called once for each shape. Split-K sums may be reduced only in float32: in
+ * the result's type, partial sums would be rounded to 16 bits. */
 #include "backends/cuda/lt.h"
 
 #include <string.h>
@@ -31,7 +31,8 @@ void cuda_lt_plans_free(struct cuda_lt *lt)
         plan_free(lt, &lt->plan[i]);
 }
 
-/* A matrix of so many rows and columns where it is not turned. */
+/* Create the layout of a matrix. If x is turned, it is stored with columns rows
+ * and rows columns. */
 static cublasStatus_t make_layout(const struct cuda_lt *lt, uint32_t type,
                                   const struct lt_shape *s,
                                   const struct lt_matrix *x, int64_t rows,
@@ -72,8 +73,8 @@ static cublasStatus_t set_bias(const struct cuda_lt *lt,
                        sizeof(pointer));
 }
 
-/* What is multiplied, and how. The bias's address is part of it, because the
- * heuristics look at its alignment. */
+/* Create the descriptor of a product. It includes the bias's address, because
+ * the heuristics use its alignment. */
 static cublasStatus_t make_desc(const struct cuda_lt *lt, struct lt_plan *p,
                                 CUdeviceptr bias)
 {
@@ -115,7 +116,8 @@ static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
                              cublasLtMatmulPreference_t preference)
 {
     size_t workspace = (size_t)lt->workspace_bytes;
-    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* or none */
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* or no
+                                                                  reduction */
     const struct {
         cublasLtMatmulPreferenceAttributes_t what;
         const void *value;
@@ -137,17 +139,18 @@ static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
     return e;
 }
 
-/* An algorithm's bytes are its configuration: NVIDIA says of the struct that it
- * may be kept and used again with the same version of the library. So their
- * hash is a name that another process knows it by. */
+/* Return the name of an algorithm: a hash of its bytes, which is the same in
+ * every process. The bytes are its configuration. NVIDIA says of the struct
+ * that it may be stored, and used again with the same version of the
+ * library. */
 static uint64_t name_of(const cublasLtMatmulAlgo_t *algo)
 {
     uint64_t name = disk_cache_hash(DISK_CACHE_HASH, algo, sizeof(*algo));
     return name == 0 ? 1 : name;
 }
 
-/* What may be used of an answer: only where its state is a success do the other
- * fields say anything. */
+/* Keep the results that are usable. If the state of a result is not a success,
+ * its other fields have no meaning. */
 static void keep_valid(struct lt_plan *p)
 {
     int n = 0;
@@ -176,7 +179,8 @@ static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
     return e;
 }
 
-/* The place of a shape's plan, or the one that was not used for longest. */
+/* Return the plan of a shape. If there is none, free the least recently used
+ * plan and return its place for the shape, with used = 0. */
 static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
 {
     struct lt_plan *oldest = &lt->plan[0];
@@ -192,8 +196,9 @@ static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
     return oldest;
 }
 
-/* With the lock. A shape without algorithms is kept, too: the heuristics would
- * say the same again. */
+/* Return the plan of a shape, or NULL with why (may be NULL) set. A shape
+ * without algorithms is kept, too: the heuristics would give the same result
+ * again. The caller must hold lt->lock. */
 static struct lt_plan *plan_of(struct cuda_lt *lt, const struct lt_product *x,
                                struct why *why)
 {
@@ -228,8 +233,8 @@ bool cuda_lt_can(struct cuda_lt *lt, const struct lt_product *x,
     return can;
 }
 
-/* The place of an algorithm that an op names; -1: it is not in the list, or has
- * refused. */
+/* Return the index of an algorithm by its name; -1: it is not in the list, or
+ * has refused. */
 static int place_by_name(const struct lt_plan *p, uint64_t name)
 {
     for (int i = p->first; name != 0 && i < p->n; i++)
@@ -265,16 +270,17 @@ static cublasStatus_t enqueue(const struct cuda_lt *lt, const struct lt_plan *p,
         (size_t)lt->workspace_bytes, stream);
 }
 
-/* A refusal before anything was enqueued; what else goes wrong would do so with
- * the next algorithm, too. */
+/* Return whether a status means that nothing was enqueued. After any other
+ * error the next algorithm would fail, too. */
 static bool refused(cublasStatus_t e)
 {
     return e == CUBLAS_STATUS_NOT_SUPPORTED ||
            e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
-/* With the lock. Algorithms that the heuristics name may refuse all the same:
- * the next one is taken then, for good. One that the op names comes first. */
+/* Enqueue a product by the first algorithm that accepts it, beginning with the
+ * one that the op names. An algorithm may refuse although the heuristics
+ * returned it. It is then never tried again. The caller must hold lt->lock. */
 static cublasStatus_t try_each(const struct cuda_lt *lt, struct lt_plan *p,
                                const struct lt_product *x,
                                CUdeviceptr workspace, CUstream stream)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lt_test.c - are the library's products right?
+/* lt_test.c - the self-test of cuBLASLt: are its products correct?
  *
- * Small integers, whose sums are exact in float32 in any order, in all four
- * orders of the factors, with two matrices of three different sizes: a product
- * that is transposed, or summed in 16 bits, is another one. They have few
- * enough bits for TF32, which is a kind by itself. Then a result of the
- * factors' own type, with alpha, beta and a bias. Any other bits refuse the
- * library for this kind of factors, by what they look like. */
+ * The factors are small integers, whose sums are exact in float32 in any order.
+ * They are multiplied in all four orders of the factors, with two matrices in a
+ * batch and three different sizes. A product that is transposed or summed in 16
+ * bits therefore differs. The integers have few enough bits for TF32, which is
+ * a separate kind.
+ *
+ * A last product has a result of the factors' type, with alpha, beta and a
+ * bias. If any bits differ, this kind of factors does not use the library. The
+ * reason names the fault if its pattern is known. */
 #include "backends/cuda/lt.h"
 
 #include <math.h>
@@ -14,7 +17,8 @@
 
 #include "kernels/gemm/gemm_args.h"
 
-/** Sizes in cuBLASLt's order; multiples of 8, as gemm_cublaslt.c asks for. */
+/** Sizes in cuBLASLt's order; multiples of 8, as required in
+ *  gemm_cublaslt.c. */
 #define M      24
 #define N      16
 #define K      40
@@ -23,11 +27,11 @@
 #define A_SIZE ((size_t)M * K * BATCH)
 #define B_SIZE ((size_t)K * N * BATCH)
 #define D_SIZE ((size_t)M * N * BATCH)
-/** Bytes of an operand in the test's memory, of which each has as many: what
- *  the largest has in float32, in whole lines of the device. */
+/** Bytes of each operand in the test's memory: the size of the largest one in
+ *  float32, rounded up to 256. */
 #define ROOM ((A_SIZE * sizeof(float) + 255u) / 256u * 256u)
 
-/** Operands, in their order in memory. */
+/** Operands in their order in memory, followed by the workspace. */
 enum { A, B, C, D, BIAS, WORKSPACE };
 
 struct test {
@@ -35,13 +39,13 @@ struct test {
     struct lt_kind *kind;
     CUstream stream;
     struct backend_mem *mem;
-    unsigned char *host; /* ROOM, of what is copied */
-    bool bits16;         /* the result is of the factors' type, with all that
-                          * may be added */
-    uint32_t order;      /* bit 0: a is turned, bit 1: b */
+    unsigned char *host; /* ROOM bytes, for transfers */
+    bool bits16;         /* the result has the factors' type, with all
+                            addends */
+    uint32_t order;      /* bit 0: a is turned; bit 1: b is turned */
 };
 
-/* The i-th of a row of integers from -most to most, the same ones each time. */
+/* Return the i-th of a fixed sequence of integers from -most to most. */
 static int draw(uint32_t i, int most)
 {
     uint32_t x = (i + 1u) * 2654435761u;
@@ -51,9 +55,9 @@ static int draw(uint32_t i, int most)
     return (int)(x % (uint32_t)(2 * most + 1)) - most;
 }
 
-/* Element i of matrix z: column by column, whatever is turned. Sums of factors
- * stay exact; with all that is added they stay below 256, where bfloat16 has
- * all integers. */
+/* Return element i of an operand, counted column by column even if it is
+ * turned. Sums of factors are exact. With all addends they are below 256, up to
+ * which bfloat16 has all integers. */
 static int value(const struct test *t, int what, size_t i)
 {
     int most = what == A || what == B ? (t->bits16 ? 1 : 120) : 16;
@@ -99,7 +103,7 @@ static CUdeviceptr address(const struct test *t, int what)
            (CUdeviceptr)what * ROOM;
 }
 
-/* Write an operand of so many rows and columns, turned or not, and send it. */
+/* Write an operand to the device, turned or not, and wait. */
 static CUresult send(struct test *t, int what, ssq_dtype dtype, size_t rows,
                      size_t columns, bool turned)
 {
@@ -170,9 +174,9 @@ static struct lt_product product_of(const struct test *t)
     return p;
 }
 
-/* ---- what is right, and what is wrong ---- */
+/* ---- expected results, and faults ---- */
 
-/* Faults that are told by name: a result without one of its parts. */
+/* Faults with a name: a part of the result is missing. */
 enum part { ALL, NO_BIAS, NO_BETA, PARTS };
 static const char *const lacks[PARTS] = {"", "the bias is missing",
                                          "beta c is missing"};
@@ -202,7 +206,7 @@ static size_t wrong(const struct test *t, enum part without, size_t *first)
     return n;
 }
 
-/* Are d's elements those of its transpose? */
+/* Return whether the first matrix of d is transposed. */
 static bool is_transposed(const struct test *t)
 {
     for (size_t i = 0; i < (size_t)M * N; i++)
@@ -212,7 +216,8 @@ static bool is_transposed(const struct test *t)
     return true;
 }
 
-/* Are they about right, as sums of 16 bits are, or too large for those? */
+/* Return whether the result is near the expected one, as are sums in 16 bits.
+ * Infinities and NaN count as near: such sums may overflow. */
 static bool is_rounded(const struct test *t)
 {
     for (size_t i = 0; i < D_SIZE; i++) {

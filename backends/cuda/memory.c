@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - device memory: what the pool of the core makes its slabs of.
+/* memory.c - device memory, from which the core's pool gets its slabs.
  *
- * Where the device has pools, memory is allocated from one of our own in the
- * order of a stream of its own, and the driver keeps what is freed for the next
- * slab: neither waits for the device. What is allocated is waited for (there is
- * nothing before it on that stream), so that every queue may use it at once.
- * A capture that is under way elsewhere is not disturbed by any of it. */
+ * If the device has pools, memory comes from a pool of this backend, in the
+ * order of a separate stream. The driver keeps freed memory for the next slab.
+ * Neither allocating nor freeing waits for other work of the device. An
+ * allocation waits for its own stream, which contains no other work, so that
+ * all queues can use the memory. Captures on other streams are not affected. */
 #include "backends/cuda/cuda.h"
 
 static ssq_status wrap(const struct services *core, CUdeviceptr address,
@@ -22,7 +22,8 @@ static ssq_status wrap(const struct services *core, CUdeviceptr address,
     return SSQ_OK;
 }
 
-/* With the context. */
+/* Allocate from the pool or, without one, by cuMemAlloc. *call is set to the
+ * name of the call that failed. With the context. */
 static CUresult allocate(const struct backend_device *d, uint64_t bytes,
                          CUdeviceptr *address, const char **call)
 {
@@ -42,7 +43,7 @@ static CUresult allocate(const struct backend_device *d, uint64_t bytes,
     return e;
 }
 
-/* With the context. */
+/* Free memory by its origin. With the context. */
 static void release(const struct backend_device *d, CUdeviceptr address,
                     enum cuda_origin origin)
 {
@@ -54,7 +55,7 @@ static void release(const struct backend_device *d, CUdeviceptr address,
     cuda_relaxed(d, mode);
 }
 
-/* With the context: from the caller's allocator. */
+/* Allocate from the caller's allocator, with the context. */
 static ssq_status ask_caller(const struct backend_device *d, uint64_t bytes,
                              struct backend_mem **mem)
 {
@@ -130,7 +131,7 @@ void cuda_allocator_set(struct backend_device *d, const void *allocator)
         d->callers = *(const ssq_cuda_allocator *)allocator;
 }
 
-/* Frees that are under way come back to the pool before it is trimmed. */
+/* Frees in flight must first return to the pool, which is then trimmed. */
 void cuda_trim(struct backend_device *d)
 {
     if (d->pool == NULL || cuda_enter(d) != SSQ_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mma.c - what the cuda module does for backends/mma: streams and memory
- * of the self-test's own, and the entry in the list of implementations. */
+/* mma.c - the functions of the cuda module for backends/mma: streams and memory
+ * for its self-test, and the entries for the list of implementations. */
 #include "backends/cuda/mma.h"
 
 #include "backends/cuda/lt.h"
@@ -13,10 +13,10 @@ static uint32_t off(const struct view *v)
 
 _Static_assert(CUDA_GROUP == MMA_GROUP, "groups of gemm_mma.nv");
 
-/* A bench's order of work. */
+/* The stream of a bench. */
 struct order {
     CUstream stream;
-    CUstreamCaptureMode mode; /* the thread's, from before */
+    CUstreamCaptureMode mode; /* of the thread, to be restored */
 };
 
 static ssq_status fail(const struct backend_device *d, CUresult e)
@@ -39,7 +39,8 @@ static void bench_close(struct backend_device *d, struct mma_bench *b)
     d->core->mem_free(o);
 }
 
-/* The context is the thread's, and no capture is, until the bench is closed. */
+/* Open a bench. Until it is closed, the context is current on this thread, and
+ * captures do not restrict the thread. */
 static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
                              struct mma_bench *b)
 {
@@ -101,7 +102,7 @@ static const struct mma_calls calls = {.kernel_get = cuda_kernel_get,
                                        .bench_read = bench_read,
                                        .bench_launch = bench_launch};
 
-/* A kind that cuBLASLt does not take from it is tried at once. */
+/* Kinds that cuBLASLt does not support are tested when the device opens. */
 ssq_status cuda_mma_open(struct backend_device *d)
 {
     static const ssq_dtype dtypes[] = {SSQ_F16, SSQ_BF16};
@@ -140,7 +141,7 @@ void cuda_mma_close(struct backend_device *d)
 bool cuda_mma_check(const struct backend_device *d, const struct gemm_op *op,
                     struct why *why)
 {
-    /* the state of a variant is the device's, and has a lock of its own */
+    /* this changes only the state of a variant, under mma's lock */
     return mma_check(d->mma, (struct backend_device *)(uintptr_t)d, op, why);
 }
 

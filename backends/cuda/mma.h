@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mma.h - the implementation mma of gemm on CUDA, whose machine has no
- * cuBLASLt: backends/mma, as the cuda module has it. */
+/* mma.h - the implementation `mma` of gemm on CUDA, for matmuls that cuBLASLt
+ * does not do: backends/mma in the cuda module. */
 #ifndef BACKENDS_CUDA_MMA_H
 #define BACKENDS_CUDA_MMA_H
 
 #include "backends/cuda/cuda.h"
 #include "backends/mma/mma.h"
 
-/** With the context, behind cuda_lt_open: what this device can. Fails for what
- *  is wrong with the device, not with its products. */
+/** Set d->mma, and test the kinds that cuBLASLt does not support. Call it with
+ *  the context, after cuda_lt_open(). Fails if the device fails, not if
+ *  products are wrong. */
 ssq_status cuda_mma_open(struct backend_device *device);
 void cuda_mma_close(struct backend_device *device);
 bool cuda_mma_check(const struct backend_device *device,

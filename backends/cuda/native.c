@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* native.c - the caller's own context, streams and memory.
+/* native.c - contexts, streams and memory that the caller owns.
  *
- * Nothing of CUDA counts references to these: they have to live as long as what
- * was made over them here, which <sesqui/cuda.h> says. */
+ * CUDA does not count references to them. They must exist as long as the
+ * objects that were created over them here: see <sesqui/cuda.h>. */
 #include "backends/cuda/queue.h"
 
 static ssq_status refuse_handle(const struct services *core, const char *what)
@@ -10,7 +10,7 @@ static ssq_status refuse_handle(const struct services *core, const char *what)
     return core->error_set(SSQ_ERR_INVALID, "cuda: %s", what);
 }
 
-/* The number of the device that a context is of. */
+/* Set *i to the number of a context's device. */
 static ssq_status device_of(const struct backend_instance *instance,
                             CUcontext context, unsigned *i)
 {
@@ -28,7 +28,7 @@ static ssq_status device_of(const struct backend_instance *instance,
         SSQ_ERR_NOT_FOUND, "cuda: the context is not of a listed device");
 }
 
-/* The calls that tell whose a handle is. */
+/* Check that the driver has the calls which report a handle's owner. */
 static ssq_status need_calls(const struct services *core,
                              struct cuda_calls *calls)
 {
@@ -42,7 +42,7 @@ ssq_status cuda_open_native(struct backend_instance *instance,
                             const void *const *handles, unsigned *i,
                             struct backend_device **device)
 {
-    /* the interop header takes it without const */
+    /* the public function's parameter is not const */
     CUcontext context = (CUcontext)(uintptr_t)handles[0];
     ssq_status st = device_of(instance, context, i);
     return st == SSQ_OK ? cuda_open_over(instance, *i, context, device) : st;
@@ -71,8 +71,8 @@ ssq_status cuda_queue_native(struct backend_device *d, const void *handle,
     return cuda_queue_over(d, stream, queue);
 }
 
-/* With the context: is [address, address + bytes) one allocation's, on the
- * device? */
+/* Check that [address, address + bytes) is within one allocation on the device.
+ * If not, *fault is set. With the context. */
 static CUresult look_at(const struct backend_device *d, CUdeviceptr address,
                         uint64_t bytes, const char **fault)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx.c - the PTX of all kernels, which is part of this file: one module for
- * each variant, so that the driver compiles what is used and no more; and
- * machine code made of it, where configure was asked for some. */
+/* ptx.c - the PTX of all kernels, which is part of this object file. There is
+ * one module for each variant, so that the driver compiles only those in use.
+ * If configure was asked for machine code, that is included, too. */
 #include "backends/cuda/mma.h"
 
 #include "backends/cuda/sass.h"
@@ -16,7 +16,7 @@ PACK_INCLUDE("ssq_sass_pack", "kernels/sass.pack");
 extern const unsigned char ssq_ptx_pack[], ssq_ptx_pack_end[];
 extern const unsigned char ssq_sass_pack[], ssq_sass_pack_end[];
 
-/** How many modules each language and GPU has. */
+/** Number of modules in PTX, and for each architecture of machine code. */
 #define MODULES (sizeof(modules) / sizeof(modules[0]))
 
 const char cuda_ptx_sum[] = MODULES_SUM;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a stream, and how far it has come.
+/* queue.c - a stream and its progress.
  *
- * Behind every few commands the stream has a mark, an event; all that came
- * before one that was reached is done. A mark for each command would cost as
- * much as a small launch. Who asks for progress gets a mark behind all that
- * there is, so that asking again and again ends.
+ * After every few commands the stream has a mark, which is an event. If a mark
+ * is reached, all commands before it are done. A mark for each command would
+ * cost as much as a small launch. A query of the progress adds a mark after all
+ * commands, so that repeated queries end.
  *
- * A stream of the caller's may be captured, into a graph of his. Then it takes
- * launches and nothing else: marks and waiting would spoil the capture. */
+ * A stream of the caller may be captured into a graph of the caller. During the
+ * capture it accepts only launches: marks and waiting would break the
+ * capture. */
 #include "backends/cuda/queue.h"
 
 #include <stdio.h>
@@ -34,8 +35,8 @@ ssq_status cuda_queue_open(struct backend_device *d,
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
-    /* one that does not wait for the context's default stream, which others in
-     * the process may use */
+    /* do not wait for the context's default stream, which other code in the
+     * process may use */
     CUresult e = CU(d, StreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
     st = e == CUDA_SUCCESS ? open_over(d, stream, true, queue)
                            : cuda_error(d, "cuStreamCreate", e);
@@ -57,7 +58,8 @@ ssq_status cuda_queue_over(struct backend_device *d, CUstream stream,
     return st;
 }
 
-/* With the lock: the first failure stays. */
+/* Store a failure, unless there is one already. The caller must hold
+ * q->lock. */
 static void note_failure(struct backend_queue *q, const char *call,
                          CUresult error)
 {
@@ -73,14 +75,15 @@ static ssq_status check(struct backend_queue *q)
     pthread_mutex_lock(&q->lock);
     ssq_status st = q->status;
     pthread_mutex_unlock(&q->lock);
-    /* the text of a failure is never written again */
+    /* the text never changes after a failure */
     return st == SSQ_OK ? SSQ_OK
                         : q->device->core->error_set(st, "%s", q->text);
 }
 
-/* With the context: is the caller recording the stream? The default stream does
- * not say while a stream is recorded that waits for it: whatever is done to it
- * then would spoil that capture. */
+/* Set *captured if the caller captures the stream. While a stream that waits
+ * for the default stream is captured, the default stream reports an error.
+ * Calls on it would break that capture, so it counts as captured. With the
+ * context. */
 static CUresult ask_captured(const struct backend_queue *q, bool *captured)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -92,7 +95,8 @@ static CUresult ask_captured(const struct backend_queue *q, bool *captured)
     return e;
 }
 
-/* The same; another failure is the context's, which later calls show. */
+/* As ask_captured(). Another failure concerns the context, and later calls
+ * report it. */
 static bool is_captured(const struct backend_queue *q)
 {
     bool captured;
@@ -126,14 +130,15 @@ ssq_status cuda_refuse_captured(const struct backend_queue *q, const char *what)
         what);
 }
 
-/* With the lock: commands up to here are done. */
+/* Mark the commands up to `sequence` as done. The caller must hold q->lock. */
 static void advance(struct backend_queue *q, uint64_t sequence)
 {
     cuda_unstage(q, sequence);
     q->finished = sequence;
 }
 
-/* With the lock and the context: pass the marks that were reached. */
+/* Remove the marks that are reached. The caller must hold q->lock and have
+ * entered the context. */
 static void pass_reached(struct backend_queue *q)
 {
     while (q->count > 0) {
@@ -144,7 +149,7 @@ static void pass_reached(struct backend_queue *q)
         q->first = (q->first + 1) % QUEUE_MARKS;
         q->count--;
         if (e == CUDA_ERROR_CAPTURED_EVENT) {
-            /* a capture began as it was recorded: another mark has to say */
+            /* a capture began while it was recorded: another mark is needed */
             q->marked = q->finished;
             continue;
         }
@@ -154,8 +159,9 @@ static void pass_reached(struct backend_queue *q)
     }
 }
 
-/* With the lock and the context: a mark behind all that was enqueued. Without
- * one (no memory for an event) progress shows at the next sync. */
+/* Add a mark after all commands. If that fails for lack of memory, the progress
+ * is seen at the next sync. The caller must hold q->lock and have entered the
+ * context. */
 static void put_mark(struct backend_queue *q)
 {
     if (q->count == QUEUE_MARKS || q->marked == q->submitted || is_captured(q))
@@ -177,8 +183,8 @@ static void put_mark(struct backend_queue *q)
     q->count++;
 }
 
-/* Wait for everything, without the lock, and write down what came of it. With
- * the context, and not where the stream is captured. */
+/* Wait for all commands, and store the result. The caller must have entered the
+ * context, and must not hold q->lock. The stream must not be captured. */
 static void finish(struct backend_queue *q)
 {
     CUstreamCaptureMode mode = cuda_relax(q->device);
@@ -190,7 +196,7 @@ static void finish(struct backend_queue *q)
     q->first = (q->first + q->count) % QUEUE_MARKS;
     q->count = 0;
     q->marked = q->submitted;
-    /* a copy of the command under way is done as well */
+    /* copies of the command that is being enqueued are done, too */
     cuda_unstage(q, q->submitted + 1);
     q->finished = q->submitted;
     pthread_mutex_unlock(&q->lock);
@@ -213,7 +219,7 @@ ssq_status cuda_queue_leave(struct backend_queue *q, const char *call,
     note_failure(q, call, error);
     pthread_mutex_unlock(&q->lock);
     if (!is_captured(q))
-        finish(q); /* the core lets go of the command's operands */
+        finish(q); /* the core releases the command's operands after this */
     cuda_leave(q->device);
     return check(q);
 }
@@ -296,7 +302,7 @@ ssq_status cuda_launch(struct backend_queue *q, const struct launch *launch)
                             cuda_launch_on(q->device, q->stream, launch));
 }
 
-/* What fn did not enqueue is its caller's to tell: the stream is as it was. */
+/* An error of fn does not change the queue: its caller reports it. */
 ssq_status cuda_call(struct backend_queue *q,
                      ssq_status (*fn)(void *user, void *native), void *user)
 {

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.h - a stream, how far it has come, and its staging memory. */
+/* queue.h - a stream, its progress, and its staging memory. */
 #ifndef BACKENDS_CUDA_QUEUE_H
 #define BACKENDS_CUDA_QUEUE_H
 
 #include "backends/cuda/cuda.h"
 
-/** Marks that may be under way, and commands between two that nobody asks
- *  about. A queue with all marks under way makes its next mark later: progress
- *  is seen in larger steps then, and nothing waits. */
+/** Most marks in flight, and commands from one mark to the next unless a query
+ *  adds one. If all marks are in flight, the next mark is added later: the
+ *  progress is then seen in larger steps, and no call waits. */
 #define QUEUE_MARKS     64u
 #define COMMANDS_A_MARK 8u
 
-/** An event in the stream behind a command. */
+/** An event in the stream after a command. */
 struct cuda_mark {
-    CUevent event;     /* NULL: not made yet; it is used again and again */
-    uint64_t sequence; /* commands up to here */
+    CUevent event;     /* NULL: not created yet; it is reused */
+    uint64_t sequence; /* number of commands up to here */
 };
 
-/** Bytes of pinned memory for copies that must not wait, and how many copies
- *  it may hold. */
+/** Bytes of pinned memory for copies that must not wait, and the most copies in
+ *  it. */
 #define STAGING_BYTES  (UINT32_C(1) << 20)
 #define STAGING_PIECES 256u
 
-/** A copy's part of the staging memory. */
+/** The part of the staging memory that one copy uses. */
 struct cuda_piece {
-    unsigned char *memory; /* of it */
+    unsigned char *memory;
     uint32_t bytes;
-    uint32_t span;     /* bytes that it occupies, with what was skipped */
-    void *host;        /* where a read arrives */
-    uint64_t sequence; /* of the command */
+    uint32_t span;     /* bytes that it occupies, including skipped ones */
+    void *host;        /* destination of a read */
+    uint64_t sequence; /* number of the command */
 };
 
-/** Pinned memory that is used round and round: pieces leave it in the order in
- *  which they came. */
+/** A ring of pinned memory: pieces are released in the order in which they were
+ *  added. */
 struct cuda_staging {
-    unsigned char *base; /* NULL: nothing was staged yet, or it failed */
+    unsigned char *base; /* NULL: not allocated yet, or allocation failed */
     bool failed;
-    uint32_t next, used; /* bytes: where the next piece goes, all pieces */
+    uint32_t next, used; /* bytes: offset of the next piece, and size of all
+                            pieces */
     uint32_t first, count;
     struct cuda_piece piece[STAGING_PIECES];
 };
@@ -44,14 +45,15 @@ struct cuda_staging {
 struct backend_queue {
     struct backend_device *device;
     CUstream stream;
-    bool own;             /* made here, and destroyed here */
-    pthread_mutex_t lock; /* of the rest: completed() comes from any thread */
+    bool own;             /* created by this backend, which destroys it */
+    pthread_mutex_t lock; /* guards the members below: any thread may call
+                             cuda_completed() */
     struct cuda_mark mark[QUEUE_MARKS];
-    uint32_t first, count;                /* of the marks under way */
-    uint64_t submitted, marked, finished; /* commands */
+    uint32_t first, count;                /* of the marks in flight */
+    uint64_t submitted, marked, finished; /* counts of commands */
     struct cuda_staging staging;
-    /* cuBLASLt's, float32 sums on their way to d, and copies of a and b; NULL:
-     * not used yet */
+    /* the workspace of cuBLASLt, float32 sums of d, and copies of a and b;
+     * NULL: not allocated yet. Only calls that enqueue use them */
     struct backend_mem *lt_workspace, *lt_sums, *lt_copy[2];
     ssq_status status; /* of the first failure; sticky */
     char text[512];
@@ -60,37 +62,41 @@ struct backend_queue {
 /* queue.c */
 ssq_status cuda_queue_open(struct backend_device *device,
                            struct backend_queue **queue);
-/** A queue over the caller's stream, which stays his. */
+/** Create a queue over the caller's stream, which is never destroyed here. */
 ssq_status cuda_queue_over(struct backend_device *device, CUstream stream,
                            struct backend_queue **queue);
 void cuda_queue_close(struct backend_queue *queue);
 ssq_status cuda_queue_sync(struct backend_queue *queue);
 uint64_t cuda_completed(struct backend_queue *queue);
 void cuda_command_end(struct backend_queue *queue);
-/** Begin a call that enqueues: SSQ_OK with the context entered, or the sticky
- *  error with its text. */
+/** Begin a call that enqueues: enter the context. If the queue has failed,
+ *  return that error with its text instead. */
 ssq_status cuda_queue_enter(struct backend_queue *queue);
-/** End it: leaves the context; an error makes the queue sticky, once what it
- *  works on is let go. */
+/** End such a call: leave the context. If error is not CUDA_SUCCESS, store it
+ *  as the queue's failure, and wait for all commands unless the stream is
+ *  captured. The core may then release their operands. */
 ssq_status cuda_queue_leave(struct backend_queue *queue, const char *call,
                             CUresult error);
 ssq_status cuda_launch(struct backend_queue *queue,
                        const struct launch *launch);
-/** Call fn with the stream, whose device is current meanwhile. */
+/** Call fn with the stream; the device's context is current during the call. */
 ssq_status cuda_call(struct backend_queue *queue,
                      ssq_status (*fn)(void *user, void *native), void *user);
-/** Is the queue's stream one of the caller's that he is recording? */
+/** Set *captured if the caller captures the queue's stream. SSQ_ERR_INVALID: it
+ *  is the default stream, and a captured stream waits for that. */
 ssq_status cuda_captured(struct backend_queue *queue, bool *captured);
-/** SSQ_ERR_INVALID: what is nothing that such a stream takes. */
+/** Set an error text which says that `what` cannot be captured, and return
+ *  SSQ_ERR_INVALID. */
 ssq_status cuda_refuse_captured(const struct backend_queue *queue,
                                 const char *what);
 
 /* staging.c */
-/** Room for a piece of the command that is being enqueued, with the lock and
- *  the context; NULL: there is none just now. */
+/** Allocate a piece of staging memory for the command that is being enqueued.
+ *  Returns NULL if bytes is more than a quarter of the memory, or not enough is
+ *  free. The caller must hold q->lock and have entered the context. */
 struct cuda_piece *cuda_stage(struct backend_queue *queue, uint64_t bytes);
-/** With the lock: let go of the pieces of commands up to `sequence`, which are
- *  done. */
+/** Release the pieces of the commands up to `sequence`, which are done. The
+ *  caller must hold q->lock. */
 void cuda_unstage(struct backend_queue *queue, uint64_t sequence);
 
 /* copy.c */
@@ -105,8 +111,8 @@ void cuda_gemm_explain(const struct backend_device *device,
 unsigned cuda_gemm_algorithms(const struct backend_device *device,
                               const struct gemm_op *op, unsigned impl,
                               uint64_t *names);
-/** With the context: memory for products, which a queue over a stream of the
- *  caller's has from the beginning, as that may be captured. */
+/** Allocate the memory for matmuls. A queue over a stream of the caller gets it
+ *  when it is created, because the stream may be captured later. */
 ssq_status cuda_gemm_room(struct backend_queue *queue);
 
 /* event.c */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sass.h - which machine code a GPU runs.
+/* sass.h - which machine code a GPU can run.
  *
- * Code of compute capability 8.0 runs on 8.0 and on later ones of the same
- * major version, 8.6 say, and on no other. */
+ * Code for compute capability X.Y runs on X.Y and on later ones of the same
+ * major version. For example, code for 8.0 runs on 8.0 and 8.6, but not on
+ * 9.0. */
 #ifndef BACKENDS_CUDA_SASS_H
 #define BACKENDS_CUDA_SASS_H
 
 #include <stdint.h>
 
-/** The place of the best among archs, which a 0 ends, for a GPU of this compute
- *  capability (86 is 8.6); -1: none runs there. */
+/** Return the index in archs of the best code for a GPU of this compute
+ *  capability (86 is 8.6). archs ends with a 0. -1: no code runs on it. */
 static inline int sass_for(const uint32_t *archs, int capability)
 {
     int best = -1;

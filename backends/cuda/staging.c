@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* staging.c - pinned memory between the host and a stream.
+/* staging.c - pinned memory for transfers between the host and a stream.
  *
- * A copy to memory that is not pinned waits until it is done, whatever the
- * call's name says. Small copies, such as a step's verdict on its way to the
- * host, therefore go through memory that is. */
+ * A transfer from or to pageable memory may wait, even if the call is named
+ * Async. Small transfers, such as the overflow flag of a step, therefore use
+ * pinned memory. */
 #include "backends/cuda/queue.h"
 
-/** Pieces begin at multiples of so many bytes. */
+/** Alignment of pieces, in bytes. */
 #define PIECE_ALIGN 16u
 
-/* With the context. One try: a queue without staging memory copies directly. */
+/* Return whether the staging memory exists; the first call allocates it. If
+ * that fails it is not tried again: the queue copies directly. With the
+ * context. */
 static bool is_there(struct backend_queue *q)
 {
     struct cuda_staging *s = &q->staging;
@@ -32,7 +34,7 @@ struct cuda_piece *cuda_stage(struct backend_queue *q, uint64_t bytes)
     uint32_t whole =
         ((uint32_t)bytes + PIECE_ALIGN - 1u) & ~(uint32_t)(PIECE_ALIGN - 1u);
     uint32_t at = s->next, skipped = 0;
-    if (at + whole > STAGING_BYTES) { /* begin again at the bottom */
+    if (at + whole > STAGING_BYTES) { /* continue at the start of the ring */
         skipped = STAGING_BYTES - at;
         at = 0;
     }
