@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the guard device, and the backend's table.
  *
- * A program that forgets a sync, reads fresh memory or keeps a device pointer
- * passes on a host backend and fails here. */
+ * A program that omits a sync, reads uninitialised memory or uses a device
+ * pointer on the host works with a host backend, and fails with this one. */
 
 #include "backends/guard/guard.h"
 
@@ -11,8 +11,9 @@
 
 #include "backends/reference/reference.h"
 
-/* The core's services, where all files of this backend find them. A module
- * could have no such variable; guard is linked into the library. */
+/* Store the core's services in a variable for all files of this backend. A
+ * module must not have such a variable, but guard is linked into the
+ * library. */
 static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {
@@ -21,7 +22,7 @@ static ssq_status init(struct backend_instance *instance,
     return SSQ_OK;
 }
 
-/* There is always one device: the host. */
+/* Return 1: the only device is the host. */
 static unsigned count(struct backend_instance *instance, struct why *reason)
 {
     (void)instance;
@@ -38,9 +39,9 @@ static void describe(const struct backend_instance *instance, unsigned i,
              "plain C, emulating a GPU: finds errors of a program");
 }
 
-/* Measured, as on any device: does 2^-126 halve to a subnormal? Ops run in
- * default modes, so the answer is the processor's and not the caller's.
- * volatile keeps the compiler from computing it beforehand. */
+/* Measure whether half of 2^-126 is preserved as a subnormal. Ops run in
+ * default modes, so the result depends on the processor and not on the caller.
+ * volatile prevents the compiler from computing it in advance. */
 static ssq_subnormals measure_subnormals(void)
 {
     struct fpenv env = fpenv_enter();
@@ -52,8 +53,8 @@ static ssq_subnormals measure_subnormals(void)
     return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
-/* Everything that a device needs but the list of open memory, which
- * guard_reserve makes when the first command says how long it has to be. */
+/* Create a device without its list of open memory. guard_reserve() allocates
+ * that when the first command determines its length. */
 static ssq_status open_device(struct backend_instance *instance, unsigned i,
                               struct backend_device **device)
 {
@@ -76,7 +77,7 @@ static ssq_status open_device(struct backend_instance *instance, unsigned i,
     return SSQ_OK;
 }
 
-/* Nothing is open between two runs: only the list itself is freed. */
+/* No memory is open between two runs, so only the list itself is freed. */
 static void close_device(struct backend_device *device)
 {
     pthread_mutex_destroy(&device->lock);
@@ -84,8 +85,8 @@ static void close_device(struct backend_device *device)
     guard_core->mem_free(device);
 }
 
-/* Whoever forks waits for the lock, so that no other thread holds it, or is
- * half through a run, in the process that is copied. */
+/* Lock the device while the process is copied. In the child no other thread can
+ * then hold the lock or be in the middle of a run. */
 static void fork_hold(struct backend_device *device)
 {
     pthread_mutex_lock(&device->lock);
@@ -96,12 +97,12 @@ static void fork_let_go(struct backend_device *device)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Halves travel as 16-bit integers and are computed in float32. */
+/* f16 and bf16 are stored as 16-bit integers, and computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
-/* asynchronous, as a GPU is: callers must sync before they look. What computes
- * is the host's processor all the same. */
+/* Asynchronous, as a GPU: callers must sync before they read results. Memory
+ * and arithmetic are the host's. */
 static void props(const struct backend_device *device,
                   ssq_device_props *properties)
 {
@@ -118,7 +119,7 @@ static void props(const struct backend_device *device,
 static void limits(const struct backend_device *device,
                    struct backend_limits *limit)
 {
-    limit->slab_bytes = 0; /* every buffer its own mapping */
+    limit->slab_bytes = 0; /* each buffer has a separate mapping */
     limit->binding_bytes = device->memory_bytes;
     limit->memory_bytes = device->memory_bytes;
     limit->whole = true;
@@ -127,7 +128,7 @@ static void limits(const struct backend_device *device,
 const struct backend guard_backend = {
     .abi = SSQ_BACKEND_ABI,
     .name = "guard",
-    .preference = 0, /* only who asks for it gets it */
+    .preference = 0, /* "auto" never chooses it */
     .single = true,
     .init = init,
     .count = count,

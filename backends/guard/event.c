@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - events: a name for the last mark that was recorded. */
+/* event.c - events: each refers to the last mark that was recorded. */
 
 #include "backends/guard/guard.h"
 
 struct backend_event {
     struct backend_device *device;
-    struct guard_mark *mark; /* NULL: not recorded yet; the core asks then
-                                for nothing but a record */
+    struct guard_mark *mark; /* NULL: not recorded yet; the core then calls no
+                                function except record */
 };
 
-/* Sets the text for memory of our own; buffers have another one. */
+/* Set the error text for memory that is not a buffer, and return
+ * SSQ_ERR_NOMEM. */
 static ssq_status no_host_memory(size_t bytes)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
@@ -27,8 +28,8 @@ ssq_status guard_event_open(struct backend_device *device,
     return SSQ_OK;
 }
 
-/* Queues that wait for the event's last mark hold references of their own, so
- * that the mark may outlive the event. */
+/* Free an event. Queues that wait for its last mark hold references to the
+ * mark, which may therefore outlive the event. */
 void guard_event_close(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -37,7 +38,8 @@ void guard_event_close(struct backend_event *event)
     guard_core->mem_free(event);
 }
 
-/* A second record makes another mark: who waits for the first still does. */
+/* Record an event. If it was recorded before, it gets a new mark; queues that
+ * wait for the old one still do. */
 ssq_status guard_event_record(struct backend_event *event,
                               struct backend_queue *queue)
 {
@@ -67,7 +69,8 @@ ssq_status guard_event_wait(struct backend_queue *queue,
     return st;
 }
 
-/* Never runs anything: to ask is not to wait. */
+/* Report whether the mark is reached. Never runs a command: a query does not
+ * wait. */
 ssq_status guard_event_query(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -80,8 +83,8 @@ ssq_status guard_event_query(struct backend_event *event)
     return st;
 }
 
-/* Runs the mark's queue as far as the mark and no further: what comes behind it
- * stays undone, as it may on a GPU. */
+/* Run the mark's queue up to the mark. Later commands do not run, as may be the
+ * case on a GPU. */
 ssq_status guard_event_sync(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -91,7 +94,8 @@ ssq_status guard_event_sync(struct backend_event *event)
     return st;
 }
 
-/* The time of an event's mark. */
+/* Get the time at which an event's mark was reached. Fails if it is not
+ * reached, or if its queue had failed by then. */
 static ssq_status seconds_of(struct backend_event *event, double *seconds)
 {
     ssq_status st = guard_event_query(event);
@@ -103,8 +107,8 @@ static ssq_status seconds_of(struct backend_event *event, double *seconds)
     return SSQ_OK;
 }
 
-/* Both marks must have been reached, and their queues not have failed by then;
- * the error is that of the first that is not so. */
+/* Get the time between two events. If one of the marks is not reached, or its
+ * queue had failed, return the error of the first such event. */
 ssq_status guard_event_elapsed(struct backend_event *from,
                                struct backend_event *to, double *seconds)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard.h - what the files of this backend share.
+/* guard.h - the parts that the files of this backend share.
  *
- * guard computes as the reference does and behaves as a GPU does. Its one
- * lock per device is held by every call that touches a queue, an event or the
- * protection of memory: two queues of a device may have two threads. */
+ * guard computes like the reference and behaves like a GPU. Each device has one
+ * lock. Every call that uses a queue, an event or the protection of memory
+ * holds it, because two threads may use two queues of a device. */
 #ifndef GUARD_GUARD_H
 #define GUARD_GUARD_H
 
@@ -15,64 +15,68 @@
 
 extern const struct backend guard_backend;
 
-/** What the core lent to init. */
+/** The services that the core passed to init. */
 extern const struct services *guard_core;
 
-/** Fresh memory, and the bytes round it. Both read as a NaN in float32, and
- *  each of their halves as a NaN in f16 and in bf16: all ones in the exponent,
- *  a fraction that is not 0. They differ, so poison that is copied over a
- *  buffer's end is seen. */
+/** The pattern of new memory, and of the bytes around it. Both read as a NaN in
+ *  float32, and each of their halves as a NaN in f16 and bf16: the exponent is
+ *  all ones, and the fraction is not 0. They differ, so that poison copied past
+ *  a buffer's end is detected. */
 #define GUARD_POISON UINT32_C(0x7fc0ffee)
 #define GUARD_CANARY UINT32_C(0xfff17fed)
 
-/** Bytes of every buffer's alignment, and the least of canary at an end. */
+/** Alignment of every buffer, and the least size of a canary. In bytes. */
 #define GUARD_ALIGN 256u
 
 struct guard_mem {
-    struct backend_mem mem; /* first: the core's pointer is ours */
+    struct backend_mem mem; /* must be first: the core's pointer is converted to
+                               one to this struct */
     struct backend_device *device;
     unsigned char *map; /* [no access][rw: front, data, back][no access] */
     uint64_t map_bytes;
     unsigned char *body; /* the part between the two pages */
     uint64_t body_bytes;
-    int prot;        /* of the body now */
-    unsigned access; /* what the command with this epoch does to it */
-    uint64_t epoch;  /* of the last command that named it */
+    int prot;        /* protection of the body now */
+    unsigned access; /* accesses to it by the command of this epoch */
+    uint64_t epoch;  /* number of the last command with it as an operand */
 };
 
 struct backend_device {
     pthread_mutex_t lock;
     size_t page;
-    uint64_t memory_bytes; /* of the host */
+    uint64_t memory_bytes; /* size of the host's memory */
     ssq_subnormals subnormals;
-    uint64_t epoch; /* counts commands */
-    /* memory that is not PROT_NONE now: empty unless a command runs */
+    uint64_t epoch; /* number of commands that have run */
+    /* memory that is not PROT_NONE now; empty unless a queue runs */
     struct guard_mem **open;
     size_t open_count, open_room;
 };
 
-/** A point of a queue. Held by its queue until it is reached, by the event
- *  that recorded it, and by every queue that waits for it. */
+/** A position in a queue. References are held by its queue until it is reached,
+ *  by the event that recorded it, and by each queue that waits for it. */
 struct guard_mark {
     unsigned refs;
     struct backend_queue *queue; /* valid until done */
     bool done;
-    double seconds;    /* when that was */
-    ssq_status status; /* of the queue then */
-    char *text;        /* of its error; NULL when there was no memory */
+    double seconds;    /* time at which it was reached */
+    ssq_status status; /* status of the queue at that time */
+    char *text;        /* of the queue's error; NULL: none, or no memory for
+                          it */
 };
 
 /* memory.c */
 ssq_status guard_alloc(struct backend_device *device, uint64_t bytes,
                        struct backend_mem **mem);
 void guard_free(struct backend_device *device, struct backend_mem *mem);
-/** Make room for the op's operands: guard_unlock needs no memory then. */
+/** Enlarge the list of open memory for the op's operands, so that
+ *  guard_unlock() needs no memory. */
 ssq_status guard_reserve(struct backend_device *device, const struct op *op);
-/** Give the host the op's operands, and nothing else of the device. */
+/** Open the memory of the op's operands, and close all other memory of the
+ *  device. */
 ssq_status guard_unlock(struct backend_device *device, const struct op *op);
-/** Look at the canaries of all that the op may have written. */
+/** Check the canaries of all memory that the op may have written. */
 ssq_status guard_canaries(struct backend_device *device, const struct op *op);
-/** Take everything back. */
+/** Close all memory. */
 void guard_lock(struct backend_device *device);
 
 /* queue.c */
@@ -85,15 +89,17 @@ ssq_status guard_queue_reserve(struct backend_queue *queue,
                                const struct command *commands, size_t n);
 uint64_t guard_completed(struct backend_queue *queue);
 
-/* With the device's lock held: */
-/** Append "mark reached", or "wait for mark". Takes a reference of its own. */
+/* The caller must hold the device's lock: */
+/** Append a mark, or a wait for a mark, to a queue. The queue gets a reference
+ *  to the mark. */
 ssq_status guard_queue_mark(struct backend_queue *queue,
                             struct guard_mark *mark);
 ssq_status guard_queue_wait(struct backend_queue *queue,
                             struct guard_mark *mark);
-/** Run the mark's queue until the mark is reached. */
+/** Run the mark's queue until the mark is reached. Then close all memory. */
 void guard_mark_run(struct guard_mark *mark);
-/** SSQ_OK, or the error of the mark's queue with its text. */
+/** Return SSQ_OK, or the error of the mark's queue with its text. The mark must
+ *  be reached. */
 ssq_status guard_mark_status(const struct guard_mark *mark);
 void guard_mark_put(struct guard_mark *mark);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - device memory that the host cannot touch, with canaries.
+/* memory.c - device memory that the host cannot access, with canaries.
  *
  *     | no access | canary | data .......... | canary .. | no access |
  *     ^ map       ^ body   ^ 256 after body              ^ page
  *
- * Every buffer is a mapping of its own. Its body is PROT_NONE too, except
- * while a command runs that names it: PROT_READ for an operand that is read,
- * PROT_READ | PROT_WRITE for one that is written. An op that runs past a
- * buffer damages a canary or faults; one that writes its input faults. */
+ * Each buffer has a separate mapping. Its body is PROT_NONE, too, except while
+ * a command runs with the buffer as an operand. It is then PROT_READ for an
+ * operand that is read, and PROT_READ | PROT_WRITE for one that is written. An
+ * op that writes past a buffer damages a canary or faults. An op that writes
+ * its input faults. */
 
 #include "backends/guard/guard.h"
 
@@ -15,8 +16,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The pattern from its first byte on; the last of it is cut where bytes are not
- * a multiple of 4. */
+/* Fill memory with a pattern. The last copy is cut if bytes is not a multiple
+ * of 4. */
 static void fill(unsigned char *p, uint64_t bytes, uint32_t pattern)
 {
     uint64_t i = 0;
@@ -25,8 +26,8 @@ static void fill(unsigned char *p, uint64_t bytes, uint32_t pattern)
     memcpy(p + i, &pattern, bytes - i);
 }
 
-/* How many bytes the body gets, whole pages with both canaries in them: 0 when
- * that or the two pages around it overflow. */
+/* Return the size of the body: whole pages that contain the data and both
+ * canaries. 0: it overflows, or does with the two pages around it. */
 static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
 {
     uint64_t body;
@@ -37,7 +38,8 @@ static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
     return body;
 }
 
-/* Sets the text for a buffer; why is the system's reason or ours. */
+/* Set the error text for a buffer, and return SSQ_ERR_NOMEM. why is the
+ * reason. */
 static ssq_status no_memory(uint64_t bytes, const char *why)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
@@ -46,7 +48,7 @@ static ssq_status no_memory(uint64_t bytes, const char *why)
                                  (unsigned long long)bytes, why);
 }
 
-/* Map m's pages and write what a fresh buffer holds. */
+/* Map m's pages, and write the patterns of a new buffer. */
 static ssq_status map(struct guard_mem *m, uint64_t bytes)
 {
     size_t page = m->device->page;
@@ -74,8 +76,9 @@ static ssq_status map(struct guard_mem *m, uint64_t bytes)
     return SSQ_OK;
 }
 
-/* The body is open only while it is filled. Data begins GUARD_ALIGN bytes
- * behind the start of a page: it has that alignment and no greater one. */
+/* Allocate a buffer. Its body is open only while it is filled. Data begins
+ * GUARD_ALIGN bytes after the start of a page, so it has that alignment and no
+ * greater one. */
 ssq_status guard_alloc(struct backend_device *device, uint64_t bytes,
                        struct backend_mem **mem)
 {
@@ -102,14 +105,16 @@ out_free:
     return st;
 }
 
-/* All memory of this backend's devices was made by guard_alloc. */
+/* Convert a pointer of the core. guard_alloc() created all memory of this
+ * backend's devices. */
 static struct guard_mem *mem_of(struct backend_mem *mem)
 {
-    return (struct guard_mem *)mem; /* its first member */
+    return (struct guard_mem *)mem; /* mem is the first member */
 }
 
-/* A command counts as done before what it used is closed: one thread may free
- * it while another still runs the queue, with this memory in its list. */
+/* Remove memory from the list of open memory. A command counts as finished
+ * before its memory is closed. A thread may therefore free memory while another
+ * still runs the queue. */
 static void forget(struct backend_device *device, const struct guard_mem *m)
 {
     size_t kept = 0;
@@ -129,8 +134,8 @@ void guard_free(struct backend_device *device, struct backend_mem *mem)
     guard_core->mem_free(m);
 }
 
-/* Costs a system call only where the protection changes: the same buffers are
- * often those of the next command. */
+/* Set the protection of memory. Makes no system call if it does not change:
+ * consecutive commands often use the same buffers. */
 static ssq_status protect(struct guard_mem *m, int prot)
 {
     if (m->prot == prot)
@@ -145,7 +150,7 @@ static ssq_status protect(struct guard_mem *m, int prot)
     return SSQ_OK;
 }
 
-/* The memory of an operand, or NULL. */
+/* Return the memory of an operand, or NULL. */
 static struct guard_mem *operand(const struct view *v)
 {
     if (v->buffer == NULL || v->buffer->mem == NULL)
@@ -153,7 +158,8 @@ static struct guard_mem *operand(const struct view *v)
     return mem_of(v->buffer->mem);
 }
 
-/* Add what a view does to its memory to what its command does. */
+/* Add the accesses of a view to the accesses of the current command to its
+ * memory. */
 static void name_view(struct backend_device *device, const struct view *v)
 {
     struct guard_mem *m = operand(v);
@@ -166,7 +172,7 @@ static void name_view(struct backend_device *device, const struct view *v)
     m->access |= (unsigned)v->access;
 }
 
-/* The i-th operand of an op: its own views, then those of its list. */
+/* Return the i-th operand of an op: first its views, then its list. */
 static const struct view *op_operand(const struct op *op, size_t i)
 {
     if (i < op->nviews)
@@ -174,15 +180,16 @@ static const struct view *op_operand(const struct op *op, size_t i)
     return &op->list->v[i - op->nviews];
 }
 
-/* An op may have a list of tensors in addition to its views: an optimizer's. */
+/* Return the number of operands. An op may have a list of tensors in addition
+ * to its views, for example an optimizer's. */
 static size_t op_operands(const struct op *op)
 {
     return op->nviews + (op->list != NULL ? op->list->n : 0);
 }
 
-/* The open list holds one command's buffers at a time. It grows when the
- * command is enqueued: running needs no memory. Twice what is needed, so that
- * it seldom grows again. */
+/* The list of open memory contains one command's buffers at a time. It grows
+ * when a command is enqueued, so that running needs no memory. Its size is
+ * doubled so that it seldom grows. */
 ssq_status guard_reserve(struct backend_device *device, const struct op *op)
 {
     size_t n = op_operands(op);
@@ -193,14 +200,14 @@ ssq_status guard_reserve(struct backend_device *device, const struct op *op)
     if (open == NULL)
         return guard_core->error_set(
             SSQ_ERR_NOMEM, "guard: no host memory for %zu bytes", bytes);
-    /* between two runs nothing is open, so there is nothing to copy */
+    /* no memory is open between two runs, so there is nothing to copy */
     guard_core->mem_free(device->open);
     device->open = open;
     device->open_room = 2 * n;
     return SSQ_OK;
 }
 
-/* Close what the last command opened and this one does not name. */
+/* Close memory that the last command used and this one does not. */
 static ssq_status close_others(struct backend_device *device)
 {
     size_t kept = 0;
@@ -212,7 +219,7 @@ static ssq_status close_others(struct backend_device *device)
         }
         ssq_status st = protect(m, PROT_NONE);
         if (st != SSQ_OK) {
-            /* the list stays whole: what was skipped is closed already */
+            /* the list stays complete: skipped memory is already closed */
             memmove(&device->open[kept], &device->open[i],
                     (device->open_count - i) * sizeof(device->open[0]));
             device->open_count -= i - kept;
@@ -223,8 +230,8 @@ static ssq_status close_others(struct backend_device *device)
     return SSQ_OK;
 }
 
-/* Accesses are collected over all operands before the first page is opened,
- * because one memory may hold several of them: it is writable if one of them is
+/* Accesses of all operands are collected before the first memory is opened. A
+ * memory may contain several operands, and must be writable if one of them is
  * written. */
 ssq_status guard_unlock(struct backend_device *device, const struct op *op)
 {
@@ -249,14 +256,14 @@ ssq_status guard_unlock(struct backend_device *device, const struct op *op)
 
 void guard_lock(struct backend_device *device)
 {
-    /* closing cannot split a mapping, and so does not fail */
+    /* closing does not split a mapping, and therefore cannot fail */
     for (size_t i = 0; i < device->open_count; i++)
         (void)protect(device->open[i], PROT_NONE);
     device->open_count = 0;
 }
 
-/* The first byte that is not canary; bytes when all are. p is where a pattern
- * begins. */
+/* Return the offset of the first byte that is not the canary; bytes if all are.
+ * p must be at the start of a pattern. */
 static uint64_t first_damage(const unsigned char *p, uint64_t bytes)
 {
     const uint32_t canary = GUARD_CANARY;
@@ -268,8 +275,8 @@ static uint64_t first_damage(const unsigned char *p, uint64_t bytes)
     return bytes;
 }
 
-/* An error if an op wrote outside of a buffer. In front the first damaged byte
- * is the farthest from the data; behind, it is the nearest. */
+/* Return an error if an op wrote outside a buffer. Before the data the first
+ * damaged byte is the farthest from it; after the data it is the nearest. */
 static ssq_status check_ends(const struct guard_mem *m, const char *op)
 {
     const unsigned char *back = m->body + GUARD_ALIGN + m->mem.bytes;
@@ -291,8 +298,8 @@ static ssq_status check_ends(const struct guard_mem *m, const char *op)
     return SSQ_OK;
 }
 
-/* Only memory that the command could write to: the rest is read-only or closed,
- * where a write faults. */
+/* Check only memory that the command could write. Other memory is read-only or
+ * closed, and a write to it faults. */
 ssq_status guard_canaries(struct backend_device *device, const struct op *op)
 {
     ssq_status st = SSQ_OK;

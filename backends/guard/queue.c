@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - an in-order queue that runs only when somebody waits.
+/* queue.c - an in-order queue that runs only when a thread waits for it.
  *
- * Commands, marks and waits stand in a ring in the order of their calls.
- * Running one queue runs others as far as it waits for them. That ends: a
- * wait names a mark that was recorded before, so a queue that is met again
- * has passed the mark already, and no queue is entered twice. */
+ * A ring contains commands, marks and waits in the order of their calls.
+ * Running a queue runs other queues as far as it waits for them. This ends: a
+ * wait refers to a mark that was recorded earlier. A queue that is reached
+ * again has passed that mark, so no queue is entered twice. */
 
 #include "backends/guard/guard.h"
 
@@ -14,24 +14,24 @@
 #include <string.h>
 #include <time.h>
 
-/** Longest text that a queue keeps of its error. */
+/** Size of the buffer for a queue's error text. */
 #define TEXT_BYTES 1024
 
 enum what {
     RUN,  /* a command */
-    MARK, /* here an event was recorded */
+    MARK, /* an event was recorded here */
     WAIT  /* until a mark of another queue is reached */
 };
 
-/* One place in the ring. command: of RUN; mark: of the other two, with a
- * reference that the entry holds. */
+/* An entry of the ring. RUN uses command; MARK and WAIT use mark, to which the
+ * entry holds a reference. */
 struct entry {
     enum what what;
     struct command command;
     struct guard_mark *mark;
 };
 
-/* The device's lock guards all of it but `completed`, which the core reads
+/* The device's lock guards all members except `completed`, which the core reads
  * without it. */
 struct backend_queue {
     struct backend_device *device;
@@ -43,7 +43,7 @@ struct backend_queue {
     char text[TEXT_BYTES];
 };
 
-/* The ring is made by the first entry. */
+/* Create a queue. The first entry allocates the ring. */
 ssq_status guard_queue_open(struct backend_device *device,
                             struct backend_queue **queue)
 {
@@ -57,7 +57,7 @@ ssq_status guard_queue_open(struct backend_device *device,
     return SSQ_OK;
 }
 
-/* The queue's first error as the status of this call, with its text. */
+/* Return the queue's first error, with its text. */
 static ssq_status sticky(const struct backend_queue *q)
 {
     if (q->status == SSQ_OK)
@@ -65,7 +65,7 @@ static ssq_status sticky(const struct backend_queue *q)
     return guard_core->error_set(q->status, "%s", q->text);
 }
 
-/* Make room for n more entries. */
+/* Enlarge the ring for n more entries. */
 static ssq_status grow(struct backend_queue *q, size_t n)
 {
     if (q->room - q->count >= n)
@@ -87,7 +87,7 @@ static ssq_status grow(struct backend_queue *q, size_t n)
     return SSQ_OK;
 }
 
-/* A queue that has failed takes nothing more, and says why. */
+/* Append an entry. A queue that has failed returns its error instead. */
 static ssq_status push(struct backend_queue *q, const struct entry *e)
 {
     ssq_status st = sticky(q);
@@ -98,8 +98,8 @@ static ssq_status push(struct backend_queue *q, const struct entry *e)
     return st;
 }
 
-/* Room in the list of open memory is made here, where the caller can be told
- * that there is none. */
+/* Append a command. The list of open memory is enlarged here, where a failure
+ * can be returned to the caller. */
 ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
 {
     const struct entry e = {.what = RUN, .command = *c};
@@ -111,7 +111,7 @@ ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
     return st;
 }
 
-/* All that the commands take of the host's memory. */
+/* Allocate all host memory that the commands will need. */
 ssq_status guard_queue_reserve(struct backend_queue *queue,
                                const struct command *commands, size_t n)
 {
@@ -123,8 +123,7 @@ ssq_status guard_queue_reserve(struct backend_queue *queue,
     return st;
 }
 
-/* The entry has a reference to the mark from here on, unless it was not
- * made. */
+/* Append an entry with a mark. On success the entry holds a reference to it. */
 static ssq_status push_mark(struct backend_queue *q, enum what what,
                             struct guard_mark *mark)
 {
@@ -165,16 +164,17 @@ ssq_status guard_mark_status(const struct guard_mark *mark)
                                      : "guard: the event's queue had failed");
 }
 
-/* What failed first stays. */
+/* Store the first failure; the caller must check that there is none. The text
+ * is the thread's error text. */
 static void fail(struct backend_queue *q, ssq_status status)
 {
     q->status = status;
     snprintf(q->text, sizeof(q->text), "%s", guard_core->error_text());
 }
 
-/* The op's memory is opened, the reference computes, and the ends of what was
- * written are looked at. The memory stays open for the next command; who runs
- * the queue calls guard_lock at last. */
+/* Open the op's memory, run the reference, and check the canaries. The memory
+ * stays open for the next command: the caller must call guard_lock() at the
+ * end. */
 static ssq_status run_command(struct backend_queue *q, const struct command *c)
 {
     ssq_status st = guard_unlock(q->device, c->op);
@@ -185,8 +185,8 @@ static ssq_status run_command(struct backend_queue *q, const struct command *c)
     return st;
 }
 
-/* What the mark knows of its queue from here on: the queue may be closed before
- * the mark is asked. */
+/* Mark as reached, with the time and the queue's status. The mark stores both,
+ * because the queue may be closed before they are read. */
 static void reach(const struct backend_queue *q, struct guard_mark *mark)
 {
     struct timespec t;
@@ -203,9 +203,9 @@ static void reach(const struct backend_queue *q, struct guard_mark *mark)
     mark->done = true;
 }
 
-/* Run entries until the mark is reached; all of them for NULL. After a failure
- * commands are dropped, they would work on garbage, but marks are reached, so
- * that nobody waits for ever. */
+/* Run entries until the mark is reached; all of them if it is NULL. After a
+ * failure commands are dropped, because their operands are not valid. Marks are
+ * still reached, so that no thread waits forever. */
 static void run(struct backend_queue *q, const struct guard_mark *until)
 {
     while (until != NULL ? !until->done : q->count > 0) {
@@ -249,8 +249,8 @@ ssq_status guard_queue_sync(struct backend_queue *queue)
     return st;
 }
 
-/* A queue that is closed finishes its work, marks above all: others may wait
- * for them. A failure has nobody left to be told to. */
+/* Close a queue after running all entries, because other queues may wait for
+ * its marks. Failures cannot be reported any more. */
 void guard_queue_close(struct backend_queue *queue)
 {
     pthread_mutex_lock(&queue->device->lock);
