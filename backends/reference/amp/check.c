@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - reference: check, unscale, accumulate, master. What a check counts
- * is independent of any order; the norm and the first bad element are not, so
- * the list is walked from its begin to its end, each view in row-major order,
- * as the kernels number elements. */
+/* check.c - reference: check, unscale, accumulate, master.
+ *
+ * The counts of a check do not depend on any order. The norm and the position
+ * of the first bad element do. The list is therefore walked from start to end,
+ * and each view in row-major order, as the kernels number elements. */
 #include "lib/amp/optimizer.h"
 
 #include "backends/reference/amp/parts.h"
@@ -11,15 +12,15 @@
 #include "kernels/amp/grad_args.h"
 #include "kernels/dialect/convert.h"
 
-/* The words of an i32 view as the kernels see them, unsigned; NULL where the
- * view is absent. */
+/* Return the words of an i32 view as unsigned, as the kernels read them. NULL
+ * if the view is absent. */
 static uint32_t *words_of(const struct view *v)
 {
     return view_host(v);
 }
 
-/* By the bits as they are stored: nothing is computed from a number that is
- * looked at, and so no mode of the processor decides about it. */
+/* Return whether a number is finite, from its stored bits. Nothing is computed
+ * from the number, so modes of the processor have no influence. */
 static bool bits_finite(uint32_t bits, ssq_dtype dtype)
 {
     switch (dtype) {
@@ -32,35 +33,35 @@ static bool bits_finite(uint32_t bits, ssq_dtype dtype)
     }
 }
 
-/* The least positive normal number of a dtype, as float32: 2^-14 of f16, 2^-126
- * of bf16 and float32, which have the same exponents. */
+/* Return the least positive normal number of a dtype, as bits of a float32:
+ * 2^-14 for f16, 2^-126 for bf16 and float32, which have the same exponents. */
 static uint32_t least_normal(ssq_dtype dtype)
 {
     return dtype == SSQ_F16 ? 0x38800000u : 0x00800000u;
 }
 
-/* What one check finds. */
+/* The results of one check. */
 struct finding {
     uint32_t infs, nans, tensors;
-    size_t tensor; /* of the first bad element */
+    size_t tensor; /* tensor of the first bad element */
     uint64_t index;
     bool nan;
-    bool norm; /* fold the norm too */
+    bool norm; /* compute the norm, too */
     float factor;
     struct norm_fold fold;
 };
 
-/* The statistics of one tensor, over all its views. Non-finite elements are
- * counted in none of them. */
+/* The statistics of one tensor, over all its views. Only finite elements are
+ * counted. */
 struct counts {
     uint64_t zeros, subnormals;
-    uint32_t exponent; /* 0x80000000: none yet */
+    uint32_t exponent; /* largest one; 0x80000000: none yet */
 };
 
-/* magnitude is the element as float32 without its sign: a 16-bit float is exact
- * there, but it has to be called subnormal by its own dtype's least normal
- * number. Exponents are compared as signed numbers, as those below 2^0 are
- * negative. */
+/* Add an element to the statistics. magnitude is its absolute value as bits of
+ * a float32, which represents 16-bit floats exactly. It is subnormal if it is
+ * below the least normal number of its dtype. Exponents are compared as signed
+ * numbers, because exponents of numbers below 1 are negative. */
 static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
 {
     if (magnitude == 0) {
@@ -74,8 +75,8 @@ static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
         c->exponent = e;
 }
 
-/* What was rounded away is counted by the step that follows the check: until
- * then it is 0. */
+/* Store the statistics of a tensor. The count of lost updates is set to 0: the
+ * step that follows the check counts them. */
 static void put_counts(uint32_t *w, const struct counts *c)
 {
     w[STAT_ZEROS_LO] = (uint32_t)c->zeros;
@@ -86,9 +87,9 @@ static void put_counts(uint32_t *w, const struct counts *c)
     w[STAT_ROUNDED_LO] = w[STAT_ROUNDED_HI] = 0;
 }
 
-/* Of the first bad element the place is kept, of all of them the number. The
- * counts stop at the largest u32 and do not begin anew, so that a sum above 0
- * still says that there was one. */
+/* Count a bad element, and store the position of the first one. The counts stop
+ * at the largest u32 and do not wrap, so that they are above 0 if there was
+ * one. */
 static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
 {
     if (f->infs + f->nans == 0) {
@@ -102,8 +103,9 @@ static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
         f->infs += f->infs < UINT32_MAX;
 }
 
-/* Are the bits finite, and will they be when a step applies them, times factor?
- * Of a scale below 2^-127 the factor is inf. *nan: which of both it is. */
+/* Return whether an element is finite, and still is after the multiplication by
+ * factor in the step. For a scale below 2^-127 the factor is infinite. If the
+ * element is bad, *nan is true for a NaN and false for an infinity. */
 static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
                  bool *nan)
 {
@@ -113,10 +115,13 @@ static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
     return finite && is_finite_bits(applied);
 }
 
-/* A gradient, or a piece of it that begins at element *index: is it bad? The
- * bits are judged as they were loaded, still scaled. The norm is that of true
- * gradients, so each element is multiplied by the factor before it is squared:
- * a norm of the scaled ones, divided afterwards, would have other roundings. */
+/* Check a gradient, or a piece of it that begins at element *index, and advance
+ * *index. Returns whether an element is bad. The bits are checked as they are
+ * stored, still scaled.
+ *
+ * The norm is over true gradients, so each element is multiplied by the factor
+ * before it is squared. A norm of scaled gradients, divided afterwards, would
+ * be rounded differently. */
 static bool look(struct finding *f, const struct view *v, size_t tensor,
                  struct counts *c, uint64_t *index)
 {
@@ -144,10 +149,12 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
     return bad;
 }
 
-/* All views of the gradient that begins with view i; returns the next one. Its
- * pieces are one tensor to the caller: elements are numbered through, and it
- * counts once among the bad. The fold goes on over them, as they are whole
- * chunks, and is broken between tensors, each of which begins a new chunk
+/* Check all views of the gradient that begins with view i, and return the index
+ * of the next gradient. The pieces of a gradient are one tensor to the caller:
+ * elements are numbered across them, and a bad tensor counts once.
+ *
+ * The fold of the norm continues across pieces, because they consist of whole
+ * chunks. It is broken between tensors, each of which begins a new chunk
  * (kernels/reduce/norm.h). */
 static size_t look_whole(struct finding *f, const struct view_list *list,
                          size_t i, size_t tensor, struct counts *c)
@@ -163,10 +170,11 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
     return i;
 }
 
-/* Gradients of labels out of range are not looked into: they say nothing of the
- * scale. A clean check leaves the words of the last bad one, so that a caller
- * may ask later what went wrong. RECORD_BAD_CHECK tells which check these
- * belong to. */
+/* Store the results of a check. If labels were out of range, the verdict is
+ * VERDICT_LABELS even if gradients are bad, because their values say nothing
+ * about the scale. Unless the verdict is VERDICT_BAD, the details of the last
+ * bad check are not changed, so that a caller can read them later.
+ * RECORD_BAD_CHECK is the number of that check. */
 static void put_record(uint32_t *r, const struct finding *f,
                        const uint32_t *labels)
 {
@@ -186,18 +194,19 @@ static void put_record(uint32_t *r, const struct finding *f,
     r[RECORD_TENSORS] = f->tensors;
 }
 
-/* 1 / scale, times the factor of accumulation: the product is rounded before
- * any gradient sees it, as the kernels do. Without a block, that is without a
- * scaler, the scale is 1. */
+/* Return 1 / scale times the factor of accumulation. The product is rounded
+ * before it multiplies a gradient, as in the kernels. Without a block, that is
+ * without a scaler, the scale is 1. */
 static float true_factor(const struct view *block, float factor)
 {
     const uint32_t *b = words_of(block);
     return b == NULL ? factor : AS_F32(b[SCALER_INVERSE]) * factor;
 }
 
-/* ---- in two ops: this rank's chunks, then those of all ---- */
+/* ---- a check in two ops: this rank's chunks, then all chunks ---- */
 
-/* A chunk's words: elements from .. end of a contiguous view. */
+/* Check a chunk, elements from .. end of a contiguous view, and store its words
+ * as partial i. */
 static void look_chunk(const struct finding *f, const struct view *v,
                        int64_t from, int64_t end, const struct parts *p,
                        size_t i)
@@ -257,7 +266,8 @@ static uint32_t add_most(uint32_t a, uint32_t b)
     return a + b < a ? UINT32_MAX : a + b;
 }
 
-/* The partials of a tensor. */
+/* Add the partials of a tensor to the results. f->tensors counts it if one of
+ * them is bad. */
 static void fold_tensor(struct finding *f, struct counts *c,
                         const struct parts *p, size_t from, size_t end)
 {
@@ -283,7 +293,7 @@ static void fold_tensor(struct finding *f, struct counts *c,
         c->exponent = magnitude_exponent(largest);
 }
 
-/* All partials, tensor by tensor. */
+/* Combine all partials, tensor by tensor. The list is used only for sizes. */
 static void fold_parts(struct finding *f, const struct check_op *op,
                        const struct parts *p, uint32_t *stats)
 {
@@ -318,9 +328,9 @@ static ssq_status check_parts(struct finding *f, const struct check_op *op)
 
 /* ---- check ---- */
 
-/* control belongs to an optimizer, and says whether a norm is wanted; a
- * scaler's own check has none and measures none. stats has a row of words for
- * each tensor, not for each view. */
+/* Run a check. control belongs to an optimizer, and says whether a norm is
+ * wanted. A check of a scaler alone has no control and computes no norm. stats
+ * has a row of words for each tensor, not for each view. */
 static ssq_status check(struct backend_queue *queue, const struct check_op *op)
 {
     (void)queue;
@@ -347,9 +357,9 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
     return SSQ_OK;
 }
 
-/* The list has n gradients, then n outs. An out may be its own gradient: both
- * are walked at once, and an element is loaded before its place is stored
- * to. */
+/* Multiply gradients by the factor. The list has n gradients, then n outs. An
+ * out may be the same view as its gradient: both are walked together, and an
+ * element is loaded before its position is written. */
 static ssq_status unscale(struct backend_queue *queue,
                           const struct unscale_op *op)
 {
@@ -372,10 +382,11 @@ static ssq_status unscale(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Sums are float32 whatever the gradients are, as a sum of many small terms
- * would lose them in 16 bits. The first gradient overwrites its sum, which
- * saves a launch of zeros. To zero gradients the list has no sums. All are
- * contiguous, so that element k is at place k. */
+/* Add gradients to their sums. Sums are float32 for every dtype of gradients,
+ * because a 16-bit sum would lose many small terms. The first gradient
+ * overwrites its sum, which saves a launch that fills it with zeros. In mode
+ * ACCUMULATE_ZERO gradients are set to 0, and the list has no sums. All views
+ * are contiguous, so element k is at offset k. */
 static ssq_status accumulate(struct backend_queue *queue,
                              const struct accumulate_op *op)
 {
@@ -398,9 +409,8 @@ static ssq_status accumulate(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* The list has pairs, from and to. Both directions are one op: from the model
- * to a master the conversion is exact, and back to the model it rounds to
- * nearest. */
+/* Copy between models and masters. The list has pairs, from and to. A copy from
+ * the model to a master is exact. A copy to the model rounds to nearest. */
 static ssq_status master(struct backend_queue *queue,
                          const struct master_op *op)
 {
@@ -410,7 +420,8 @@ static ssq_status master(struct backend_queue *queue,
         const struct view *to = &op->op.list->v[2 * (size_t)i + 1];
         int64_t n = view_elements(to);
         for (int64_t k = 0; k < n; k++) {
-            uint32_t bits = 0; /* a remainder: the model is exact */
+            uint32_t bits = 0; /* a remainder: 0, because the model is the exact
+                                  value */
             if (to->dtype != SSQ_U8)
                 bits = convert_bits(load_bits(view_host(from), from->dtype, k),
                                     from->dtype, to->dtype, ROUND_NEAREST, 0);

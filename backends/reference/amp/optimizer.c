@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c - reference: the fused step, and LAMB's norms before it. Elements
- * do not depend on each other, so their order is free; that of the norms' sums
- * is the fixed one of kernels/reduce/norm.h. */
+ * do not depend on each other, so their order does not matter. The norms are
+ * summed in the fixed order of kernels/reduce/norm.h. */
 #include "lib/amp/optimizer.h"
 
 #include "backends/reference/amp/parts.h"
@@ -10,21 +10,21 @@
 
 #include <string.h>
 
-/* A parameter, or a piece of it, and the words that hold for it. */
+/* A parameter, or a piece of it, and its words. */
 struct job {
     uint32_t kind, truth;
     const uint32_t *control, *table;
     struct step_group group;
-    float factor, coef; /* what its gradients are multiplied by */
+    float factor, coef; /* factors for its gradients */
     const struct view *param, *grad;
-    const struct view *slot; /* SLOTS of them */
+    const struct view *slot; /* SLOTS views */
     int64_t n;
-    uint64_t first; /* elements of the parameter before a piece */
+    uint64_t first; /* number of the parameter's elements before this piece */
 };
 
-/* The group whose first word is g, as STEP_GROUP of kernels/amp/step.h makes
- * it. Decay is part of the gradient, unless the kind multiplies the parameter
- * by it: `coupled` is 0 then. */
+/* Return the group whose first word is g, like STEP_GROUP of
+ * kernels/amp/step.h. Weight decay is added to the gradient, unless the kind
+ * multiplies the parameter by it: `coupled` is then 0. */
 static struct step_group group_of(uint32_t kind, const uint32_t *control,
                                   const uint32_t *g)
 {
@@ -38,9 +38,9 @@ static struct step_group group_of(uint32_t kind, const uint32_t *control,
     return group;
 }
 
-/* Entry i of the list, which is of parameter `tensor`. The list has an entry
- * for each piece, the table one for each parameter: a caller counts both. Slots
- * that the group does not have are absent views. */
+/* Return the job of entry i of the list, which belongs to parameter `tensor`.
+ * The list has an entry for each piece, and the table one for each parameter.
+ * Slots that the group does not have are absent views. */
 static struct job job_of(uint32_t kind, const uint32_t *control,
                          const uint32_t *table, const struct view_list *list,
                          size_t i, size_t tensor)
@@ -62,8 +62,8 @@ static struct job job_of(uint32_t kind, const uint32_t *control,
                         .n = view_elements(&v[0])};
 }
 
-/* Does entry i of n continue the one before? All views of an entry are cut
- * alike, so its first, the parameter, speaks for them. */
+/* Return whether entry i of n continues the previous one. All views of an entry
+ * are cut in the same way, so only the parameter is tested. */
 static bool continues(const struct view_list *list, size_t i, size_t n)
 {
     return i < n && list->v[i * PARAM_VIEWS].continues;
@@ -85,9 +85,9 @@ static void store_slot(const struct job *j, int slot, int64_t i, float value)
         x[i] = value;
 }
 
-/* The exact value of a parameter, from where its truth is: a float32 master; or
- * the bf16 parameter and the lower half of a word, which make a float32 again;
- * or the parameter itself, of however many bits. */
+/* Return the exact value of a parameter's element. It is in a float32 master;
+ * or in the bf16 parameter and a 16-bit remainder, which together make a
+ * float32; or in the parameter itself, of any dtype. */
 static float load_truth(const struct job *j, int64_t i)
 {
     const void *p = view_host(j->param);
@@ -99,10 +99,11 @@ static float load_truth(const struct job *j, int64_t i)
     return AS_F32(split_join(load_bits(p, SSQ_BF16, i), rest[i]));
 }
 
-/* The random word that rounds element i. It depends on names and numbers alone:
- * the seed, the random counter, the parameter's id, and the element's number in
- * the whole parameter, to which the first elements of its shard and of its
- * piece are added. So neither pieces nor ranks change what is drawn. */
+/* Return the random word that rounds element i. It depends only on the seed,
+ * the random counter, the parameter's id and the element's number in the whole
+ * parameter. That number includes the first elements of its shard and of its
+ * piece. The words are therefore the same for any division into pieces or among
+ * ranks. */
 static uint32_t random_of(const struct job *j, int64_t i)
 {
     uint64_t first =
@@ -113,7 +114,7 @@ static uint32_t random_of(const struct job *j, int64_t i)
                       (uint32_t)index, (uint32_t)(index >> 32));
 }
 
-/* The 16 bits of a parameter whose truth is value. */
+/* Return the 16 bits of a parameter for an exact value. */
 static uint32_t model_bits(const struct job *j, int64_t i, float value)
 {
     bool half = j->param->dtype == SSQ_F16;
@@ -128,8 +129,8 @@ static uint32_t model_bits(const struct job *j, int64_t i, float value)
     }
 }
 
-/* Store the new truth; was the update lost in 16 bits? A float32 parameter is
- * stored as it was computed, and counts as none. */
+/* Store a new exact value. Returns whether the 16 bits of the parameter did not
+ * change. For a float32 parameter this is always false. */
 static bool store_truth(const struct job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
@@ -150,8 +151,9 @@ static bool store_truth(const struct job *j, int64_t i, float value)
 
 /* ---- one element: kernels/amp/kinds.h has the arithmetic ---- */
 
-/* The gradient is multiplied by factor and then by coef, each product rounded:
- * what unscaling in place and clipping afterwards would give. */
+/* Load an element. The gradient is multiplied by factor and then by coef, and
+ * each product is rounded. The result equals unscaling in place and clipping
+ * afterwards. */
 static struct element load_element(const struct job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
@@ -163,9 +165,9 @@ static struct element load_element(const struct job *j, int64_t i)
         .c = load_slot(j, SLOT_C, i)};
 }
 
-/* One element; was an update that is not 0 lost in 16 bits? The decay of AdamW
- * multiplies the value before the step is subtracted, as in torch, and is a
- * reason to move by itself. */
+/* Update one element. Returns whether an update that is not 0 was lost in 16
+ * bits. The weight decay of AdamW multiplies the value before the step is
+ * subtracted, as in torch. It counts as an update even if the step is 0. */
 static bool step_element(const struct job *j, int64_t i)
 {
     struct element e = kind_step(j->kind, load_element(j, i), j->group);
@@ -183,10 +185,10 @@ static void put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
     stats[i * STAT_WORDS + STAT_ROUNDED_HI] = (uint32_t)(rounded >> 32);
 }
 
-/* A skipped step walks the list as any other, but touches no element: its
- * statistics become 0, as nothing was rounded away. The counters move last and
- * only where the step was done. With LAMB, ratio has the step length of each
- * parameter in the place of the group's lr. */
+/* Run a step. A skipped step walks the list but changes no element; its counts
+ * of lost updates become 0. The counters in control are advanced at the end,
+ * unless the step is skipped. For LAMB, ratio contains the step length of each
+ * parameter, which replaces the group's lr. */
 static ssq_status optimizer(struct backend_queue *queue,
                             const struct optimizer_op *op)
 {
@@ -217,9 +219,9 @@ static ssq_status optimizer(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Add a piece to the norms of p and u. The moments that lamb_direction makes
- * are thrown away here, and made once more by the step that stores them: this
- * pass has to change nothing. */
+/* Add a piece to the norms of the parameter and of its update. The moments that
+ * lamb_direction() computes are discarded, because this pass must not change
+ * state. The step computes them again and stores them. */
 static void lamb_norms(const struct job *j, int64_t from, int64_t end,
                        struct norm_fold *p, struct norm_fold *u)
 {
@@ -237,7 +239,7 @@ static float norm_of(struct norm_fold *f)
     return norm_root(total[0], total[1], total[2]);
 }
 
-/* This rank's chunks, a partial for each. */
+/* Compute a partial for each chunk of this rank. */
 static void lamb_parts(const struct lamb_op *op, const struct parts *parts)
 {
     size_t at = op->first, tensor = 0;
@@ -258,8 +260,8 @@ static void lamb_parts(const struct lamb_op *op, const struct parts *parts)
     }
 }
 
-/* The chunks of all ranks: the list has a view for each parameter or piece, for
- * its size. */
+/* Compute the step lengths from the chunks of all ranks. The list has one view
+ * for each parameter or piece, which is used only for its size. */
 static void lamb_lengths(const struct lamb_op *op, const struct parts *parts)
 {
     const uint32_t *control = view_host(&op->control);
@@ -281,10 +283,10 @@ static void lamb_lengths(const struct lamb_op *op, const struct parts *parts)
     }
 }
 
-/* The pieces of a parameter are one fold, since each but its last has whole
- * chunks. The last piece's group is as good as any: all pieces have the
- * parameter's. Nothing is worked out for a step that is skipped, as nobody
- * reads it. */
+/* Compute LAMB's step lengths. The pieces of a parameter form one fold, because
+ * each but the last consists of whole chunks. All of them have the same group,
+ * so the last one's is used. A skipped step computes nothing, because its
+ * result would not be read. */
 static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
 {
     (void)queue;

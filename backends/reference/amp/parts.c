@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - partials of a norm, one by one and put together. */
+/* parts.c - partials of a norm: store and combine them. */
 #include "backends/reference/amp/parts.h"
 
 #include "backends/reference/reference.h"
@@ -26,7 +26,6 @@ void parts_put(const struct parts *p, size_t word, size_t i,
         *parts_at(p, word + c, i) = AS_U32(total[c]);
 }
 
-/* They are folded as elements are. */
 float parts_norm(const struct parts *p, size_t word, size_t from, size_t count)
 {
     float total[3];

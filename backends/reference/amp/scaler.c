@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler.c - reference: a scaler's verdict and its machine. */
+/* scaler.c - reference: a scaler's verdict and its state machine. */
 #include "lib/amp/scaler.h"
 
 #include "backends/reference/reference.h"
 #include "kernels/amp/machine.h"
 
-/* How MACHINE_UPDATE, whose text is the kernel's too, finds word i. */
+/* Access to word i in MACHINE_UPDATE, which the kernel uses, too. */
 #define WORD(i) block[i]
 
-/* A clean check does not take back what an earlier one found: only an update
- * makes the verdict 0 again. */
+/* Add the verdict of a check to the scaler's. A clean check does not reset the
+ * verdict: only an update does. */
 static ssq_status join(struct backend_queue *queue,
                        const struct scaler_join_op *op)
 {
@@ -21,7 +21,8 @@ static ssq_status join(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* With set, ssq_scaler_update_to: the scale becomes the caller's value. */
+/* Run an update of the scale. If op->set is not 0, for ssq_scaler_update_to(),
+ * the scale becomes the caller's value. */
 static ssq_status update(struct backend_queue *queue,
                          const struct scaler_update_op *op)
 {

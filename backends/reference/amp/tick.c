@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick.c - reference: the words of the step under way.
+/* tick.c - reference: the words of the current step.
  *
- * kernels/amp/tick.h has what is computed; what differs from the kernel is only
- * where words come from. */
+ * kernels/amp/tick.h contains the arithmetic. Only the access to the words
+ * differs from the kernel. */
 #include "kernels/amp/tick.h"
 
 #include "backends/reference/reference.h"
 #include "lib/amp/optimizer.h"
 
-/* The schedule's value for step t; false if the group has no schedule. One that
- * was taken away has left its table, whose first word is then 0. */
+/* Set *value to a schedule's value for step t. Returns false if the group has
+ * no schedule. The table of a removed schedule still exists; its first word is
+ * then 0. */
 static bool scheduled(const struct view *table, uint32_t t, float *value)
 {
     const uint32_t *w = view_host(table);
@@ -20,8 +21,9 @@ static bool scheduled(const struct view *table, uint32_t t, float *value)
     return true;
 }
 
-/* g is the group's first word, gn the gradients' norm after clipping. The two
- * views are those of its lr's and its momentum's schedule. */
+/* Compute the words of one group. g is its first word, and gn is the norm of
+ * the gradients after clipping. The two views contain the schedules of its lr
+ * and its momentum. */
 static void tick_one(uint32_t kind, uint32_t *g, const struct view *schedules,
                      uint32_t t, float gn)
 {
@@ -37,7 +39,8 @@ static void tick_one(uint32_t kind, uint32_t *g, const struct view *schedules,
 #undef GROUP_WORD
 }
 
-/* Without a scaler there is no block, and no verdict counts. */
+/* Collect the inputs of a step. Without a scaler the block is absent. Bad
+ * gradients then do not skip the step, but labels out of range do. */
 static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
 {
     const uint32_t *record = view_host(&op->record);
@@ -59,9 +62,8 @@ static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
     return given;
 }
 
-/* All that depends on the verdict is decided here, once, and later ops of the
- * step obey CONTROL_SKIP. The norm that LAMB divides by is that after
- * clipping. */
+/* Compute the words of a step. Only this op evaluates the verdict; later ops of
+ * the step read CONTROL_SKIP. LAMB divides by the norm after clipping. */
 static ssq_status tick(struct backend_queue *queue, const struct tick_op *op)
 {
     (void)queue;
@@ -70,7 +72,7 @@ static ssq_status tick(struct backend_queue *queue, const struct tick_op *op)
     struct tick_words now = tick_begin(given);
     c[CONTROL_SKIP] = now.skip;
     c[CONTROL_NEXT_T] = now.skip ? given.last_t : now.t;
-    /* The words of a step that is skipped stay those of the one before. */
+    /* A skipped step keeps the words of the previous step. */
     if (now.skip)
         return SSQ_OK;
     c[CONTROL_FACTOR] = AS_U32(now.factor);

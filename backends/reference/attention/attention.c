@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-/* Blocks are remembered in order to be released together. A failure is noted,
- * not returned, so that callers may ask for all their blocks in one initialiser
- * and look at failed once. */
+/* Allocate a zeroed block, which work_free() frees. A failure sets w->failed.
+ * Callers can therefore allocate all blocks in one initialiser, and test for
+ * failure once. */
 static void *work_block(struct work *w, int64_t n, size_t size)
 {
     void *p = mem_alloc_array((size_t)n, size);
@@ -23,7 +23,7 @@ static void *work_block(struct work *w, int64_t n, size_t size)
     return p;
 }
 
-/* Callers store through what they get only after they have looked at failed. */
+/* Callers must test w->failed before they write to a block. */
 float *work_floats(struct work *w, int64_t n)
 {
     return work_block(w, n, sizeof(float));
@@ -40,8 +40,8 @@ void work_free(struct work *w)
         mem_free(w->block[--w->n]);
 }
 
-/* Absent operands, of heads without elements, unpack to nothing: no element of
- * them is read. */
+/* Unpack a head. An absent operand, of heads without elements, writes nothing,
+ * and no element is read from it. */
 void unpack_head(float *to, const struct view *v, int64_t b, int64_t h,
                  bool transposed)
 {
@@ -74,14 +74,15 @@ void store_row(const struct view *v, const struct query *at, const double *sum,
         line_store(&row, c, factor * (float)sum[c]);
 }
 
-/* The softmax's weights are rounded to a stored dtype before they meet v, as
- * include/sesqui/ops/attention.h promises. */
+/* Round a weight of the softmax before it multiplies v, as specified in
+ * include/sesqui/ops/attention.h. */
 float round_to(ssq_dtype dtype, float x)
 {
     return bits_to_f32(f32_to_bits(x, dtype, ROUND_NEAREST, 0u), dtype);
 }
 
-/* What a mask adds to the score of key j: -Inf where it excludes. */
+/* Return the term that a mask adds to the score of key j: -Inf if it excludes
+ * the key. */
 static float mask_at(const struct view *mask, const struct query *at, int64_t j)
 {
     if (mask->buffer == NULL)
@@ -93,9 +94,9 @@ static float mask_at(const struct view *mask, const struct query *at, int64_t j)
     return m;
 }
 
-/* The sums are float64 and rounded once, then come scale, softcap and mask in
- * float32. -Inf from the mask stays -Inf whatever the score: inf - inf would be
- * NaN. */
+/* Compute the scores of a query. The sums are float64 and rounded once. Then
+ * scale, softcap and mask are applied in float32. A -Inf from the mask replaces
+ * the score, because inf - inf would be NaN. */
 void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *kt,
                double *sum, float *s, float *slope)
@@ -118,8 +119,9 @@ void score_row(const struct attention_params *p, const struct view *mask,
     }
 }
 
-/* The word's number is that of the element in P, [batch, heads, tq, tk], so
- * that every device and the backward pass drop the same ones. */
+/* Return whether an element of P is dropped. The number of its random word is
+ * its index in P, [batch, heads, tq, tk]. Every device and the backward pass
+ * therefore drop the same elements. */
 bool is_dropped(const struct attention_params *p, uint32_t step,
                 const struct query *at, int64_t j)
 {
@@ -131,13 +133,13 @@ bool is_dropped(const struct attention_params *p, uint32_t step,
                          p->drop.always);
 }
 
-/* What one call of attention works in; all of it is host memory of struct work.
- */
+/* The work memory of one call of attention, which is allocated by struct
+ * work. */
 struct forward {
     const struct attention_op *op;
     uint32_t step;
-    float *kt, *v; /* the head: keys transposed, values */
-    float *q;      /* the query */
+    float *kt, *v; /* of the head: keys transposed, and values */
+    float *q;      /* of the query */
     float *s, *e;  /* scores, exp(s - m) */
     double *sum, *y;
 };
@@ -150,7 +152,7 @@ float row_max(const float *s, int64_t n)
     return m;
 }
 
-/* A score of -Inf takes no part, even where m is -Inf. */
+/* An excluded key, with a score of -Inf, adds 0, even if m is -Inf. */
 float row_exp(float *e, const float *s, int64_t n, float m)
 {
     double total = 0.0;
@@ -161,8 +163,8 @@ float row_exp(float *e, const float *s, int64_t n, float m)
     return (float)total;
 }
 
-/* y of one query: the mean of the values under its weights. Keys that are
- * excluded are left out, so that a NaN in their values does no harm. */
+/* Compute y of one query: the mean of the values with its weights. Excluded
+ * keys are skipped, so that a NaN in their values has no effect. */
 static void weigh(struct forward *f, const struct query *at, float total)
 {
     const struct attention_op *op = f->op;
@@ -180,9 +182,8 @@ static void weigh(struct forward *f, const struct query *at, float total)
     store_row(&op->y, at, f->y, 1.0f, p->dv);
 }
 
-/* One query: scores, their maximum, the exponentials and what they weigh. lse,
- * which the backward pass needs, is the logarithm of the sum of exponentials.
- */
+/* Compute one query: its scores, their maximum, the exponentials, and y. lse,
+ * for the backward pass, is the logarithm of the sum of the exponentials. */
 static void attend(struct forward *f, const struct query *at)
 {
     const struct attention_op *op = f->op;
@@ -193,13 +194,14 @@ static void attend(struct forward *f, const struct query *at)
     float total = row_exp(f->e, f->s, p->tk, m);
     float *lse = view_host(&op->lse);
     if (lse != NULL)
-        lse[query_at(&op->lse, at)] = m + s_log(total); /* no key: -Inf */
+        lse[query_at(&op->lse, at)] = m + s_log(total); /* -Inf if it has no
+                                                           key */
     if (op->y.buffer != NULL)
         weigh(f, at, total);
 }
 
-/* Groups of query heads share one head of keys and values, which is unpacked
- * when the first of them begins. */
+/* Run attention. A group of query heads shares one head of keys and values,
+ * which is unpacked at the first head of the group. */
 static ssq_status attention(struct backend_queue *queue,
                             const struct attention_op *op)
 {

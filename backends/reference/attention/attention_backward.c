@@ -9,21 +9,22 @@
 
 #include <string.h>
 
-/* What one call works in; f P are the weights after dropout, dS the gradient of
- * the scores. */
+/* The work memory of one call. f P are the weights after dropout, and dS is the
+ * gradient of the scores. */
 struct backward {
     const struct attention_backward_op *op;
     uint32_t step;
-    ssq_dtype dtype;       /* that P and dS are rounded to */
-    float *k, *kt, *vt;    /* the head: keys, and both transposed */
-    float *q, *y, *dy;     /* the query */
+    ssq_dtype dtype;       /* to which P and dS are rounded */
+    float *k, *kt, *vt;    /* of the head: keys, and keys and values
+                              transposed */
+    float *q, *y, *dy;     /* of the query */
     float *s, *p, *ds;     /* a row: scores, f P, dS */
-    float *slope;          /* a row: of the capped scores */
-    double *sum, *dp, *dq; /* of a row, a row, the query */
+    float *slope;          /* a row: derivatives of the capped scores */
+    double *sum, *dp, *dq; /* of a row, of a row, of the query */
     double *dk, *dv;       /* of the head */
 };
 
-/* In float64, rounded once. */
+/* Return a dot product, summed in float64 and rounded once. */
 static float dot(const float *a, const float *b, int64_t n)
 {
     double sum = 0.0;
@@ -32,7 +33,7 @@ static float dot(const float *a, const float *b, int64_t n)
     return (float)sum;
 }
 
-/* dP = dy v^T for all keys of a query. */
+/* Compute dP = dy v^T for all keys of a query. */
 static void slopes(struct backward *w, const struct attention_params *p)
 {
     memset(w->dp, 0, (size_t)p->tk * sizeof(*w->dp));
@@ -40,8 +41,8 @@ static void slopes(struct backward *w, const struct attention_params *p)
         add_scaled(w->dp, (double)w->dy[c], w->vt + c * p->tk, p->tk);
 }
 
-/* Compute what lse lost by rounding. The row of dS is not used yet: it holds
- * the exponentials here. */
+/* Return the part of lse that rounding has removed. The row of dS is not in use
+ * yet, and is overwritten with exponentials. */
 static float row_rest(struct backward *w, float lse)
 {
     int64_t n = w->op->p.tk;
@@ -51,10 +52,10 @@ static float row_rest(struct backward *w, float lse)
     return attention_rest_of(lse, m, row_exp(w->ds, w->s, n, m));
 }
 
-/* f P and dS of a row: dS = P (dP - delta), where delta = dy y stands for the
- * sum of P dP over all keys. P is computed again from the scores, lse and what
- * that has lost. Both results are rounded to the dtype of v, as the forward
- * pass rounds its weights. */
+/* Compute f P and dS of a row: dS = P (dP - delta). delta = dy y equals the sum
+ * of P dP over all keys. P is computed again from the scores, lse and the part
+ * that rounding has removed from lse. Both results are rounded to the dtype of
+ * v, like the weights of the forward pass. */
 static void row_slopes(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_params *p = &w->op->p;
@@ -78,7 +79,8 @@ static void row_slopes(struct backward *w, const struct query *at, float lse)
     }
 }
 
-/* What one query adds to the gradients of its head, and to its own. */
+/* Add the contribution of one query to the gradients of its head, and to its
+ * own gradient. */
 static void add_query(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_backward_op *op = w->op;
@@ -98,21 +100,21 @@ static void add_query(struct backward *w, const struct query *at, float lse)
     }
 }
 
-/* One query: it has a gradient of its own, and adds to those of its keys and
- * values. */
+/* Process one query: compute its gradient, and add to the gradients of its keys
+ * and values. */
 static void query_gradient(struct backward *w, const struct query *at)
 {
     const struct attention_backward_op *op = w->op;
     const float *saved = view_host(&op->lse);
     float lse = saved[query_at(&op->lse, at)];
     memset(w->dq, 0, (size_t)op->p.d * sizeof(*w->dq));
-    if (lse != -INFINITY) /* else it has no key */
+    if (lse != -INFINITY) /* -Inf: the query has no key */
         add_query(w, at, lse);
     if (op->dq.buffer != NULL)
         store_row(&op->dq, at, w->dq, op->p.scale, op->p.d);
 }
 
-/* All queries of the heads that share keys and values. */
+/* Process all queries of the heads that share keys and values. */
 static void head_gradient(struct backward *w, int64_t b, int64_t kv_head)
 {
     const struct attention_backward_op *op = w->op;
@@ -135,8 +137,8 @@ static void head_gradient(struct backward *w, int64_t b, int64_t kv_head)
     }
 }
 
-/* Query heads that share keys are taken together, since their gradients of
- * these are one sum. */
+/* Run the backward of attention. Query heads that share keys are processed
+ * together, because the gradients of the keys are sums over these heads. */
 static ssq_status attention_backward(struct backend_queue *queue,
                                      const struct attention_backward_op *op)
 {

@@ -6,7 +6,8 @@
 #include "kernels/attention/rotary.h"
 #include "kernels/dialect/convert.h"
 
-/* The position of row j of its t. */
+/* Return the position of a row: the given one at offset `at`, or else
+ * op->offset + j. */
 static float position_of(const struct rotary_op *op, int64_t at, int64_t j)
 {
     const void *given = view_host(&op->position);
@@ -15,13 +16,14 @@ static float position_of(const struct rotary_op *op, int64_t at, int64_t j)
     return i32_to_f32(position);
 }
 
-/* The numbers that turn a row: of a position, or given. */
+/* The numbers that rotate a row: its position and the frequencies, or given
+ * cosines and sines. */
 struct angles {
     float position;
     struct line freq, cosine, sine;
 };
 
-/* The cosine of pair i, given or computed. It does not depend on the
+/* Return the cosine of pair i, given or computed. It does not depend on the
  * direction. */
 static float cos_of(const struct angles *n, int64_t i)
 {
@@ -30,7 +32,7 @@ static float cos_of(const struct angles *n, int64_t i)
     return s_cos(rotary_angle(n->position, line_load(&n->freq, i)));
 }
 
-/* The sine of pair i; the inverse turns by the negative angle. */
+/* Return the sine of pair i. For the inverse, of the negative angle. */
 static float sin_of(const struct angles *n, int64_t i, bool inverse)
 {
     if (n->sine.base == NULL)
@@ -40,7 +42,8 @@ static float sin_of(const struct angles *n, int64_t i, bool inverse)
     return inverse ? s_neg(s) : s;
 }
 
-/* Both of a pair are read before one is written: y may be x. */
+/* Rotate a row. Both elements of a pair are read before one is written, because
+ * y may be x. */
 static void turn_row(const struct rotary_op *op, const struct line *x,
                      const struct line *y, const struct angles *n)
 {
@@ -55,7 +58,7 @@ static void turn_row(const struct rotary_op *op, const struct line *x,
     }
 }
 
-/* The elements behind the last pair, converted as ssq_cast does. */
+/* Copy the elements after the last pair, converted as by ssq_cast. */
 static void copy_rest(const struct rotary_op *op, const struct line *x,
                       const struct line *y, int64_t d)
 {
@@ -66,8 +69,8 @@ static void copy_rest(const struct rotary_op *op, const struct line *x,
     }
 }
 
-/* Row by row. Unless positions are given, a row's is its number along the last
- * dimension but one, plus an offset. */
+/* Rotate row by row. Unless positions are given, the position of a row is its
+ * index in the second last dimension, plus an offset. */
 static ssq_status rotary(struct backend_queue *queue,
                          const struct rotary_op *op)
 {

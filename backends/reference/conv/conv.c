@@ -1,44 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c - reference: convolution and its gradients as products of matrices.
  *
- * Each kind is rows by depth times depth by columns, for every group, and
- * forward and data for every image of the batch. One matrix is an operand as it
- * lies; the other is gathered, the matrix that im2col would make:
+ * Each kind multiplies a matrix of rows by depth with one of depth by columns.
+ * This is done for each group and, for forward and data, for each image of the
+ * batch. One matrix is an operand as stored (`lies`). The other one is
+ * gathered: it is the matrix that im2col would create.
  *
- *     kind      rows  columns    depth      as it lies   gathered
+ *     kind      rows  columns    depth      as stored    gathered
  *     forward   o     p, q       c, r, s    filter       image
  *     data      c     h, w       o, r, s    filter       map
  *     weight    o     c, r, s    n, p, q    map          image
  *
- * What is gathered for a column and a depth is at the sum of what each of them
- * contributes: an offset (channel, image of the batch) and a point, which for
- * data must be a multiple of the stride. Outside it is zero. Sums are float64,
- * in ascending order of depth whatever the layout; then float32: bias,
- * activation, and storing rounds once more. */
+ * The position of a gathered element is the sum of two parts, one from its
+ * column and one from its depth. Each part is an offset (of a channel, or of an
+ * image of the batch) and a point. For data the point must be a multiple of the
+ * stride. Elements outside are 0. Sums are float64, in ascending order of depth
+ * for every layout. Bias and activation are float32, and storing rounds once
+ * more. */
 #include "lib/op/conv/conv.h"
 
 #include "backends/reference/gemm/tile.h"
 #include "kernels/gemm/epilogue.h"
 
-/* What a column or a depth contributes to an offset and a point. */
+/* The part of an offset and of a point that comes from a column or a depth. */
 struct part {
     int64_t at, point[AXES];
 };
 
-/* One product: an image of the batch and a group, or all images. */
+/* One product: of one image of the batch and a group, or of all images and a
+ * group. */
 struct product {
     const struct conv_op *op;
     int64_t n, g;
     int64_t rows, columns, depth;
     const struct view *lies, *gathered, *made;
-    int64_t lies_at, gathered_at, made_at; /* where n and g begin */
+    int64_t lies_at, gathered_at, made_at; /* offsets at which n and g begin */
     struct part column[TILE_COLS], deep[TILE_DEPTH];
-    int64_t lies_deep[TILE_DEPTH]; /* offset of each depth in what lies */
+    int64_t lies_deep[TILE_DEPTH]; /* offset of each depth in `lies` */
     struct tile tile;
 };
 
-/* An index of three digits, a b c, the last two of sizes that digits_of is
- * told. */
+/* An index of three digits, a b c. The last two have the sizes that are passed
+ * to digits_of(). */
 struct digits {
     int64_t a, b, c;
 };
@@ -48,19 +51,20 @@ static struct digits digits_of(int64_t i, int64_t b, int64_t c)
     return (struct digits){i / c / b, i / c % b, i % c};
 }
 
-/* i as channel (or image of the batch) and place in a window. */
+/* Split i into a channel (or image of the batch) and a position in a window. */
 static struct digits in_window(const struct conv_op *op, int64_t i)
 {
     return digits_of(i, op->slide[HEIGHT].window, op->slide[WIDTH].window);
 }
 
-/* i as image of the batch and place in the map. */
+/* Split i into an image of the batch and a position in the map. */
 static struct digits in_map(const struct conv_op *op, int64_t i)
 {
     return digits_of(i, op->slide[HEIGHT].map, op->slide[WIDTH].map);
 }
 
-/* Positions of the window, without its taps. */
+/* Return the part that comes from the position of the window, without its
+ * taps. */
 static struct part map_part(const struct conv_op *op, struct digits d)
 {
     const struct slide *s = op->slide;
@@ -68,8 +72,8 @@ static struct part map_part(const struct conv_op *op, struct digits d)
         0, {slide_at(&s[HEIGHT], d.b, 0), slide_at(&s[WIDTH], d.c, 0)}};
 }
 
-/* Taps of the window: sign is -1 where the image is given and the map sought.
- */
+/* Return the part that comes from a tap of the window. sign is -1 if the point
+ * of the image is given, and the point of the map is needed. */
 static struct part tap_part(const struct conv_op *op, struct digits d, int sign)
 {
     const struct slide *s = op->slide;
@@ -77,7 +81,7 @@ static struct part tap_part(const struct conv_op *op, struct digits d, int sign)
         0, {sign * d.b * s[HEIGHT].dilation, sign * d.c * s[WIDTH].dilation}};
 }
 
-/* What column j of the gathered matrix contributes, of the kind's digits. */
+/* Return the part that comes from column j of the gathered matrix. */
 static struct part column_part(const struct product *p, int64_t j)
 {
     const struct conv_op *op = p->op;
@@ -98,7 +102,7 @@ static struct part column_part(const struct product *p, int64_t j)
     }
 }
 
-/* The same for depth k. */
+/* Return the part that comes from depth k. */
 static struct part depth_part(const struct product *p, int64_t k)
 {
     const struct conv_op *op = p->op;
@@ -116,7 +120,7 @@ static struct part depth_part(const struct product *p, int64_t k)
     return r;
 }
 
-/* The offset of depth k in what lies as it is. */
+/* Return the offset of depth k in `lies`. */
 static int64_t lies_depth(const struct product *p, int64_t k)
 {
     const struct conv_op *op = p->op;
@@ -131,7 +135,7 @@ static int64_t lies_depth(const struct product *p, int64_t k)
     return d.a * stride[channel] + d.b * stride[3] + d.c * stride[4];
 }
 
-/* The stride of the rows, in what lies and in what is made. */
+/* Return the stride of the rows in `lies`. */
 static int64_t lies_row(const struct product *p)
 {
     static const int channel[] = {
@@ -139,7 +143,7 @@ static int64_t lies_row(const struct product *p)
     return p->lies->stride[channel[p->op->kind]];
 }
 
-/* The offset of row i and column j of what is made. */
+/* Return the offset of row i and column j in `made`. */
 static int64_t made_at(const struct product *p, int64_t i, int64_t j)
 {
     const struct conv_op *op = p->op;
@@ -154,7 +158,7 @@ static int64_t made_at(const struct product *p, int64_t i, int64_t j)
     return p->made_at + i * stride[2] + d.b * stride[3] + d.c * stride[4];
 }
 
-/* Divide by the stride; false when it does not divide. */
+/* Divide *x by the stride. Returns false if there is a remainder. */
 static bool at_stride(int64_t *x, int64_t stride)
 {
     bool fits = *x % stride == 0;
@@ -162,7 +166,7 @@ static bool at_stride(int64_t *x, int64_t stride)
     return fits;
 }
 
-/* The gathered element of a column and a depth, 0 outside. */
+/* Return the gathered element of a column and a depth; 0 if it is outside. */
 static double gather(const struct product *p, const void *base,
                      const struct part *a, const struct part *b)
 {
@@ -180,7 +184,8 @@ static double gather(const struct product *p, const void *base,
                          w * v->stride[4]);
 }
 
-/* The sums of the tile whose first row is i, its columns being prepared. */
+/* Compute the sums of the tile whose first row is i. Its columns must be
+ * prepared. */
 static void sum_tile(struct product *p, int64_t i, int64_t rows, int64_t cols)
 {
     struct tile *t = &p->tile;
@@ -205,7 +210,7 @@ static void sum_tile(struct product *p, int64_t i, int64_t rows, int64_t cols)
     }
 }
 
-/* One for each row, which is a channel of what is made. */
+/* Return the bias of row i, which is a channel of `made`. */
 static float bias_of(const struct product *p, int64_t i)
 {
     const struct view *b = &p->op->bias;
@@ -213,8 +218,8 @@ static float bias_of(const struct product *p, int64_t i)
                     p->g * b->stride[0] + i * b->stride[1]);
 }
 
-/* The sums of a tile, rounded to float32, with bias and activation; storing
- * rounds to the dtype. */
+/* Round the sums of a tile to float32, apply bias and activation, and store
+ * them in the dtype of `made`. */
 static void store_tile(const struct product *p, int64_t i0, int64_t rows,
                        int64_t j0, int64_t cols)
 {
@@ -230,8 +235,8 @@ static void store_tile(const struct product *p, int64_t i0, int64_t rows,
         }
 }
 
-/* One product, tile by tile. Columns are prepared once for all tiles below each
- * other. */
+/* Compute one product, tile by tile. Columns are prepared once for all rows of
+ * tiles. */
 static void multiply(struct product *p)
 {
     for (int64_t j = 0; j < p->columns; j += TILE_COLS) {
@@ -246,7 +251,8 @@ static void multiply(struct product *p)
     }
 }
 
-/* Where image n and group g begin; a filter has no n. */
+/* Return the offset at which image n and group g begin. A filter does not have
+ * a dimension n. */
 static int64_t begin(const struct product *p, const struct view *v)
 {
     if (v == &p->op->filter)
@@ -254,7 +260,7 @@ static int64_t begin(const struct product *p, const struct view *v)
     return p->n * v->stride[0] + p->g * v->stride[1];
 }
 
-/* Sizes and operands of the kind, as the table at the top has them. */
+/* Set the sizes and operands of the kind, as in the table above. */
 static void set_up(struct product *p, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -288,8 +294,8 @@ static void set_up(struct product *p, const struct conv_op *op)
     }
 }
 
-/* For weights the batch is a part of the depth, so that there is one product
- * for each group. */
+/* Run a convolution. For weights the batch is part of the depth, so there is
+ * one product for each group. */
 static ssq_status conv(struct backend_queue *queue, const struct conv_op *op)
 {
     (void)queue;
