@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.c - reference: the device and its queues.
  *
- * Work is done when the call returns, so a queue holds nothing. */
+ * A call returns when its work is done, so a queue contains nothing. */
 #include "backends/reference/reference.h"
 
 #include "lib/core/error.h"
@@ -34,14 +34,16 @@ static void describe(const struct backend_instance *instance, unsigned i,
     snprintf(text, bytes, "plain C: defines what is correct");
 }
 
-/* Does this host's float32 arithmetic keep subnormals under our modes? volatile
- * keeps the compiler from computing it beforehand. */
+/* Measure whether float32 arithmetic of this host preserves subnormals in the
+ * library's modes. volatile prevents the compiler from computing it in
+ * advance. */
 static ssq_subnormals measure_subnormals(void)
 {
     struct fpenv env = fpenv_enter();
     volatile float least = 1.17549435e-38f;
     volatile float half = least * 0.5f, again = half * 2.0f;
-    bool kept = half != 0.0f && again == least; /* compared without DAZ */
+    bool kept = half != 0.0f && again == least; /* compared before
+                                                   fpenv_leave(): no DAZ */
     fpenv_leave(env);
     return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
@@ -64,22 +66,23 @@ static void close_device(struct backend_device *device)
     mem_free(device);
 }
 
-/* Nothing here is shared between calls: the core's locks do. */
+/* Do nothing: calls share no state of this backend, so the core's locks are
+ * enough. */
 static void fork_nothing(struct backend_device *device)
 {
     (void)device;
 }
 
-/* Bytes of physical memory, 0 where the system does not tell: an allocation may
- * succeed or fail whatever this says. */
+/* Return the bytes of physical memory, or 0 if the system does not report them.
+ * An allocation may succeed or fail regardless of this number. */
 static uint64_t host_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
-/* Halves travel as 16-bit integers and are computed in float32. Calls are not
- * asynchronous: they return with their work done. */
+/* f16 and bf16 are stored as 16-bit integers, and computed in float32.
+ * p->asynchronous stays false: calls return when their work is done. */
 static void props(const struct backend_device *device, ssq_device_props *p)
 {
     p->memory_bytes = host_memory();
@@ -92,8 +95,8 @@ static void props(const struct backend_device *device, ssq_device_props *p)
     p->host_memory = true;
 }
 
-/* The fields of launches stay 0: nothing is compiled here. Small buffers share
- * slabs of 16 MiB. */
+/* Set the limits. The fields of launches stay 0, because this backend runs no
+ * kernels. Small buffers share slabs of 16 MiB. */
 static void limits(const struct backend_device *device,
                    struct backend_limits *l)
 {
@@ -126,8 +129,8 @@ static ssq_status sync_queue(struct backend_queue *queue)
     return SSQ_OK;
 }
 
-/* Every op of the library has its list here, by the same name: an op without a
- * reference does not link. */
+/* The list of each op has the op's name, so an op without a reference does not
+ * link. */
 const struct op_table reference_ops = {
 #define X(NAME, ...) .NAME = reference_##NAME,
     SSQ_OPS(X)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - events of devices whose work is done when the call returns: an
+/* event.c - events of devices whose calls return when their work is done. An
  * event is a time. */
 #include "backends/reference/reference.h"
 
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-/* When it was recorded; work was finished then. */
+/* The time at which it was recorded. All earlier work was finished then. */
 struct backend_event {
     double seconds;
 };
@@ -28,7 +28,8 @@ void reference_event_close(struct backend_event *event)
     mem_free(event);
 }
 
-/* By a clock that nobody sets: differences are what is asked for. */
+/* Record an event with a clock that is never set, because only differences
+ * matter. */
 ssq_status reference_event_record(struct backend_event *event,
                                   struct backend_queue *queue)
 {
@@ -39,8 +40,8 @@ ssq_status reference_event_record(struct backend_event *event,
     return SSQ_OK;
 }
 
-/* What the event stands for is done already: a wait, a query or a sync has
- * nothing to do. */
+/* All work before the event is already done, so a wait, a query or a sync does
+ * nothing. */
 ssq_status reference_event_wait(struct backend_queue *queue,
                                 struct backend_event *event)
 {

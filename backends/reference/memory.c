@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - reference: device memory is aligned host memory.
  *
- * Not from the allocation callbacks: those are for the library's own objects,
- * and promise no alignment. */
+ * It does not use the caller's allocation callbacks: these are for the
+ * library's own objects, and guarantee no alignment. */
 #include "backends/reference/reference.h"
 
 #include "lib/core/error.h"
 
 #include <stdlib.h>
 
-/* backend_mem with the block behind it. */
+/* A backend_mem and the start of its memory. */
 struct block {
     struct backend_mem mem;
     void *start;
 };
 
-/* What fresh memory holds is undefined, as on other devices. */
+/* Allocate memory. Its contents are undefined, as on other devices. */
 ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.h - walk the rows of views whose last dimensions make up a row. */
+/* rows.h - walk the rows of views. The last dimensions of a view are a row. */
 #ifndef BACKENDS_REFERENCE_ROWS_H
 #define BACKENDS_REFERENCE_ROWS_H
 
 #include "backends/reference/reference.h"
 
-/** Walk the rows: at[k] is where row w of view k begins. Absent views stay at
- *  0. At least one row. */
+/** Begin a walk over rows: at[k] is the offset at which the current row begins
+ *  in view k. Absent views stay at 0. There must be at least one row. */
 static inline void walk_rows(struct walk *w, const struct view *const *views,
                              int n, int inner)
 {
@@ -14,7 +14,8 @@ static inline void walk_rows(struct walk *w, const struct view *const *views,
     w->rank -= inner;
 }
 
-/** Walk the elements of one row, relative to its begin. */
+/** Begin a walk over the elements of one row. Offsets are relative to the row's
+ *  begin. */
 static inline void walk_row(struct walk *w, const struct view *const *views,
                             int n, int inner)
 {
@@ -28,14 +29,14 @@ static inline void walk_row(struct walk *w, const struct view *const *views,
     }
 }
 
-/** A row along one dimension. */
+/** A row of one dimension. */
 struct line {
     void *base; /* NULL: absent */
     ssq_dtype dtype;
-    int64_t at, stride; /* elements */
+    int64_t at, stride; /* offset and stride, in elements */
 };
 
-/** The last dimension of v, from the element at. */
+/** Return the row in the last dimension of v that begins at element `at`. */
 static inline struct line line_of(const struct view *v, int64_t at)
 {
     struct line l = {view_host(v), v->dtype, at, 0};
@@ -54,9 +55,10 @@ static inline void line_store(const struct line *l, int64_t i, float value)
     store_f32(l->base, l->dtype, l->at + i * l->stride, value);
 }
 
-/** The sum of squares about the mean of n numbers, from the squares of their
- *  deviations from a number near it and the sum of these: a mean that was
- *  rounded to float32 is off by apart / n. */
+/** Return the sum of squares of n numbers about their mean. squares and apart
+ *  are the sums of squares and of deviations from a number near the mean. For
+ *  example, that number is the mean rounded to float32, which differs from the
+ *  mean by apart / n. */
 static inline double squares_about_mean(double squares, double apart, double n)
 {
     double t = squares - apart * apart / n;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.c - element access of the reference: walking, loading, storing. */
+/* walk.c - access to elements: walk, load and store. */
 #include "backends/reference/reference.h"
 
 #include "kernels/dialect/convert.h"
 
-/* The first view gives the shape, and all begin at their first element. The
- * strides of an absent view are 0, so that it stays where it is. */
+/* Begin a walk, in which all views are at their first element. The first view
+ * determines the shape. The strides of an absent view are 0, so its offset does
+ * not change. */
 void walk_begin(struct walk *w, const struct view *const *views, int n)
 {
     *w = (struct walk){.rank = views[0]->rank, .n = n};
@@ -16,8 +17,9 @@ void walk_begin(struct walk *w, const struct view *const *views, int n)
             w->stride[k][i] = views[k]->stride[i];
 }
 
-/* Counts up like an odometer: the last dimension that is not at its end takes a
- * step, and those behind it go back to 0. */
+/* Go to the next element, as in counting: increment the last dimension that is
+ * not at its end, and reset the dimensions after it. Returns false, and resets
+ * all, after the last element. */
 bool walk_next(struct walk *w)
 {
     for (int i = w->rank - 1; i >= 0; i--) {
@@ -32,7 +34,8 @@ bool walk_next(struct walk *w)
     return false;
 }
 
-/* By the size of an element alone: what its bits mean is up to the caller. */
+/* The size of an element is enough to load and store bits; the caller must know
+ * their meaning. */
 uint32_t load_bits(const void *base, ssq_dtype dtype, int64_t i)
 {
     switch (dtype_bytes(dtype)) {
@@ -59,7 +62,8 @@ void store_bits(void *base, ssq_dtype dtype, int64_t i, uint32_t bits)
     }
 }
 
-/* The conversions are those of the kernels: one text for all devices. */
+/* Conversions use the code of the kernels, which is the same for all
+ * devices. */
 float load_f32(const void *base, ssq_dtype dtype, int64_t i)
 {
     return bits_to_f32(load_bits(base, dtype, i), dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c - reference: upload, download, fill, copy, cast. Only a cast looks at
- * what elements mean; the others move or repeat their bits. */
+/* data.c - reference: upload, download, fill, copy, cast. Only a cast
+ * interprets elements; the other ops move or repeat their bits. */
 #include "lib/op/data/data.h"
 
 #include "backends/reference/reference.h"
@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* Few bytes travel in the op itself, and host is NULL; others are read where
- * host points. */
+/* Copy bytes from host memory, or from the op itself if host is NULL. */
 static ssq_status upload(struct backend_queue *queue,
                          const struct upload_op *op)
 {
@@ -19,7 +18,7 @@ static ssq_status upload(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* src is contiguous: its bytes are copied as they lie. */
+/* Copy the bytes of src, which is contiguous, to host memory. */
 static ssq_status download(struct backend_queue *queue,
                            const struct download_op *op)
 {
@@ -28,8 +27,8 @@ static ssq_status download(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Every element gets the same bits, whatever they mean in its dtype: the call
- * has converted the value, once for all elements. */
+/* Store the same bits in every element. The call has already converted the
+ * value to the dtype. */
 static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
 {
     (void)queue;
@@ -43,8 +42,8 @@ static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
     return SSQ_OK;
 }
 
-/* x and y have one dtype, so that bits are moved and NaNs keep theirs. Where
- * both are contiguous it is one memcpy. */
+/* Copy x to y, which have the same dtype. Bits are moved, so NaNs do not
+ * change. If both are contiguous, one memcpy is enough. */
 static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
 {
     (void)queue;
@@ -64,10 +63,10 @@ static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
     return SSQ_OK;
 }
 
-/* y = x in another dtype. Stochastic rounding takes the random word that is
- * numbered like the element, counted over the whole call: op.first is how many
- * elements came before this op. The step word is on the device, so that each
- * launch of a graph may draw others; where it is absent it is 0. */
+/* Convert x to the dtype of y. Stochastic rounding of an element draws the
+ * random word with the element's number in the whole call; op.first elements
+ * came before this op. The step is in device memory, so each launch of a graph
+ * may draw other words. If it is absent it is 0. */
 static ssq_status cast(struct backend_queue *queue, const struct cast_op *op)
 {
     (void)queue;

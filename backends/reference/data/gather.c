@@ -5,9 +5,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/dialect/convert.h"
 
-/* Row `row` of a table as a view of its own: without the first dimension, and
- * moved by so many of its strides. Offsets are in bytes, strides in
- * elements. */
+/* Return row `row` of a table as a view without the first dimension. Offsets
+ * are in bytes, strides in elements. */
 static struct view row_of(const struct view *table, int64_t row)
 {
     struct view v = view_part(table, 1, table->rank);
@@ -15,9 +14,9 @@ static struct view row_of(const struct view *table, int64_t row)
     return v;
 }
 
-/* y's row = x's row, or zeros. Converting rounds to nearest, as a cast does;
- * where the dtypes are the same it changes no bit. Zero has the same bits in
- * all dtypes. */
+/* Copy a row of x to a row of y, or set it to zeros. A conversion rounds to
+ * nearest, as a cast does; between equal dtypes it changes no bit. Zero has the
+ * same bits in all dtypes. */
 static void copy_row(const struct view *x, bool zeros, const struct view *y)
 {
     struct walk w;
@@ -34,9 +33,9 @@ static void copy_row(const struct view *x, bool zeros, const struct view *y)
     } while (walk_next(&w));
 }
 
-/* y's row at each position is the row of x that index names there. An index
- * outside of x gives zeros, and reads nothing. Row 0 stands in for it, so that
- * no address outside is computed. */
+/* Gather: the row of y at each position is the row of x with the position's
+ * index. For an index outside x the row is zeros, and nothing is read. Row 0
+ * then replaces it in the computation of addresses. */
 static ssq_status gather(struct backend_queue *queue,
                          const struct gather_op *op)
 {
@@ -58,9 +57,9 @@ static ssq_status gather(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* The positions that name each row, in ascending order: first[row] and
- * next[position] are positions plus 1, 0 ends. Going through the positions
- * backwards puts each in front of the later ones. */
+/* List the positions with each row's index, in ascending order. first[row] and
+ * next[position] are positions plus 1, and 0 ends a list. The positions are
+ * processed backwards, so that each is inserted before the later ones. */
 static void list_positions(const struct scatter_add_op *op, int32_t *first,
                            int32_t *next)
 {
@@ -82,9 +81,8 @@ static void list_positions(const struct scatter_add_op *op, int32_t *first,
     }
 }
 
-/* Offset in elements of position p, in dy's first dimensions: p counts them in
- * row-major order, the last one fastest, and so it is taken apart from the last
- * one on. */
+/* Return the offset of position p in the first dimensions of dy, in elements.
+ * Positions are numbered in row-major order. */
 static int64_t position_at(const struct scatter_add_op *op, int64_t p)
 {
     int64_t at = 0;
@@ -95,9 +93,8 @@ static int64_t position_at(const struct scatter_add_op *op, int64_t p)
     return at;
 }
 
-/* dx's row += the rows of dy at the positions of the list, in ascending order,
- * in float32. The sum is rounded to the dtype of dx once, after the last of
- * them. */
+/* Add the listed rows of dy to a row of dx, in ascending order of positions, in
+ * float32. The sum is rounded to the dtype of dx once, at the end. */
 static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
                     const int32_t *next)
 {
@@ -116,8 +113,8 @@ static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
     } while (walk_next(&w));
 }
 
-/* The lists are in work, which the caller of the op has made long enough: a
- * word for each row of dx, and behind these one for each position. */
+/* Scatter-add. The lists are in op->work: one word for each row of dx, then one
+ * for each position. The caller has allocated it. */
 static ssq_status scatter_add(struct backend_queue *queue,
                               const struct scatter_add_op *op)
 {
@@ -131,8 +128,8 @@ static ssq_status scatter_add(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y = on where the coordinate along the axis is the index, off elsewhere. The
- * view of index has the shape of y: its stride along the axis is 0. */
+/* One-hot: y = on if the coordinate along the axis equals the index, else off.
+ * The view of index has the shape of y, with stride 0 along the axis. */
 static ssq_status one_hot(struct backend_queue *queue,
                           const struct one_hot_op *op)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* index_check.c - reference: indices out of range. */
+/* index_check.c - reference: find indices that are out of range. */
 #include "lib/op/data/data.h"
 
 #include "backends/reference/reference.h"
 
-/* The count is of u32, which may wrap; places ascend with the walk. */
+/* Count invalid indices, and store the first one of this op in the record. The
+ * count is a u32 and may wrap. A place is an index's number in row-major
+ * order. */
 static ssq_status index_check(struct backend_queue *queue,
                               const struct index_check_op *op)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* binary.c - reference: y = f(a, b), comparisons, and where. Views have the
- * shape of y: along what is broadcast their stride is 0. y may be an operand
- * that lies just as it does, as an element is loaded before its place is stored
- * to. */
+ * shape of y, with stride 0 along broadcast dimensions. y may be exactly an
+ * operand, because an element is loaded before its position is written. */
 #include "lib/op/elementwise/elementwise.h"
 
 #include "backends/reference/reference.h"
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
-/* y = f(a, b). Integers are computed as bits: a float32 does not hold all
- * values of an i32. */
+/* Compute y = f(a, b). Integers are computed as bits, because a float32 cannot
+ * represent all values of an i32. */
 static ssq_status binary(struct backend_queue *queue,
                          const struct binary_op *op)
 {
@@ -36,9 +35,9 @@ static ssq_status binary(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y = 1 where the comparison holds, else 0. Integers are compared as integers,
- * for two of them may be one float32. Floats of 16 bits are compared as
- * float32, which is exact. */
+/* Set y to 1 if the comparison is true, else to 0. Integers are compared as
+ * integers, because two of them may be equal as float32. 16-bit floats are
+ * compared as float32, which is exact. */
 static ssq_status compare(struct backend_queue *queue,
                           const struct compare_op *op)
 {
@@ -61,9 +60,9 @@ static ssq_status compare(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y = cond != 0 ? a : b. Each of the three may have a dtype of its own: the
- * element that is chosen is converted from its dtype to that of y, on its bits.
- * The other one is not loaded, and a NaN in it does no harm. */
+/* Compute y = cond != 0 ? a : b. a, b and y may have different dtypes: the bits
+ * of the chosen element are converted to the dtype of y. The other element is
+ * not loaded, so a NaN in it has no effect. */
 static ssq_status where(struct backend_queue *queue, const struct where_op *op)
 {
     (void)queue;

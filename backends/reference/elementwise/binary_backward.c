@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary_backward.c - reference: gradients of binary ops, summed over what was
- * broadcast in the order of kernels/reduce/norm.h. */
+/* binary_backward.c - reference: gradients of binary ops, summed over broadcast
+ * dimensions in the order of kernels/reduce/norm.h. */
 #include "lib/op/data/data.h"
 #include "lib/op/elementwise/elementwise.h"
 
@@ -9,13 +9,13 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
-/* Where the inputs begin in host memory. They are found once for an op, not for
+/* The addresses of the inputs, which are computed once for an op and not for
  * each term. */
 struct bases {
     const void *a, *b, *dy;
 };
 
-/* The term where a, b and dy are at these elements. */
+/* Return the term for these elements of a, b and dy. */
 static float term(const struct binary_backward_op *op, const struct bases *base,
                   int64_t a, int64_t b, int64_t dy)
 {
@@ -26,10 +26,10 @@ static float term(const struct binary_backward_op *op, const struct bases *base,
                            : binary_grad_a(op->kind, ai, bi, dyi);
 }
 
-/* For each element of dx, the sum of its terms. The first dimensions of a, b
- * and dy are those of dx; along the others dx was broadcast, and its gradient
- * is a sum. struct fold adds the terms in the order that the kernels keep, too,
- * so that all devices give the same bits. */
+/* Sum the terms of each element of dx. The first dimensions of a, b and dy
+ * belong to dx. dx was broadcast along the others, so its gradient is a sum
+ * over them. struct fold adds in the same order as the kernels, so all devices
+ * give the same bits. */
 static ssq_status run(struct backend_queue *queue,
                       const struct binary_backward_op *op)
 {

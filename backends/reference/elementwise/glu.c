@@ -4,9 +4,9 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/glu.h"
 
-/* y = a f(b), where the gate says which f. f(b) and the product are rounded in
- * float32, by the text that the kernel includes, and the product once more
- * where y has 16 bits. */
+/* Compute y = a f(b), with the f of the gate. f(b) and the product are rounded
+ * in float32, by the same code as in the kernel. A 16-bit y rounds once
+ * more. */
 static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
 {
     (void)queue;
@@ -24,7 +24,7 @@ static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
     return SSQ_OK;
 }
 
-/* db = dy a f'(b). The gradient of a is glu itself, of dy and b, and has no
+/* Compute db = dy a f'(b). The gradient of a is glu of dy and b, so it needs no
  * code here. */
 static ssq_status glu_backward(struct backend_queue *queue,
                                const struct glu_backward_op *op)
@@ -41,8 +41,7 @@ static ssq_status glu_backward(struct backend_queue *queue,
         float ai = load_f32(a, op->a.dtype, w.at[0]);
         float bi = load_f32(b, op->b.dtype, w.at[1]);
         float dyi = load_f32(dy, op->dy.dtype, w.at[2]);
-        store_f32(db, op->db.dtype, w.at[3],
-                  glu_gradient(kind, ai, bi, dyi));
+        store_f32(db, op->db.dtype, w.at[3], glu_gradient(kind, ai, bi, dyi));
     } while (walk_next(&w));
     return SSQ_OK;
 }

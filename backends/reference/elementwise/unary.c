@@ -6,9 +6,9 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/unary.h"
 
-/* y = f(x). Integers are computed as bits. Of a float, a test looks at the bits
- * too, which no comparison of NaNs or subnormals can mislead, and answers 0 or
- * 1; every other function takes the value. */
+/* Compute y = f(x). Integers are computed as bits. A test of floats reads the
+ * bits, too, because comparisons fail for NaNs and may fail for subnormals; it
+ * returns 0 or 1. Every other function reads the value. */
 static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
 {
     (void)queue;
@@ -33,9 +33,9 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
     return SSQ_OK;
 }
 
-/* dx = dy f'(x), in float32, rounded where it is stored. The slope is worked
- * out anew from x and not from y, whose rounding to 16 bits would be in it. dx
- * may be x or dy. */
+/* Compute dx = dy f'(x) in float32, rounded when it is stored. The slope is
+ * computed from x and not from y, which may be rounded to 16 bits. dx may be x
+ * or dy. */
 static ssq_status unary_backward(struct backend_queue *queue,
                                  const struct unary_backward_op *op)
 {
@@ -54,10 +54,10 @@ static ssq_status unary_backward(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y = x (alpha scale). The product in brackets is rounded first, as in
- * kernels/elementwise/scale.k: (x alpha) scale has other bits. The scale is a
- * number in device memory, such as a loss scale, which nobody has to wait for;
- * where it is absent the factor is alpha alone. */
+/* Compute y = x (alpha scale). The product in brackets is rounded first, as in
+ * kernels/elementwise/scale.k; (x alpha) scale would have other bits. scale is
+ * in device memory, for example a loss scale, so the host need not wait for it.
+ * If it is absent the factor is alpha. */
 static ssq_status scale(struct backend_queue *queue, const struct scale_op *op)
 {
     (void)queue;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - reference: matrix products, summed in float64.
  *
- * Each element of d is sum over k, ascending, of a times b, in float64: where
- * products of float32 are exact. The sum is rounded to float32, the epilogue
- * is float32, and storing rounds once more. The order of the sum does not
- * depend on the tiles: they only keep what is read again near.
+ * Each element of d is the sum of a times b over k, in ascending order. It is
+ * computed in float64, in which products of float32 are exact. The sum is
+ * rounded to float32, the epilogue is float32, and storing rounds once more.
+ * Tiles do not change the order of the sum. They keep data that is read
+ * repeatedly in the caches.
  *
  *                 COLS
  *               +------+
@@ -19,7 +20,7 @@
 
 #include <stdio.h>
 
-/* One operand of one matrix of the batch. */
+/* One matrix of an operand. */
 struct matrix {
     void *base;
     ssq_dtype dtype;
@@ -42,7 +43,7 @@ static float element(const struct matrix *x, int64_t i, int64_t j)
     return bits_to_f32(load_bits(x->base, x->dtype, at), x->dtype);
 }
 
-/* n elements, step apart, of x from at on. */
+/* Load n elements of x that are `step` apart, beginning at `at`. */
 static void unpack_row(double *t, const struct matrix *x, int64_t at,
                        int64_t step, int64_t n)
 {
@@ -59,7 +60,8 @@ static void unpack_row(double *t, const struct matrix *x, int64_t at,
             t[i] = (double)full[at + i * step];
 }
 
-/* Rows i.. and columns j.. of x into t, whose rows are pitch apart. */
+/* Load rows from i and columns from j of x into t, whose rows are `pitch`
+ * apart. */
 static void unpack(double *t, int64_t pitch, const struct matrix *x, int64_t i,
                    int64_t rows, int64_t j, int64_t cols)
 {
@@ -68,7 +70,7 @@ static void unpack(double *t, int64_t pitch, const struct matrix *x, int64_t i,
                    x->column, cols);
 }
 
-/* The sums of the tile of d at (i, j). */
+/* Compute the sums of the tile of d at (i, j). */
 static void sum_tile(struct tile *t, const struct gemm_op *op,
                      const struct matrix *a, const struct matrix *b, int64_t i,
                      int64_t j)
@@ -104,7 +106,8 @@ static void store_tile(const struct tile *t, const struct gemm_op *op,
         }
 }
 
-/* The batch dimensions of a view, for walking; an absent one does not move. */
+/* Return the batch dimensions of a view, for walking. The offset of an absent
+ * view does not change. */
 static struct view batch_of(const struct view *v, const struct view *d)
 {
     struct view batch = *d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile.h - a product of two small matrices, summed in float64: where products
- * of float32 are exact.
+/* tile.h - a product of two small matrices, summed in float64, in which
+ * products of float32 are exact.
  *
  *                     COLS
  *                    +------+
@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-/* Small enough that the three matrices, 64 KiB of float64 with these sizes,
- * stay in a core's caches. */
+/* The three matrices have 64 KiB of float64 with these sizes, so they fit into
+ * a core's caches. */
 #define TILE_ROWS  32
 #define TILE_COLS  64
 #define TILE_DEPTH 64
@@ -38,7 +38,7 @@ static inline void tile_clear(struct tile *t)
     memset(t->sum, 0, sizeof(t->sum));
 }
 
-/** Element i of a float operand. */
+/** Load element i of a float operand. */
 static inline double tile_load(const void *base, ssq_dtype dtype, int64_t i)
 {
     if (dtype == SSQ_F32)
@@ -47,9 +47,9 @@ static inline double tile_load(const void *base, ssq_dtype dtype, int64_t i)
     return (double)(dtype == SSQ_F16 ? f16_load(bits) : bf16_load(bits));
 }
 
-/** sum += a b. Whole rows of b: the inner loop has a constant length, so that
- *  compilers make vector code of it. Columns past the edge hold what was there
- *  before; nobody reads their sums. */
+/** Add a b to sum. All columns of b are used, so that the inner loop has a
+ *  constant length and can be vectorised. Columns past the edge contain earlier
+ *  values; their sums are not used. */
 static inline void tile_multiply(struct tile *t, int64_t rows, int64_t depth)
 {
     for (int64_t i = 0; i < rows; i++)

@@ -5,10 +5,10 @@
 #include "backends/reference/rows.h"
 #include "kernels/dialect/convert.h"
 
-/* Order of the views in a walk. */
+/* Order of the views in a walk. LOSS is last, so that a walk can omit it. */
 enum { X, TARGET, PROB, DLOSS, DX, LOSS, WALKED };
 
-/* The views, in that order. loss is last, so that a walk may leave it out. */
+/* Set v to the views, in that order, and return it. */
 static const struct view *const *walked(const struct cross_entropy_op *op,
                                         const struct view **v)
 {
@@ -21,15 +21,15 @@ static const struct view *const *walked(const struct cross_entropy_op *op,
     return v;
 }
 
-/* What a row does for the loss: an ignored one gives 0, a wrong one NaN, since
- * a device has no other way to report a target from its data. */
+/* How a row contributes to the loss: an ignored row gives 0. A wrong one gives
+ * NaN, because a device has no other way to report a target. */
 enum verdict {
     ROW_COUNTS,
     ROW_IGNORED,
-    ROW_WRONG /* the target is no class */
+    ROW_WRONG /* the target is not a class */
 };
 
-/* One row of classes and what is found out about it on the way. */
+/* One row of classes, and the results for it so far. */
 struct row {
     const struct cross_entropy_op *op;
     int64_t n; /* classes */
@@ -40,9 +40,9 @@ struct row {
     float sum_q;
 };
 
-/* The row whose operands begin at these elements, and whether it counts. With
- * probabilities (prob) there is no target, and every row counts. ignore_index
- * is looked at first: it may be a class or none. */
+/* Return the row whose operands begin at these elements, with its verdict. If
+ * the op has probabilities (prob), targets do not exist, and every row counts.
+ * ignore_index is tested first, because it need not be a class. */
 static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
 {
     struct row r = {.op = op,
@@ -62,13 +62,13 @@ static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
     return r;
 }
 
-/* The weight of class k; 1 where there are no weights. */
+/* Return the weight of class k; 1 if the op has no weights. */
 static float weight_at(const struct row *r, int64_t k)
 {
     return r->weight.base == NULL ? 1.0f : line_load(&r->weight, k);
 }
 
-/* q[k] of include/sesqui/ops/loss.h. */
+/* Return q[k] of include/sesqui/ops/loss.h. */
 static float q_at(const struct row *r, int64_t k)
 {
     const struct cross_entropy_op *op = r->op;
@@ -78,15 +78,15 @@ static float q_at(const struct row *r, int64_t k)
     return (op->keep * y + op->spread) * weight_at(r, k);
 }
 
-/* Is q[k] = 0 whatever the data? */
+/* Return whether q[k] is 0 for any data. */
 static bool q_absent(const struct row *r, int64_t k)
 {
     return r->prob.base == NULL && !r->op->smooth && k != r->target;
 }
 
-/* What the log-softmax of logits needs: the maximum, which keeps exp from
- * overflowing, and the sum of exp(x - max), in float64 and rounded once.
- * Log-probabilities are used as they come. */
+/* Compute the values that the log-softmax of logits needs. These are the
+ * maximum, which prevents an overflow of exp, and the sum of exp(x - max), in
+ * float64 and rounded once. Log-probabilities need neither. */
 static void row_softmax(struct row *r)
 {
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS || r->verdict != ROW_COUNTS)
@@ -103,7 +103,7 @@ static void row_softmax(struct row *r)
     r->log_total = s_log(r->total);
 }
 
-/* The loss of a row; also sums q. */
+/* Return the loss of a row, and set r->sum_q to the sum of q. */
 static float row_loss(struct row *r)
 {
     if (r->verdict != ROW_COUNTS)
@@ -122,8 +122,8 @@ static float row_loss(struct row *r)
     return (float)sum;
 }
 
-/* The derivative of the row's loss by x[k]: p sum(q) - q for logits, where p is
- * the softmax; -q for log-probabilities. */
+/* Return the derivative of the row's loss with respect to x[k]. For logits this
+ * is p sum(q) - q, where p is the softmax; for log-probabilities it is -q. */
 static float row_slope(const struct row *r, int64_t k)
 {
     float q = q_absent(r, k) ? 0.0f : q_at(r, k);
@@ -133,7 +133,8 @@ static float row_slope(const struct row *r, int64_t k)
     return p * r->sum_q - q;
 }
 
-/* dx = slope times seed, where seed is dloss over what the mean divides by. */
+/* Compute dx = slope times seed of a row. seed is dloss divided by the divisor
+ * of the mean. */
 static void row_gradient(const struct row *r, float seed)
 {
     for (int64_t k = 0; k < r->n; k++) {
@@ -147,8 +148,8 @@ static void row_gradient(const struct row *r, float seed)
     }
 }
 
-/* What a mean divides by: the number of rows for probabilities, else the sum of
- * the weights of the targets that count; neither ignored nor wrong ones do. */
+/* Return the divisor of a mean. For probabilities it is the number of rows;
+ * otherwise the sum of the weights of the targets that count. */
 static double divisor(const struct cross_entropy_op *op)
 {
     if (op->reduction != SSQ_REDUCTION_MEAN)
@@ -167,8 +168,8 @@ static double divisor(const struct cross_entropy_op *op)
     return sum;
 }
 
-/* Row by row: statistics, loss, gradient. The sum over rows is kept in float64
- * and rounded where it is stored. */
+/* Compute statistics, loss and gradient, row by row. The sum over rows is
+ * float64, and rounded when it is stored. */
 static ssq_status cross_entropy(struct backend_queue *queue,
                                 const struct cross_entropy_op *op)
 {
@@ -179,7 +180,7 @@ static ssq_status cross_entropy(struct backend_queue *queue,
     const float *dloss = view_host(&op->dloss);
     double count = divisor(op), sum = 0.0;
     bool each = op->reduction == SSQ_REDUCTION_NONE;
-    /* a single loss does not move with the rows */
+    /* a single loss is not part of the walk */
     walk_rows(&w, walked(op, v), each ? WALKED : LOSS, 1);
     do {
         struct row r = row_at(op, w.at);

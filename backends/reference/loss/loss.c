@@ -5,17 +5,16 @@
 #include "backends/reference/reference.h"
 #include "kernels/loss/loss.h"
 
-/* Element i of an optional operand. A weight or a gradient that is absent
- * counts as 1. */
+/* Return element i of an optional operand; 1 if the operand is absent. */
 static float load_or_one(const struct view *v, int64_t i)
 {
     return v->buffer == NULL ? 1.0f : load_f32(view_host(v), v->dtype, i);
 }
 
-/* The value and, where dx is wanted, the gradient of each element. The sum of a
- * mean or a total is kept in float64 and rounded once. What is not reduced has
- * a loss for each element, which is walked with the others; a reduced one is a
- * single element, and is left out of the walk. */
+/* Compute the loss of each element and, if dx is present, its gradient. The sum
+ * for a mean or a total is float64, and rounded once. Without a reduction each
+ * element has a loss, which is part of the walk. A reduced loss is a single
+ * element, which is not. */
 static ssq_status loss(struct backend_queue *queue, const struct loss_op *op)
 {
     (void)queue;

@@ -5,16 +5,16 @@
 #include "backends/reference/rows.h"
 #include "kernels/reduce/reduce.h"
 
-/* A number that orders values as argmax does, so that accuracy with k = 1
- * agrees with it. */
+/* Return a number that orders values as argmax does, so that accuracy with k =
+ * 1 agrees with argmax. */
 static uint32_t class_rank(const struct line *x, int64_t i)
 {
     uint32_t bits = load_bits(x->base, x->dtype, x->at + i * x->stride);
     return argmax_rank(bits, x->dtype, false);
 }
 
-/* How many of n classes come before the target: greater ones, and equal ones
- * on its left. */
+/* Return how many of n classes come before the target: classes with greater
+ * values, and those with equal values and a smaller index. */
 static int64_t classes_before(const struct line *x, int64_t n, int64_t target)
 {
     uint32_t mine = class_rank(x, target);
@@ -26,9 +26,9 @@ static int64_t classes_before(const struct line *x, int64_t n, int64_t target)
     return before;
 }
 
-/* A row is a hit where fewer than k classes come before its target. A target
- * that is no class counts as a row and is never a hit; ignored rows do not
- * count. Without rows the accuracy is NaN. */
+/* Count hits and rows. A row is a hit if fewer than k classes come before its
+ * target. A row whose target is not a class is counted, and is never a hit.
+ * Ignored rows are not counted. Without rows the accuracy is NaN. */
 static ssq_status top_k_accuracy(struct backend_queue *queue,
                                  const struct top_k_accuracy_op *op)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel_norm.c - reference: batch norm, group norm and their backward.
  *
- * A set of elements, and a channel of one, is a box: a view of [n, c,
- * spatial..] that was cut from the whole. It is read line by line, a line being
- * what the last dimension holds, in pieces of PIECE. */
+ * A set of elements, and a channel of a set, is a box: a part of a view [n, c,
+ * spatial..]. It is read line by line, in pieces of at most PIECE elements. A
+ * line is the last dimension. */
 #include "lib/op/norm/channel_merge.h"
 
 #include "backends/reference/rows.h"
@@ -12,11 +12,12 @@
 
 #include <math.h>
 
-/* Elements that are loaded as float32 at a time, so that the dtype is asked
- * once for a piece and not for each element. */
+/* Elements that are loaded as float32 at a time. The dtype is tested once for a
+ * piece, and not for each element. */
 #define PIECE 128
 
-/* Elements n0.. and channels c0.. of a view; absent ones stay so. */
+/* Return n examples from n0 and c channels from c0 of a view. An absent view
+ * stays absent. */
 static struct view box(const struct view *v, int64_t n0, int64_t n, int64_t c0,
                        int64_t c)
 {
@@ -30,7 +31,7 @@ static struct view box(const struct view *v, int64_t n0, int64_t n, int64_t c0,
     return b;
 }
 
-/* n <= PIECE elements of a line, from i on. */
+/* Load n elements of a line, from i on; n is at most PIECE. */
 static void unpack(float *t, const struct line *l, int64_t i, int64_t n)
 {
     const float *full = l->base;
@@ -47,16 +48,17 @@ static void unpack(float *t, const struct line *l, int64_t i, int64_t n)
             t[k] = bf16_load(half[at + k * l->stride]);
 }
 
-/* The pieces of up to three views of one shape, in row-major order. */
+/* A walk over the pieces of up to three views of one shape, in row-major
+ * order. */
 struct pieces {
     const struct view *v[3];
     struct walk w;
-    int64_t length, i; /* of a line; where the piece begins */
+    int64_t length, i; /* elements of a line; first element of the piece */
     bool done;
 };
 
-/* Views may be given twice where there are fewer than three. The walk is over
- * lines: the last dimension is taken out of it. */
+/* Begin a walk over pieces. For fewer than three views, pass one of them again.
+ * The walk is over lines, so it excludes the last dimension. */
 static struct pieces pieces_begin(const struct view *a, const struct view *b,
                                   const struct view *c)
 {
@@ -66,20 +68,20 @@ static struct pieces pieces_begin(const struct view *a, const struct view *b,
     return p;
 }
 
-/* The last piece of a line is what is left of it. */
+/* Return the elements of the piece. The last piece of a line may be shorter. */
 static int64_t piece_size(const struct pieces *p)
 {
     return p->length - p->i < PIECE ? p->length - p->i : PIECE;
 }
 
-/* The elements of view k that belong to this piece. */
+/* Load the piece of view k. */
 static void piece_load(const struct pieces *p, int k, float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
     unpack(t, &l, p->i, piece_size(p));
 }
 
-/* The same back, rounded to the dtype of view k. */
+/* Store the piece of view k, rounded to the dtype of the view. */
 static void piece_store(const struct pieces *p, int k, const float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
@@ -87,7 +89,7 @@ static void piece_store(const struct pieces *p, int k, const float *t)
         line_store(&l, p->i + i, t[i]);
 }
 
-/* The next piece of the line, or the first of the next line. */
+/* Go to the next piece of the line, or the first one of the next line. */
 static void pieces_next(struct pieces *p)
 {
     p->i += PIECE;
@@ -97,15 +99,15 @@ static void pieces_next(struct pieces *p)
     p->done = !walk_next(&p->w);
 }
 
-/* Element (i, j) of a statistic: of example i, or 0 for the whole batch, and
- * set j. */
+/* Return element (i, j) of a statistic: of example i, or 0 for the whole batch,
+ * and of set j. */
 static float scalar_at(const struct view *v, int64_t i, int64_t j)
 {
     return ((const float *)view_host(v))[i * v->stride[0] + j * v->stride[1]];
 }
 
-/* Of a parameter of channels, which is float32; `absent` where there is
- * none. */
+/* Return element c of a float32 parameter of channels; `absent` if the
+ * parameter is absent. */
 static float channel_at(const struct view *v, int64_t c, float absent)
 {
     if (v->buffer == NULL)
@@ -113,8 +115,8 @@ static float channel_at(const struct view *v, int64_t c, float absent)
     return ((const float *)view_host(v))[c * v->stride[0]];
 }
 
-/* Nothing happens to a parameter or a statistic that is absent, here and
- * below. */
+/* Set element c of a parameter. This function and the next do nothing if the
+ * view is absent. */
 static void set_channel(const struct view *v, int64_t c, float x)
 {
     if (v->buffer != NULL)
@@ -128,11 +130,14 @@ static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
 }
 
 struct statistics {
-    float mean, rest, rstd; /* rest: the rounding error of mean */
-    float running;          /* the variance that the running one moves to */
+    float mean, rest, rstd; /* rest: the part of the mean that rounding has
+                               removed */
+    float running;          /* the variance toward which the running one
+                               moves */
 };
 
-/* In float64, so that no order of summation has to be agreed on. */
+/* Return the sum of a box, in float64. Its order of summation therefore need
+ * not be specified. */
 static double sum_of(const struct view *x)
 {
     double sum = 0.0;
@@ -145,8 +150,9 @@ static double sum_of(const struct view *x)
     return sum;
 }
 
-/* The rounded mean is taken off first: E[x^2] - E[x]^2 would cancel. What
- * rounding took of it is what the n deviations average to. */
+/* Return the sum of squares about the mean. The rounded mean is subtracted
+ * first, because E[x^2] - E[x]^2 would cancel. The mean of the n deviations
+ * corrects the rounding of the mean. */
 static double sum_of_squares(const struct view *x, float mean, double n)
 {
     double squares = 0.0, apart = 0.0;
@@ -162,9 +168,9 @@ static double sum_of_squares(const struct view *x, float mean, double n)
     return squares_about_mean(squares, apart, n);
 }
 
-/* less: how many elements fewer divide the running variance, 1 where it is to
- * be unbiased. All are rounded to float32 before they are used, so that
- * backward finds the same bits in what was saved. */
+/* Compute the statistics of a box. The running variance is divided by n - less:
+ * less is 1 if it must be unbiased, else 0. All are rounded to float32 before
+ * they are used, so that backward gets the same bits from the saved ones. */
 static struct statistics statistics_of(const struct view *x, float eps,
                                        double less)
 {
@@ -179,7 +185,8 @@ static struct statistics statistics_of(const struct view *x, float eps,
     return s;
 }
 
-/* A running statistic moves towards that of this batch. */
+/* Move a running statistic toward the statistic of this batch. Does nothing if
+ * it is absent. */
 static void update(const struct channel_norm_op *op, const struct view *running,
                    int64_t c, float x)
 {
@@ -189,7 +196,8 @@ static void update(const struct channel_norm_op *op, const struct view *running,
                                 op->momentum, x));
 }
 
-/* Merge the statistics of all parts. */
+/* Merge the statistics of channel c from all parts, and move the running ones
+ * if the channel has elements. */
 static struct statistics merged(const struct channel_norm_op *op, int64_t c)
 {
     const struct channel_merged m = channel_merge(op, c);
@@ -200,8 +208,8 @@ static struct statistics merged(const struct channel_norm_op *op, int64_t c)
     return (struct statistics){.mean = m.mean, .rstd = m.rstd};
 }
 
-/* y of one channel of a set. gamma and beta are left out where they are absent,
- * rather than taken as 1 and 0: adding 0 would make 0 of -0. */
+/* Compute y of one channel of a set. An absent gamma or beta is omitted, and
+ * not replaced by 1 or 0: adding 0 would change -0 to 0. */
 static void normalise(const struct channel_norm_op *op, int64_t c,
                       struct statistics s, const struct view *x,
                       const struct view *y)
@@ -221,13 +229,13 @@ static void normalise(const struct channel_norm_op *op, int64_t c,
     }
 }
 
-/* The elements of one set: set (i, g) of mean and rstd. */
+/* The elements of one set, which is element (i, g) of mean and rstd. */
 struct extent {
     int64_t n0, n, c0, c;
 };
 
-/* Pooled, a set is one channel of all examples, since there are as many groups
- * as channels, and i is 0. */
+/* Return the elements of set (i, g). If pooled, a set is one channel of all
+ * examples: there are as many groups as channels, and i is 0. */
 static struct extent extent_of(bool pooled, const struct view *x,
                                int64_t groups, int64_t i, int64_t g)
 {
@@ -238,8 +246,8 @@ static struct extent extent_of(bool pooled, const struct view *x,
     return e;
 }
 
-/* One set: statistics, given or computed, are stored where the caller asks for
- * them, and its channels are normalised. */
+/* Process one set: get or compute its statistics, store the requested ones, and
+ * normalise its channels. */
 static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
 {
     struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
@@ -267,8 +275,7 @@ static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
     }
 }
 
-/* Set by set; pooled ones hold all examples, so that there is one round of
- * them. */
+/* Process all sets. A pooled set contains all examples, so i is always 0. */
 static ssq_status channel_norm_run(struct backend_queue *queue,
                                    const struct channel_norm_op *op)
 {
@@ -279,12 +286,14 @@ static ssq_status channel_norm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Sums of dy and of dy z over a box that shares its statistics. */
+/* Sums of dy and of dy z over a box. All its elements have the same
+ * statistics. */
 struct sums {
     double dy, dy_z;
 };
 
-/* gamma is 1 for gradients of parameters; for dx each dy counts gamma times. */
+/* Compute the sums of a box, with dy multiplied by gamma. For gradients of
+ * parameters gamma is 1. */
 static struct sums sums_of(const struct view *x, const struct view *dy,
                            struct statistics s, float gamma)
 {
@@ -302,7 +311,8 @@ static struct sums sums_of(const struct view *x, const struct view *dy,
     return sum;
 }
 
-/* What the forward pass has saved, or the op's caller computed again. */
+/* Return the statistics that the forward pass has saved, or that the caller has
+ * recomputed. */
 static struct statistics saved(const struct channel_norm_backward_op *op,
                                int64_t i, int64_t g)
 {
@@ -310,8 +320,8 @@ static struct statistics saved(const struct channel_norm_backward_op *op,
                                .rstd = scalar_at(&op->rstd, i, g)};
 }
 
-/* dgamma and dbeta of channel c, over all examples, each by its own statistics
- * unless these are pooled. */
+/* Compute dgamma and dbeta of channel c over all examples. Each example has its
+ * own statistics, unless these are pooled. */
 static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
 {
     int64_t n = op->x.shape[0], g = c / (op->x.shape[1] / op->groups);
@@ -327,9 +337,9 @@ static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
     set_channel(&op->dbeta, c, (float)total.dy);
 }
 
-/* dx of channel c of a set: rstd (g - avg - z avg_z), where g = dy gamma and
- * the averages are those over the set. Given statistics do not depend on x, and
- * then it is rstd g. */
+/* Compute dx of channel c of a set: rstd (g - avg - z avg_z), where g = dy
+ * gamma and the averages are over the set. Given statistics do not depend on x,
+ * so dx is rstd g. */
 static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
                      const struct extent *e, struct statistics s, float avg,
                      float avg_z)
@@ -351,7 +361,7 @@ static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
     }
 }
 
-/* dx of a channel whose averages are given, before gamma. */
+/* Compute dx of a channel from given averages, which do not include gamma. */
 static void backward_given(const struct channel_norm_backward_op *op,
                            const struct extent *e, int64_t c)
 {
@@ -360,8 +370,8 @@ static void backward_given(const struct channel_norm_backward_op *op,
              gamma * scalar_at(&op->average, 1, c));
 }
 
-/* The averages over all channels of the set, then dx of each channel. Sets are
- * disjoint, so that dx may be x or dy. */
+/* Compute the averages over all channels of the set, then dx of each channel.
+ * Sets are disjoint, so dx may be x or dy. */
 static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
                          int64_t g)
 {
@@ -387,7 +397,7 @@ static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
 }
 
 static ssq_status
-/* dgamma and dbeta before dx, which may lie in x or dy. */
+/* Compute dgamma and dbeta before dx, because dx may be x or dy. */
 channel_norm_backward_run(struct backend_queue *queue,
                           const struct channel_norm_backward_op *op)
 {

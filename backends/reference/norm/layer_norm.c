@@ -5,7 +5,7 @@
 #include "backends/reference/rows.h"
 #include "kernels/scalar/scalar.h"
 
-/* Element i of a view, an offset in elements as walks give it. */
+/* Load element i of a view, an offset in elements as in a walk. */
 static float load_at(const struct view *v, int64_t i)
 {
     return load_f32(view_host(v), v->dtype, i);
@@ -16,7 +16,7 @@ static void store_at(const struct view *v, int64_t i, float value)
     store_f32(view_host(v), v->dtype, i, value);
 }
 
-/* A row is the last `inner` dimensions. */
+/* Return the elements of a row, which is the last `inner` dimensions. */
 static int64_t row_elements(const struct view *v, int inner)
 {
     int64_t n = 1;
@@ -25,15 +25,16 @@ static int64_t row_elements(const struct view *v, int inner)
     return n;
 }
 
-/* Of a row, as the forward pass saves them: rstd = 1 / sqrt(var + eps). Of RMS
- * norm the mean is 0, and var the mean of the squares. */
+/* The statistics of a row, as saved by the forward pass: rstd = 1 / sqrt(var +
+ * eps). For RMS norm the mean is 0, and var is the mean of the squares. */
 struct statistics {
     float mean, rstd;
 };
 
-/* Of the row of x that begins at `at`: the mean, then the centred squares. Sums
- * are float64 and rounded once. The mean is rounded, because backward has no
- * better one; the squares are about the mean as it was before. */
+/* Compute the statistics of the row of x that begins at `at`: the mean, then
+ * the centred squares. Sums are float64 and rounded once. The mean is rounded,
+ * because backward gets only the rounded one. The squares are about the mean
+ * before rounding. */
 static struct statistics row_statistics(const struct layer_norm_op *op,
                                         int64_t at)
 {
@@ -61,7 +62,7 @@ static struct statistics row_statistics(const struct layer_norm_op *op,
     return s;
 }
 
-/* at: where the row begins in x and y; gamma and beta begin at 0. */
+/* Normalise a row, which begins at x_at and y_at. gamma and beta begin at 0. */
 static void normalise_row(const struct layer_norm_op *op, struct statistics s,
                           int64_t x_at, int64_t y_at)
 {
@@ -78,8 +79,8 @@ static void normalise_row(const struct layer_norm_op *op, struct statistics s,
     } while (walk_next(&w));
 }
 
-/* Each of the three results is optional: a call may ask for the statistics
- * alone. */
+/* Run layer norm or RMS norm. Each of the three results is optional: a call may
+ * need only the statistics. */
 static ssq_status layer_norm(struct backend_queue *queue,
                              const struct layer_norm_op *op)
 {
@@ -99,11 +100,11 @@ static ssq_status layer_norm(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Where an element, or a row, of each operand is. */
+/* The order of the operands in a walk. */
 enum { X, GAMMA, MEAN, RSTD, DY, DX, DGAMMA, DBETA, WALKED };
 
-/* The views, in that order; absent ones are walked too, with offsets that
- * nobody uses. */
+/* Set v to the views, in that order, and return it. Absent views are part of
+ * the walk, but their offsets are not used. */
 static const struct view *const *walked(const struct layer_norm_backward_op *op,
                                         const struct view **v)
 {
@@ -118,15 +119,15 @@ static const struct view *const *walked(const struct layer_norm_backward_op *op,
     return v;
 }
 
-/* One element: its normalised x, and its dy. row and in are offsets of the row
- * and inside it. */
+/* One element: its normalised x, and its dy. */
 struct element {
     float z, dy, g; /* g = dy gamma */
     float rstd;
 };
 
-/* Recomputes the normalised x from x and the saved statistics, so that y need
- * not be kept for the backward pass. An absent mean, of RMS norm, is 0. */
+/* Compute an element from x and the saved statistics, so that y need not be
+ * kept for backward. row and in are the offsets of the row and in the row. An
+ * absent mean, as for RMS norm, is 0. */
 static struct element element_at(const struct layer_norm_backward_op *op,
                                  const int64_t *row, const int64_t *in)
 {
@@ -139,7 +140,7 @@ static struct element element_at(const struct layer_norm_backward_op *op,
     return e;
 }
 
-/* dgamma and dbeta: for each element of a row, sums over the rows. */
+/* Compute dgamma and dbeta: for each element of a row, sums over the rows. */
 static void sum_rows(const struct layer_norm_backward_op *op)
 {
     const struct view *v[WALKED];
@@ -160,7 +161,8 @@ static void sum_rows(const struct layer_norm_backward_op *op)
     } while (walk_next(&in));
 }
 
-/* dx = rstd (g - avg(g) - z avg(g z)), without avg(g) for RMS. */
+/* Compute dx = rstd (g - avg(g) - z avg(g z)) of a row, without avg(g) for RMS
+ * norm. */
 static void backward_row(const struct layer_norm_backward_op *op,
                          const int64_t *row)
 {
@@ -182,7 +184,7 @@ static void backward_row(const struct layer_norm_backward_op *op,
     } while (walk_next(&in));
 }
 
-/* dgamma and dbeta before dx, which may lie in x or dy. */
+/* Compute dgamma and dbeta before dx, because dx may be x or dy. */
 static ssq_status layer_norm_backward(struct backend_queue *queue,
                                       const struct layer_norm_backward_op *op)
 {

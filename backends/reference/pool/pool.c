@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - reference: max and average pooling and their backward.
  *
- * Forward, each element of the map looks at its window; backward, each element
- * of the image at the windows that may hold it, in row-major order. */
+ * The forward pass computes each element of the map from its window. The
+ * backward pass computes each element of the image from the windows that may
+ * contain it, in row-major order. */
 #include "lib/op/pool/pool.h"
 
 #include "backends/reference/reference.h"
 #include "kernels/pool/pool.h"
 
-/* Positions or taps first..last along each axis. */
+/* Positions or taps first..last along each axis, inclusive. */
 struct range {
     int64_t first[AXES], last[AXES];
 };
 
-/* The taps of position p that meet [from, to) of the image's coordinates. Where
- * none does, last is less than first. */
+/* Set first and last to the taps of position p in [from, to) of the image's
+ * coordinates. If there are none, last is less than first. */
 static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
                     int64_t *first, int64_t *last)
 {
@@ -23,7 +24,7 @@ static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
     *last = size_least(s->window, size_div_up(to - start, s->dilation)) - 1;
 }
 
-/* The taps of window (p, q) that meet the image. */
+/* Return the taps of window (p, q) that are in the image. */
 static struct range window_of(const struct pool_op *op, int64_t p, int64_t q)
 {
     const int64_t at[] = {p, q};
@@ -34,7 +35,7 @@ static struct range window_of(const struct pool_op *op, int64_t p, int64_t q)
     return r;
 }
 
-/* The positions whose windows may hold row h and column w. */
+/* Return the positions whose windows may contain row h and column w. */
 static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
 {
     const int64_t at[] = {h, w};
@@ -49,15 +50,14 @@ static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
     return r;
 }
 
-/* Is row or column x a tap of position p, which may hold it? windows_at has
- * seen to it that x is not outside of the window, so that it can only lie
- * between two taps. */
+/* Return whether row or column x is a tap of position p. p must be from
+ * windows_at(): x is then inside the window, but it may be between two taps. */
 static bool holds(const struct slide *s, int64_t p, int64_t x)
 {
     return (x - slide_at(s, p, 0)) % s->dilation == 0;
 }
 
-/* Taps of one axis that count for an average. */
+/* Return the number of taps of one axis that count for an average. */
 static int64_t counted(const struct pool_op *op, int axis, int64_t p)
 {
     const struct slide *s = &op->slide[axis];
@@ -69,8 +69,8 @@ static int64_t counted(const struct pool_op *op, int axis, int64_t p)
     return last < first ? 0 : last - first + 1;
 }
 
-/* What an average of window (p, q) divides by: the caller's number, or its taps
- * that count. */
+/* Return the divisor of the average of window (p, q): the caller's number, or
+ * the number of its taps that count. */
 static float divisor_of(const struct pool_op *op, int64_t p, int64_t q)
 {
     if (op->divisor != 0)
@@ -78,21 +78,21 @@ static float divisor_of(const struct pool_op *op, int64_t p, int64_t q)
     return (float)(counted(op, HEIGHT, p) * counted(op, WIDTH, q));
 }
 
-/* A channel of one image: where it begins in each view. */
+/* A channel of one image: its offset in each view. */
 struct channel {
     int64_t image, map, index;
 };
 
-/* Offset in elements of a place in a channel: dimensions 2 and 3 are the height
- * and width. */
+/* Return the offset of row h and column w in a channel, in elements. Dimensions
+ * 2 and 3 are the height and width. */
 static int64_t offset(const struct view *v, int64_t h, int64_t w)
 {
     return h * v->stride[2] + w * v->stride[3];
 }
 
-/* The maximum of a window and its index, row-major in the channel of the image.
- * The first tap is taken whatever it is, so that a window of -Inf or NaN has an
- * index too; pool_takes decides from then on. */
+/* Compute the maximum of a window and its index, row-major in the channel of
+ * the image. The first tap is always taken, so that a window of -Inf or NaN has
+ * an index, too. For the others pool_takes() decides. */
 static void max_at(const struct pool_op *op, struct channel c, int64_t p,
                    int64_t q)
 {
@@ -118,7 +118,8 @@ static void max_at(const struct pool_op *op, struct channel c, int64_t p,
                    c.index + offset(&op->index, p, q), (uint32_t)where);
 }
 
-/* The sum is made in float64 and rounded to float32 before the division. */
+/* Compute the average of a window. The sum is float64, and rounded to float32
+ * before the division. */
 static void average_at(const struct pool_op *op, struct channel c, int64_t p,
                        int64_t q)
 {
@@ -137,7 +138,7 @@ static void average_at(const struct pool_op *op, struct channel c, int64_t p,
               (float)sum / divisor_of(op, p, q));
 }
 
-/* What window (p, q) gives to row h and column w. */
+/* Return the gradient that window (p, q) contributes to row h and column w. */
 static double given(const struct pool_op *op, struct channel c, int64_t p,
                     int64_t q, int64_t h, int64_t w)
 {
@@ -155,8 +156,9 @@ static double given(const struct pool_op *op, struct channel c, int64_t p,
     return (double)dy;
 }
 
-/* Collects what the windows give, instead of scattering what each window has:
- * an element is written once, and its sum has one order. */
+/* Compute the gradient of row h and column w. It adds the contributions of all
+ * windows, instead of scattering the gradient of each window. An element is
+ * therefore written once, and its sum has one order. */
 static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
                         int64_t w)
 {
@@ -169,7 +171,7 @@ static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
               c.image + offset(&op->image, h, w), (float)sum);
 }
 
-/* Every element of what is made, on its own. */
+/* Compute all elements of a channel of the result. */
 static void pool_channel(const struct pool_op *op, struct channel c)
 {
     bool backward =
@@ -186,7 +188,8 @@ static void pool_channel(const struct pool_op *op, struct channel c)
         }
 }
 
-/* Channel by channel; the offset of an absent index is not used. */
+/* Run pooling, channel by channel. The offset of an absent index is not
+ * used. */
 static ssq_status pool(struct backend_queue *queue, const struct pool_op *op)
 {
     (void)queue;

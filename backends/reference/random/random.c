@@ -5,10 +5,10 @@
 #include "backends/reference/random/stream.h"
 #include "kernels/dialect/convert.h"
 
-/* Element i of the whole call takes word offset + i of the stream, on every
- * device and however the call is divided: op.first is how many elements came
- * before this op. A word is drawn for an element, not for a place in memory, so
- * that strides do not change the numbers either. */
+/* Fill with random numbers. Element i of the whole call draws word offset + i
+ * of the stream, on every device and for any division of the call. op.first
+ * elements came before this op. A word belongs to an element and not to a
+ * memory address, so strides do not change the numbers. */
 static ssq_status random_fill(struct backend_queue *queue,
                               const struct random_op *op)
 {
@@ -32,9 +32,9 @@ static ssq_status random_fill(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y = dropped ? 0 : x scale, and mask = 1 where x was kept. Without a mask y
- * takes its place in the walk, which needs a view there but does not store
- * through it. Element i takes the word that random_fill would give it. */
+/* Compute y = dropped ? 0 : x scale, and mask = 1 if x was kept. Without a
+ * mask, y replaces it in the walk, which needs a view; nothing is stored
+ * through that. Element i draws the same word as in random_fill(). */
 static ssq_status dropout(struct backend_queue *queue,
                           const struct dropout_op *op)
 {

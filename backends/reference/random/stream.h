@@ -7,8 +7,8 @@
 #include "kernels/random/random.h"
 #include "lib/op/random/random.h"
 
-/** Word i of a stream: a function of these numbers alone, so nothing has to be
- *  carried from one word to the next. */
+/** Return word i of a stream. It depends only on these numbers, so no state
+ *  passes from one word to the next. */
 static inline uint32_t stream_word(const struct stream *s, uint32_t step,
                                    uint64_t i)
 {
@@ -16,7 +16,7 @@ static inline uint32_t stream_word(const struct stream *s, uint32_t step,
                       (uint32_t)(i >> 32));
 }
 
-/** The step word; 0 when it is absent. */
+/** Return the step word; 0 if it is absent. */
 static inline uint32_t stream_step(const struct view *step)
 {
     const void *word = view_host(step);

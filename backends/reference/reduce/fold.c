@@ -9,13 +9,13 @@ void fold_begin(struct fold *f, bool product)
         f->level[k].n = 0;
 }
 
-/* The one operation of a fold. */
+/* Combine two numbers by the operation of the fold. */
 static float join(const struct fold *f, float a, float b)
 {
     return f->product ? a * b : a + b;
 }
 
-/* The halving tree over the lanes that elements reached; empties the level. */
+/* Combine the lanes in use by a halving tree, and empty the level. */
 static float tree(const struct fold *f, struct fold_level *v)
 {
     u32 used = v->n < FOLD_LANES ? v->n : FOLD_LANES;
@@ -26,8 +26,8 @@ static float tree(const struct fold *f, struct fold_level *v)
     return v->lane[0];
 }
 
-/* Add x at level k. An element's lane is its number modulo FOLD_LANES, and a
- * full chunk becomes one element of the level above. */
+/* Add x at level k. The lane of an element is its number modulo FOLD_LANES. A
+ * full chunk becomes one element of the next level. */
 static void add_at(struct fold *f, int k, float x)
 {
     for (; k < FOLD_LEVELS; k++) {
@@ -45,15 +45,15 @@ void fold_add(struct fold *f, float x)
     add_at(f, 0, x);
 }
 
-/* Of an empty chunk nothing moves up: a tensor may end just where a chunk
- * does. */
+/* An empty chunk adds nothing to the next level: a tensor may end exactly at
+ * the end of a chunk. */
 void fold_break(struct fold *f)
 {
     if (f->level[0].n > 0)
         add_at(f, 1, tree(f, &f->level[0]));
 }
 
-/* True if level k is the highest that holds anything. */
+/* Return whether all levels above k are empty. */
 static bool empty_above(const struct fold *f, int k)
 {
     for (k++; k < FOLD_LEVELS; k++)
@@ -62,8 +62,8 @@ static bool empty_above(const struct fold *f, int k)
     return true;
 }
 
-/* From the lowest level up, each is folded and added to the next; the highest
- * one that holds anything is the result. */
+/* Each level, from the lowest up, is combined and added to the next. The result
+ * comes from the highest level that is not empty. */
 float fold_end(struct fold *f)
 {
     for (int k = 0; k < FOLD_LEVELS; k++) {
@@ -85,7 +85,7 @@ void norm_fold_begin(struct norm_fold *f)
         fold_begin(&f->sum[c], false);
 }
 
-/* The term of x in the sum of each class: see norm_add. */
+/* Adds the term of x to the sum of each class: see norm_add(). */
 void norm_fold_add(struct norm_fold *f, float x)
 {
     for (u32 c = 0; c < 3; c++)

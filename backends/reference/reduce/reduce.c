@@ -6,7 +6,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/reduce/reduce.h"
 
-/* The reduced part of x, where the kept dimensions are at element `at`. */
+/* Return the reduced dimensions of x, for the kept dimensions at element
+ * `at`. */
 static struct view rest_of(const struct view *x, int kept, int64_t at)
 {
     struct view v = view_part(x, kept, x->rank);
@@ -14,7 +15,7 @@ static struct view rest_of(const struct view *x, int kept, int64_t at)
     return v;
 }
 
-/* A sum or product of all elements of x, in the order of
+/* Return the sum or product of all elements of x, in the order of
  * kernels/reduce/norm.h. */
 static float fold(const struct view *x, bool product)
 {
@@ -29,8 +30,8 @@ static float fold(const struct view *x, bool product)
     return fold_end(&f);
 }
 
-/* The greatest or least element as bits, by ranks that order NaNs as well; the
- * first of equals stays. */
+/* Return the bits of the greatest or least element. Ranks order NaNs, too. Of
+ * equal elements the first is taken. */
 static uint32_t extreme(const struct view *x, bool minimum)
 {
     struct walk w;
@@ -49,8 +50,8 @@ static uint32_t extreme(const struct view *x, bool minimum)
     return extreme_bits(best, x->dtype);
 }
 
-/* The bits of one result, in y's dtype. An extreme needs no rounding; a mean is
- * a sum that is divided once. */
+/* Return the bits of one result, in y's dtype. An extreme is not rounded. A
+ * mean is a sum that is divided once. */
 static uint32_t reduce_one(const struct reduce_op *op, const struct view *x)
 {
     switch (op->kind) {
@@ -67,8 +68,8 @@ static uint32_t reduce_one(const struct reduce_op *op, const struct view *x)
     return f32_to_bits(y, op->y.dtype, ROUND_NEAREST, 0);
 }
 
-/* x's first dimensions are kept, those of y; the others are reduced for each of
- * its elements. */
+/* Run a reduction. The first dimensions of x are the dimensions of y; the
+ * others are reduced for each element of y. */
 static ssq_status reduce(struct backend_queue *queue,
                          const struct reduce_op *op)
 {
@@ -85,8 +86,8 @@ static ssq_status reduce(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Where the extreme is, as its number in row-major order: the first of equals,
- * or the last of them. */
+/* Return the position of the extreme, as its number in row-major order: of
+ * equal elements the first, or the last. */
 static uint32_t argmax_one(const struct argmax_op *op, const struct view *x)
 {
     struct walk w;
@@ -121,7 +122,7 @@ static ssq_status argmax(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Adds all elements of one tensor. */
+/* Add all elements of a view. */
 static void norm_add_view(struct norm_fold *f, const struct view *x)
 {
     struct walk w;
@@ -132,9 +133,9 @@ static void norm_add_view(struct norm_fold *f, const struct view *x)
     } while (walk_next(&w));
 }
 
-/* The norm of one tensor, or of all tensors of a list as if they were one.
- * Three sums, of small, usual and big elements, keep squares from overflowing
- * and from vanishing. */
+/* Compute the norm of a tensor, or of its pieces if the op has a list. Three
+ * sums, of small, medium and large elements, prevent squares from overflowing
+ * and underflowing. */
 static ssq_status norm(struct backend_queue *queue, const struct norm_op *op)
 {
     (void)queue;
@@ -151,7 +152,7 @@ static ssq_status norm(struct backend_queue *queue, const struct norm_op *op)
     return SSQ_OK;
 }
 
-/* How many elements equal the extreme y: they share its gradient. */
+/* Return how many elements equal the extreme y. They share its gradient. */
 static uint32_t count_ties(const struct view *x, float y)
 {
     struct walk w;
@@ -164,7 +165,8 @@ static uint32_t count_ties(const struct view *x, float y)
     return ties;
 }
 
-/* dx = share where x equals y; 0 elsewhere, and NaN everywhere for no tie. */
+/* Set dx to a share of dy for each x that equals y, and to 0 elsewhere. If no
+ * element equals y, set all of dx to NaN. */
 static void spread_ties(const struct view *x, float y, float dy,
                         const struct view *dx)
 {
@@ -181,7 +183,7 @@ static void spread_ties(const struct view *x, float y, float dy,
     } while (walk_next(&w));
 }
 
-/* The same gradient for every element that was summed. */
+/* Set all elements of dx to the same gradient. */
 static void spread(float value, const struct view *dx)
 {
     struct walk w;
@@ -192,9 +194,10 @@ static void spread(float value, const struct view *dx)
     } while (walk_next(&w));
 }
 
-/* Of a maximum dy goes to the elements that are it, in equal parts; of a sum or
- * mean to all of them, over the divisor. x and y are there for a maximum only:
- * other views stand in for them in the walk. */
+/* Run the backward of a reduction. For a maximum or minimum, dy is divided
+ * equally among the elements that equal it. For a mean, each element gets dy /
+ * divisor. x and y are present only in the first case; otherwise other views
+ * replace them in the walk. */
 static ssq_status reduce_backward(struct backend_queue *queue,
                                   const struct reduce_backward_op *op)
 {

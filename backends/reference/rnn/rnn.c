@@ -5,8 +5,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/rnn/rnn.h"
 
-/* Element (b, column) of a matrix. An absent one is 0 everywhere: a first
- * state, or a gradient that nobody has. */
+/* Load element (b, column) of a matrix. An absent matrix is 0 everywhere, for
+ * example a first state or a gradient that was not given. */
 static float get(const struct view *v, int64_t b, int64_t column)
 {
     if (v->buffer == NULL)
@@ -15,7 +15,7 @@ static float get(const struct view *v, int64_t b, int64_t column)
                     b * v->stride[0] + column * v->stride[1]);
 }
 
-/* Nothing happens to an absent matrix. */
+/* Store element (b, column) of a matrix. Does nothing if it is absent. */
 static void put(const struct view *v, int64_t b, int64_t column, float value)
 {
     if (v->buffer != NULL)
@@ -23,9 +23,9 @@ static void put(const struct view *v, int64_t b, int64_t column, float value)
                   b * v->stride[0] + column * v->stride[1], value);
 }
 
-/* Column j of the state of row b, from column j of the four gates i, f, g, o,
- * which lie beside each other, h columns each. Everything is read before
- * anything is written, because gates may be a and c_out may be c. */
+/* Compute column j of the state of row b, from column j of the gates i, f, g,
+ * o. The gates are next to each other, h columns each. All inputs are read
+ * before an output is written, because gates may be a and c_out may be c. */
 static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
@@ -42,7 +42,7 @@ static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
     put(&op->y, b, j, lstm_value(o, c));
 }
 
-/* The state's elements do not depend on each other. */
+/* Run the cell. Elements of the state do not depend on each other. */
 static ssq_status lstm_run(struct backend_queue *queue,
                            const struct lstm_cell_op *op)
 {
@@ -53,9 +53,9 @@ static ssq_status lstm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* The same element of the gradients: e is that of y, d that of the new cell
- * state. Everything is read before anything is written, because da may be gates
- * and dc_in may be dc. */
+/* Compute the gradients of column j of row b. e is the gradient of y, and d the
+ * gradient of the new cell state. All inputs are read before an output is
+ * written, because da may be gates and dc_in may be dc. */
 static void lstm_backward_element(const struct lstm_cell_backward_op *op,
                                   int64_t b, int64_t j)
 {
@@ -82,9 +82,9 @@ static ssq_status lstm_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Column j of the state of row b, from the gates r, z, n. In the stage
- * GRU_RESET, y = r h and nothing more; the stage GRU_REST takes a q that r has
- * been applied to before the product, and gru_factor is 1. */
+/* Compute column j of the state of row b, from the gates r, z, n. Stage
+ * GRU_RESET computes only y = r h. In stage GRU_REST r was already applied
+ * before the matmul of q, and gru_factor() is 1. */
 static void gru_element(const struct gru_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
@@ -116,8 +116,8 @@ static ssq_status gru_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* From the gradient d of r h, which stands in q: those of r's argument and of
- * h, to which dy and dh are added. */
+/* Compute the gradients of r's argument and of h from d, the gradient of r h,
+ * which is in q. dy and dh are added to the gradient of h. */
 static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
                                        int64_t b, int64_t j)
 {
@@ -130,9 +130,10 @@ static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
     put(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
 }
 
-/* The gradients of all gates, and the cell's part of the gradient of h; k is
- * that of the argument of the candidate's tanh. The stage GRU_REST leaves those
- * of r alone: GRU_RESET, which runs after it here, writes them. */
+/* Compute the gradients of all gates, and the cell's part of the gradient of h.
+ * k is the gradient of the argument of the candidate's tanh. Stage GRU_REST
+ * does not write the gradients of r: stage GRU_RESET, which runs later,
+ * does. */
 static void gru_backward_element(const struct gru_cell_backward_op *op,
                                  int64_t b, int64_t j)
 {
@@ -153,8 +154,8 @@ static void gru_backward_element(const struct gru_cell_backward_op *op,
     put(&op->dh_in, b, j, rnn_mul(e, z));
 }
 
-/* du has three gates, each as wide as the state. GRU_RESET has a function of
- * its own. */
+/* Run the backward of the cell. du has three gates, each as wide as the state.
+ * Stage GRU_RESET has a separate function. */
 static ssq_status gru_backward_run(struct backend_queue *queue,
                                    const struct gru_cell_backward_op *op)
 {

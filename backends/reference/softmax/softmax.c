@@ -5,7 +5,7 @@
 #include "backends/reference/rows.h"
 #include "kernels/scalar/scalar.h"
 
-/* The maximum; NaNs are passed over, exp(x - m) brings them back. */
+/* Return the maximum. NaNs are ignored here; exp(x - m) is NaN for them. */
 static float line_max(const struct line *x, int64_t n)
 {
     float m = -INFINITY;
@@ -16,9 +16,9 @@ static float line_max(const struct line *x, int64_t n)
     return m;
 }
 
-/* exp(x - m) / sum, or x - m - log(sum). Subtracting the maximum keeps exp from
- * overflowing. The sum is made in float64 and rounded to float32 once, so that
- * no order of summation has to be agreed on. */
+/* Compute exp(x - m) / sum, or x - m - log(sum), of a row. Subtracting the
+ * maximum m prevents an overflow of exp. The sum is float64, and rounded once
+ * to float32, so its order need not be specified. */
 static void softmax_row(const struct line *x, const struct line *y, int64_t n,
                         enum softmax_kind kind)
 {
@@ -34,9 +34,9 @@ static void softmax_row(const struct line *x, const struct line *y, int64_t n,
     }
 }
 
-/* A row is the last dimension, whichever axis the caller named: the views were
- * turned for that. y may be x, since a row's maximum and sum are made before
- * any of it is written. */
+/* Run softmax. A row is the last dimension: for other axes the caller has
+ * permuted the views. y may be x, because the maximum and the sum of a row are
+ * computed before the row is written. */
 static ssq_status softmax(struct backend_queue *queue,
                           const struct softmax_op *op)
 {
@@ -52,9 +52,9 @@ static ssq_status softmax(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y (dy - s), s = sum(y dy); or dy - exp(y) s, s = sum(dy). dx may be y or dy:
- * the sum is made before anything is written, and an element is read before its
- * place is written. */
+/* Compute y (dy - s) with s = sum(y dy), or dy - exp(y) s with s = sum(dy). dx
+ * may be y or dy: the sum is computed first, and an element is read before its
+ * position is written. */
 static void backward_row(const struct line *y, const struct line *dy,
                          const struct line *dx, int64_t n,
                          enum softmax_kind kind)
@@ -71,8 +71,8 @@ static void backward_row(const struct line *y, const struct line *dy,
     }
 }
 
-/* y is what softmax gave, not its argument: the gradient needs nothing else of
- * the forward pass, so x need not be kept. */
+/* Run the backward of softmax. y is the result of softmax. The gradient does
+ * not need x, so x need not be kept. */
 static ssq_status softmax_backward(struct backend_queue *queue,
                                    const struct softmax_backward_op *op)
 {
