@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the guard device, and the backend's table.
  *
- * A program that omits a sync, reads uninitialised memory or uses a device
- * pointer on the host works with a host backend, and fails with this one. */
+ * Some faults have no effect on a host backend, and fail on this one. For
+ * example, a program omits a sync, reads uninitialised memory or uses a device
+ * pointer on the host. */
 
 #include "backends/guard/guard.h"
 

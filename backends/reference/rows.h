@@ -5,7 +5,7 @@
 
 #include "backends/reference/reference.h"
 
-/** Begin a walk over rows: at[k] is the offset at which the current row begins
+/** Begin a walk over rows: at[k] is the offset at which the current row starts
  *  in view k. Absent views stay at 0. There must be at least one row. */
 static inline void walk_rows(struct walk *w, const struct view *const *views,
                              int n, int inner)
@@ -14,8 +14,8 @@ static inline void walk_rows(struct walk *w, const struct view *const *views,
     w->rank -= inner;
 }
 
-/** Begin a walk over the elements of one row. Offsets are relative to the row's
- *  begin. */
+/** Begin a walk over the elements of one row. Offsets are relative to the start
+ *  of the row. */
 static inline void walk_row(struct walk *w, const struct view *const *views,
                             int n, int inner)
 {
@@ -36,7 +36,7 @@ struct line {
     int64_t at, stride; /* offset and stride, in elements */
 };
 
-/** Return the row in the last dimension of v that begins at element `at`. */
+/** Return the row in the last dimension of v that starts at element `at`. */
 static inline struct line line_of(const struct view *v, int64_t at)
 {
     struct line l = {view_host(v), v->dtype, at, 0};

@@ -171,7 +171,7 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
 }
 
 /* Store the results of a check. If labels were out of range, the verdict is
- * VERDICT_LABELS even if gradients are bad, because their values say nothing
+ * VERDICT_LABELS even if gradients are bad, because such gradients say nothing
  * about the scale. Unless the verdict is VERDICT_BAD, the details of the last
  * bad check are not changed, so that a caller can read them later.
  * RECORD_BAD_CHECK is the number of that check. */

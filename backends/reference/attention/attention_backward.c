@@ -52,10 +52,10 @@ static float row_rest(struct backward *w, float lse)
     return attention_rest_of(lse, m, row_exp(w->ds, w->s, n, m));
 }
 
-/* Compute f P and dS of a row: dS = P (dP - delta). delta = dy y equals the sum
- * of P dP over all keys. P is computed again from the scores, lse and the part
- * that rounding has removed from lse. Both results are rounded to the dtype of
- * v, like the weights of the forward pass. */
+/* Compute f P and dS of a row: dS = P (dP - delta). delta = dy y is used for
+ * the sum of P dP over all keys. P is computed again from the scores, lse and
+ * the part that rounding has removed from lse. Both results are rounded to the
+ * dtype of v, like the weights of the forward pass. */
 static void row_slopes(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_params *p = &w->op->p;

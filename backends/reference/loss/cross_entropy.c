@@ -22,7 +22,7 @@ static const struct view *const *walked(const struct cross_entropy_op *op,
 }
 
 /* How a row contributes to the loss: an ignored row gives 0. A wrong one gives
- * NaN, because a device has no other way to report a target. */
+ * NaN, because a device has no other way to report an invalid target. */
 enum verdict {
     ROW_COUNTS,
     ROW_IGNORED,

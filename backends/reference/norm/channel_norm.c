@@ -396,8 +396,8 @@ static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
         store_dx(op, c, &e, s, (float)(total.dy / n), (float)(total.dy_z / n));
 }
 
-static ssq_status
 /* Compute dgamma and dbeta before dx, because dx may be x or dy. */
+static ssq_status
 channel_norm_backward_run(struct backend_queue *queue,
                           const struct channel_norm_backward_op *op)
 {

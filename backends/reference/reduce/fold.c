@@ -85,7 +85,7 @@ void norm_fold_begin(struct norm_fold *f)
         fold_begin(&f->sum[c], false);
 }
 
-/* Adds the term of x to the sum of each class: see norm_add(). */
+/* Add the term of x to the sum of each class: see norm_add(). */
 void norm_fold_add(struct norm_fold *f, float x)
 {
     for (u32 c = 0; c < 3; c++)

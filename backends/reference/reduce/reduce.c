@@ -6,8 +6,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/reduce/reduce.h"
 
-/* Return the reduced dimensions of x, for the kept dimensions at element
- * `at`. */
+/* Return the reduced dimensions of x as a view, for the kept dimensions at
+ * element `at`. */
 static struct view rest_of(const struct view *x, int kept, int64_t at)
 {
     struct view v = view_part(x, kept, x->rank);
