@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # consumer.sh - programs outside the tree find the installed library through
-# pkg-config, link, and train; in C11 and in C++17, and README.md's example.
+# pkg-config and CMake, link, and train; in C11 and in C++17, and README.md's
+# example; and the installed examples.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -67,12 +68,64 @@ system() {
     fi
     mkdir "$1" && cp readme.c "$1/step.c" && block "$1" >"$1/$3"
 }
+
+# CMake's package, in an installed tree that was moved. The block of the guide;
+# then a project that finds the package in two folders, with every module that
+# is installed as a component; then what is refused.
+test_cmake() {
+    cp -r "$root" "$tmp/moved"
+    at=-DCMAKE_PREFIX_PATH=$tmp/moved${libdir%/*}
+    tap_run 'CMake finds the moved library' cmake -S cmake -B cmake/b "$at"
+    tap_run 'and builds the program of README.md' cmake --build cmake/b
+    tap_run 'which runs with no variable set' env -u LD_LIBRARY_PATH \
+        ./cmake/b/step
+    modules=$(cd "$root$libdir/sesqui/0" && ls ./*.so |
+        sed 's|^./\(.*\)\.so$|\1|' | tr '\n' ' ')
+    mkdir -p twice/sub
+    cat >twice/CMakeLists.txt <<END
+cmake_minimum_required(VERSION 3.12)
+project(twice C)
+find_package(sesqui 0.1.0 REQUIRED COMPONENTS $modules)
+find_package(sesqui REQUIRED OPTIONAL_COMPONENTS nosuch)
+if(sesqui_nosuch_FOUND)
+    message(FATAL_ERROR "nosuch exists")
+endif()
+add_subdirectory(sub)
+add_executable(step ../step.c)
+target_link_libraries(step PRIVATE sesqui::sesqui m)
+END
+    cat >twice/sub/CMakeLists.txt <<END
+find_package(sesqui 0.1 EXACT QUIET)
+find_package(sesqui 0.1 REQUIRED)
+add_executable(other ../../step.c)
+target_link_libraries(other PRIVATE sesqui::sesqui m)
+END
+    cp readme.c step.c
+    tap_run "a project and its subproject find it, with $modules" \
+        cmake -S twice -B twice/b "$at"
+    tap_run 'and build' cmake --build twice/b
+    tap_run 'the program of the subproject runs' ./twice/b/sub/other
+    refused 'find_package(sesqui 0.1 REQUIRED COMPONENTS nosuch)' \
+        'no component nosuch'
+    refused 'find_package(sesqui 0.2 REQUIRED)' 'version: 0.1.0'
+    refused 'find_package(sesqui 0.0.9 REQUIRED)' 'version: 0.1.0'
+    rm "$tmp/moved$libdir/libsesqui.so.0"
+    refused 'find_package(sesqui 0.1 REQUIRED)' 'libsesqui.so.0 is missing'
+}
+
+# refused LINE TEXT: a project with this line is not configured.
+refused() {
+    rm -rf no
+    mkdir no
+    printf 'cmake_minimum_required(VERSION 3.12)\nproject(no C)\n%s\n' "$1" \
+        >no/CMakeLists.txt
+    cmake -S no -B no/b "$at" >"$tmp/out" 2>&1
+    [ $? -ne 0 ] && tr -s ' \n' '  ' <"$tmp/out" | grep -qF "$2"
+    tap_ok $? "$1 is refused: $2" || sed 's/^/#   /' "$tmp/out"
+}
+
 if [ -s readme.c ]; then
-    if system cmake cmake CMakeLists.txt; then
-        tap_run 'CMake finds the library, and builds' sh -c \
-            'cmake -S cmake -B cmake/b && cmake --build cmake/b'
-        tap_run 'its program runs' ./cmake/b/step
-    fi
+    system cmake cmake CMakeLists.txt && test_cmake
     if system meson meson meson.build; then
         tap_run 'Meson finds the library, and builds' sh -c \
             'meson setup meson/b meson && ninja -C meson/b'
