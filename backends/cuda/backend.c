@@ -57,6 +57,7 @@ static const struct backend cuda_backend = {
     .event_wait = cuda_event_wait,
     .event_query = cuda_event_query,
     .event_sync = cuda_event_sync,
+    .event_reached = cuda_event_reached,
     .event_elapsed = cuda_event_elapsed,
     .open_native = cuda_open_native,
     .queue_native = cuda_queue_native,

@@ -5,6 +5,7 @@
 struct backend_event {
     struct backend_device *device;
     CUevent event;
+    uint64_t sequence; /* number of commands before its last record */
 };
 
 ssq_status cuda_event_open(struct backend_device *d,
@@ -54,8 +55,12 @@ ssq_status cuda_event_record(struct backend_event *ev, struct backend_queue *q)
     ssq_status st = enter(q, "event_record");
     if (st != SSQ_OK)
         return st;
-    return cuda_queue_leave(q, "cuEventRecord",
-                            CU(q->device, EventRecord)(ev->event, q->stream));
+    st = cuda_queue_leave(q, "cuEventRecord",
+                          CU(q->device, EventRecord)(ev->event, q->stream));
+    if (st != SSQ_OK)
+        return st;
+    ev->sequence = q->submitted;
+    return SSQ_OK;
 }
 
 ssq_status cuda_event_wait(struct backend_queue *q, struct backend_event *ev)
@@ -95,6 +100,11 @@ ssq_status cuda_event_sync(struct backend_event *ev)
     cuda_relaxed(d, mode);
     cuda_leave(d);
     return e == CUDA_SUCCESS ? SSQ_OK : cuda_error(d, "cuEventSynchronize", e);
+}
+
+void cuda_event_reached(struct backend_queue *q, struct backend_event *ev)
+{
+    cuda_queue_reached(q, ev->sequence);
 }
 
 ssq_status cuda_event_elapsed(struct backend_event *from,

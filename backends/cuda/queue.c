@@ -278,6 +278,18 @@ void cuda_command_end(struct backend_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
+void cuda_queue_reached(struct backend_queue *q, uint64_t sequence)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->count > 0 && q->mark[q->first].sequence <= sequence) {
+        q->first = (q->first + 1) % QUEUE_MARKS;
+        q->count--;
+    }
+    if (q->finished < sequence)
+        advance(q, sequence);
+    pthread_mutex_unlock(&q->lock);
+}
+
 uint64_t cuda_completed(struct backend_queue *q)
 {
     pthread_mutex_lock(&q->lock);

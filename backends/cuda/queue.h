@@ -68,6 +68,9 @@ ssq_status cuda_queue_over(struct backend_device *device, CUstream stream,
 void cuda_queue_close(struct backend_queue *queue);
 ssq_status cuda_queue_sync(struct backend_queue *queue);
 uint64_t cuda_completed(struct backend_queue *queue);
+/** Mark the commands up to `sequence` as done, because an event after them was
+ *  reached. If all marks are in flight, these commands have no mark yet. */
+void cuda_queue_reached(struct backend_queue *queue, uint64_t sequence);
 void cuda_command_end(struct backend_queue *queue);
 /** Begin a call that enqueues: enter the context. If the queue has failed,
  *  return that error with its text instead. */
@@ -125,6 +128,8 @@ ssq_status cuda_event_wait(struct backend_queue *queue,
                            struct backend_event *event);
 ssq_status cuda_event_query(struct backend_event *event);
 ssq_status cuda_event_sync(struct backend_event *event);
+void cuda_event_reached(struct backend_queue *queue,
+                        struct backend_event *event);
 ssq_status cuda_event_elapsed(struct backend_event *from,
                               struct backend_event *to, double *seconds);
 

@@ -199,9 +199,9 @@ typedef struct ssq_params_rule {
     const char *file;  /**< the name in the file, with as many wild cards: each
                             is replaced by the text that the wild card of the
                             same number in `param` matches. The name must have
-                            less than 512 bytes. NULL: the file does not have
-                            these parameters; they keep their values, and are
-                            not saved. */
+                            less than 512 bytes. NULL or "": the file does not
+                            have these parameters; they keep their values, and
+                            are not saved. */
     const int *axes; /**< dimension i of the file's tensor is dimension axes[i]
                           of the parameter. For example, {1, 0} if a kernel is
                           [in, out] in the file and [out, in] here. NULL: the
@@ -270,10 +270,14 @@ ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
                 const ssq_params_file_args *args);
 
 /** Save parameters and states in float32, with the values that ssq_params_read
- *  returns. The file contains nothing else: use it to publish weights.
+ *  returns. The file contains nothing else: use it to publish weights. The call
+ *  needs device memory for one parameter in float32.
  *
- *  If the optimizer is distributed, all ranks must make this call, and each
- *  writes a file. Ranks of one process then need a thread each.
+ *  If the optimizer is distributed, all ranks must make this call with the same
+ *  rules, and each writes a file. Ranks of one process then need a thread each.
+ *  A rank that cannot write its file still takes part, and the group continues.
+ *  If a rank's arguments are refused, the other ranks wait for it until the
+ *  timeout.
  *  @param path  as ssq_safetensors_write
  *  @param args  NULL: all defaults; missing and unused are not used
  *  @return

@@ -392,12 +392,20 @@ typedef struct ssq_comm_place {
     }
 
 /** Return the place of this process in the job that mpirun or srun has started.
- *  It is read from the environment, also before MPI is initialized.
+ *  It is read from the environment, also before MPI is initialized. A launcher
+ *  counts if it has set the rank, the size and the local rank. Otherwise
+ *  launcher is "", and every process is rank 0 of 1. In a Slurm job start the
+ *  program with srun: without it each process is rank 0 of all tasks.
  *
- *  The device is one of the backend that "auto" chooses: local rank r gets
- *  available device r, modulo their number. For example, with 2 GPUs local rank
- *  3 gets "cuda:1". If SSQ_DEVICE names one device ("cuda:1"), all ranks get
- *  that. The call opens a device, and closes it again.
+ *  The device is of the backend that "auto" chooses. Its devices that "auto"
+ *  prefers equally are counted: local rank r gets number r, modulo their
+ *  number. For example, with 2 GPUs local rank 3 gets "cuda:1". A processor
+ *  that is a device beside GPUs does not count. A device that fails its
+ *  self-test counts, and ssq_device_open then returns the error. If SSQ_DEVICE
+ *  names one device ("cuda:1"), all ranks get that.
+ *
+ *  The call opens a device, and closes it again. If SSQ_DEVICE is not set, it
+ *  loads all drivers.
  *  @param place  in: struct_size; out: the rest, written only on success
  *  @return
  *   - SSQ_ERR_INVALID  a variable of the launcher is not a number, or the rank

@@ -77,7 +77,8 @@ typedef struct ssq_cpu_options {
      *          share(context, i);
      *
      *  - The calls may run on any threads in any order, at the same time or one
-     *    after the other: no call waits for another. n is at most `threads`.
+     *    after the other: no call waits for another. n is at most the number
+     *    of threads of the device.
      *  - A call that is left out costs only speed: after the function has
      *    returned, the library does the work that is left. A function that
      *    cannot run loops, for example during a shutdown of its pool, just
@@ -137,7 +138,7 @@ ssq_cpu_device_open(const ssq_cpu_options *cpu,
 typedef struct ssq_cpu_info {
     size_t struct_size;
     uint32_t threads;      /**< at most, for each op */
-    bool lent;             /**< parallel_for runs the loops */
+    bool lent;             /**< the device was opened with parallel_for */
     char instructions[16]; /**< "avx512", "avx2" or "plain" */
 } ssq_cpu_info;
 #define SSQ_CPU_INFO_INIT                                                      \

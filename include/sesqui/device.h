@@ -408,6 +408,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_wait(ssq_queue *queue,
  *   - SSQ_ERR_NOT_READY  not yet, or a collective is pending before it
  *   - SSQ_ERR_INVALID    never recorded; a graph is being captured on the
  *                        event's queue
+ *   - SSQ_ERR_DEVICE     a collective before it was pending when this process
+ *                        was forked
  *   - the error of the event's queue
  *  @threads object Another thread may use the event's queue. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_query(ssq_event *event);

@@ -20,7 +20,7 @@
  *    SSQ_ERR_INVALID in this thread. Make buffers and optimizer states before:
  *    for example, run one step uncaptured.
  *  - An op that the device would run on the host (host_fallback in device.h)
- *    returns SSQ_ERR_INVALID.
+ *    returns SSQ_ERR_UNSUPPORTED. In a dry capture it is accepted.
  *  - Other threads may use the device on other queues. On this queue their ops
  *    return SSQ_ERR_INVALID.
  *

@@ -4,11 +4,13 @@
  *     x = ssq_relu_var(ssq_nn_linear(tape, "fc1", x, 64, NULL));
  *     y = ssq_nn_linear(tape, "fc2", x, 8, SSQ_NN_LINEAR(.bias = false));
  *
- * A layer is a function call. The first call creates, names and initialises its
- * parameters; later calls find them by their names. For example, "fc1" has
- * "fc1.weight", or "block3.fc1.weight" in the scope "block3". Two layers with
- * the same name share the parameters. If the shapes differ, the second one is
- * an error.
+ * A layer is a function call. The first call in a pass for training creates,
+ * names and initialises its parameters; later calls find them by their names.
+ * For example, "fc1" has "fc1.weight", or "block3.fc1.weight" in the scope
+ * "block3". Two layers with the same name share the parameters. If the shapes
+ * differ, the second one is an error. In a pass for evaluation, and after a
+ * load or a trainer's first step, a layer whose parameters do not exist latches
+ * SSQ_ERR_NOT_FOUND (ssq_params_allow).
  *
  * Weights have torch's shapes and torch's initial values, unless the options
  * say otherwise. Their dtype is the compute dtype of the policy. Parameters of
@@ -283,7 +285,8 @@ SSQ_API ssq_var ssq_nn_layer_norm_at(const char *where, ssq_tape *tape,
 #define ssq_nn_layer_norm(...) ssq_nn_layer_norm_at(SSQ_AT, __VA_ARGS__)
 
 /** Normalise over the last ndim dimensions, as ssq_rms_norm. Parameter:
- *  name.weight, initially 1. Otherwise as ssq_nn_layer_norm. */
+ *  name.weight of their sizes, initially 1; there is no bias.
+ *  @param options  ndim and eps are used; tensors must be NULL */
 SSQ_API ssq_var ssq_nn_rms_norm_at(const char *where, ssq_tape *tape,
                                    const char *name, ssq_var x,
                                    const ssq_rms_norm_args *options);

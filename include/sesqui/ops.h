@@ -23,6 +23,9 @@
  *    output share memory; an output overlaps another operand. If a comment says
  *    "may be x", the output may be exactly x: the same place, shape, strides
  *    and element size. For example, y must not be x shifted by one element.
+ *    The check compares ranges of memory. It accepts columns of one matrix, but
+ *    it may refuse other tensors that interleave without a common element, for
+ *    example the even and the odd elements of a vector.
  *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op, for
  *    example because an operand is too large for a launch. The message lists
  *    the reasons. With ssq_device_options.host_fallback the op then runs on the
@@ -34,8 +37,10 @@
  *  - Shapes must be equal, except if a comment says "broadcast". Sizes of 1
  *    then repeat, and missing leading dimensions are 1, as in NumPy. Sizes of 0
  *    are legal.
- *  - Class B: the same bits on every device and backend. Class R: within the
- *    bound of the comment or of doc/design/numbers.md, and deterministic.
+ *  - Class B: the same bits on every device and backend. If a device flushes
+ *    float32 subnormals (props.f32_subnormals), this holds only if operands,
+ *    results and intermediate values have none. Class R: within the bound of
+ *    the comment or of doc/design/numbers.md, and deterministic.
  *  - Random numbers come from Philox4x32-10 with the key (seed, step, id,
  *    element). step is on the device, so a graph that is launched again can use
  *    other numbers.

@@ -20,10 +20,10 @@
  * queue.
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
- * scope and the program's line. Later calls of the pass do nothing, and return
- * inert vars. ssq_tape_backward and ssq_tape_status return the error, so that
- * one check per pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched
- * too.
+ * scope and the program's line; calls without an _at form have no line. Later
+ * calls of the pass do nothing, and return inert vars. ssq_tape_backward and
+ * ssq_tape_status return the error, so that one check per pass suffices.
+ * SSQ_ERR_NOMEM and the queue's errors are latched too.
  *
  * Memory. The tape owns all device memory of a pass except parameters and their
  * gradients, and reuses it in the next pass. A pass with shapes that were seen
@@ -34,9 +34,9 @@
  * and names both places. Writes that the program makes through a driver are not
  * noticed.
  *
- * Captures. Create tapes and parameters before a graph is captured. Otherwise
- * the graph contains their initialisation, and each launch repeats it; this is
- * not checked.
+ * Captures. Create tapes and parameters before a graph is captured. While the
+ * tape's queue captures, ssq_tape_create returns SSQ_ERR_INVALID, and a layer
+ * that needs a new parameter latches it.
  *
  * A tape, its queue and its parameters are one object for @threads. Tapes that
  * share parameters must use the same queue, or the program must synchronise
@@ -304,12 +304,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_write(ssq_params *params,
 
 /* ---- tapes ---- */
 
-/** Create a tape on a queue.
+/** Create a tape on a queue. Until the first ssq_tape_begin it is in a pass for
+ *  evaluation.
  *  @param params  held; several tapes may share a set
  *  @param tape    out: owned by the caller; release it with ssq_tape_destroy().
  *                 It holds the queue
- *  @return as every call; do not call it while the queue captures a graph,
- *          which is not checked */
+ *  @return SSQ_ERR_INVALID  the queue captures a graph */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_create(ssq_queue *queue,
                                                   ssq_params *params,
                                                   ssq_tape **tape);
@@ -322,10 +322,13 @@ SSQ_API void ssq_tape_destroy(ssq_tape **tape);
 /** Begin a pass. Vars of the previous pass become invalid, and its latched
  *  error is cleared. Scopes, pauses and regions that are still open end. NULL
  *  does nothing.
- *  @param training  true: ops that depend on a parameter are recorded, dropout
- *                   drops, and batch norm uses the batch's statistics. false:
- *                   for evaluation
- *  @sync host */
+ *  @param training  true: ops that depend on a parameter or a watched var are
+ *                   recorded, ssq_nn_dropout drops, and ssq_nn_batch_norm uses
+ *                   the batch's statistics. false: a pass for evaluation. It
+ *                   records nothing and creates no parameters
+ *                   (ssq_params_allow). ssq_dropout_var and ssq_batch_norm_var
+ *                   do not depend on it
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_tape_begin(ssq_tape *tape, bool training);
 
 /** Return SSQ_OK, or the error that was latched first in this pass. Its text
@@ -338,8 +341,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_status(const ssq_tape *tape);
  *  "block3.fc1.weight". NULL as the tape does nothing.
  *
  *  Latches SSQ_ERR_INVALID: name is NULL or empty, or has a space, a control
- *  character, * or ?; the whole name is longer than SSQ_PARAM_NAME - 1; a pop
- *  without a push.
+ *  character, * or ?; all scopes with their dots are longer than
+ *  SSQ_PARAM_NAME - 1; a pop without a push. name is copied.
  *  @sync host */
 SSQ_API void ssq_tape_push(ssq_tape *tape, const char *name);
 SSQ_API void ssq_tape_pop(ssq_tape *tape);
@@ -579,7 +582,8 @@ typedef struct ssq_param_args {
  *   - SSQ_ERR_INVALID    the parameter has another shape, or is a state and
  *                        args.state is false (or the reverse); name is not
  *                        valid (ssq_tape_push); args is NULL or refused;
- *                        parameters were removed since the pass began
+ *                        parameters were removed since the pass began; it does
+ *                        not exist, and a graph is being captured on the queue
  *   - SSQ_ERR_NOT_FOUND  it does not exist, and this pass must not create it
  *                        (ssq_params_allow)
  *  For example, "fc1.weight" as [512,784] and later as [512,10]. */

@@ -90,7 +90,8 @@ extern "C" {
 
 typedef struct ssq_trainer ssq_trainer;
 
-/** How a trainer is built. NULL strings and pointers are defaults. */
+/** How a trainer is built. NULL strings and pointers are defaults. Strings are
+ *  copied. */
 typedef struct ssq_trainer_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_trainer_args));
     const char *policy; /**< a policy of ssq_policy_from_name, for example
@@ -118,8 +119,12 @@ typedef struct ssq_trainer_args {
                            They are copied under the same names and in the same
                            order, in the dtypes of policy. Parameters that were
                            created full (norms) stay float32. Masters start from
-                           the exact values, not from rounded ones. The first
-                           step may create more. NULL: no parameters */
+                           the float32 values of this set, not from rounded
+                           ones. The masters of an optimizer are not read:
+                           if 16-bit parameters were trained, call
+                           ssq_params_to_float32 first. Work on other queues
+                           that writes the set must be finished. The first step
+                           may create more. NULL: no parameters */
     bool replay;    /**< launch repeated passes as graphs; the bits are the
                        same. See ssq_trainer_step */
     ssq_comm *comm; /**< data-parallel: this trainer is one rank of the
@@ -207,8 +212,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer,
                                                          ssq_scaler *scaler);
 
 /** Return a part of the trainer: owned by the trainer, valid until it is
- *  destroyed; NULL for NULL. ssq_trainer_scaler returns NULL also if there is
- *  no scaler.
+ *  destroyed; NULL for NULL. The optimizer has no parameters before the first
+ *  step or a load. ssq_trainer_scaler returns NULL also if there is no scaler.
  *  @sync host */
 SSQ_API ssq_queue *ssq_trainer_queue(const ssq_trainer *trainer);
 SSQ_API ssq_params *ssq_trainer_params(const ssq_trainer *trainer);
@@ -337,8 +342,15 @@ SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
 
 /** Unscale the gradients, in a hook at SSQ_PLACE_BACKWARD_END of the last pass
  *  of a step. The gradients that ssq_params_get returns are then the unscaled
- *  sums over all passes, divided by their number. The hook may read and write
- *  them, and the step uses them as they are. A second call does nothing.
+ *  sums over all passes of all ranks, divided by their number. The hook may
+ *  read and write them, and the step uses them as they are. A second call does
+ *  nothing.
+ *   - This call checks the gradients and measures the norm for clip_norm. Later
+ *     changes are in neither. For example, if the check found an overflow, the
+ *     step is skipped, even if the hook repairs the gradients.
+ *   - With .shard all ranks must make this call, and only the rank's shard of
+ *     the gradients is valid.
+ *   - After it ssq_trainer_zero_grad is refused: the step must be taken.
  *  @return
  *   - SSQ_ERR_INVALID  no step is due, for example because more passes of the
  *                      accumulation follow
@@ -385,14 +397,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
 
 /** Begin a pass for training, as ssq_tape_begin does. This ends the current
  *  pass. If the last step failed after its gradients were complete, the step is
- *  repeated first. Then hooks are called: at SSQ_PLACE_TRAIN_BEGIN if the
+ *  repeated first, and hooks are called at SSQ_PLACE_STEP_END and
+ *  SSQ_PLACE_BATCH_END. Then hooks are called at SSQ_PLACE_TRAIN_BEGIN, if the
  *  training begins, and at SSQ_PLACE_BATCH_BEGIN.
  *
  *  The function has no status: the tape latches the error, and
- *  ssq_tape_status and ssq_trainer_step return it.
+ *  ssq_tape_status and ssq_trainer_step return it. The new pass then does
+ *  nothing and does not count, not even if ssq_trainer_step returns
+ *  SSQ_ERR_SCALE of a repeated step: begin again.
  *   - SSQ_ERR_INVALID  a graph is being captured (use .replay instead); a load
- *                      failed after it had written something; a hook of this
- *                      function has called it
+ *                      failed after it had written something; a hook at
+ *                      SSQ_PLACE_TRAIN_BEGIN, _BATCH_BEGIN, _STEP_END or
+ *                      _BATCH_END has called it
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   - the error of the repeated step, or the status of a hook
  *  @return the tape, owned by the trainer; NULL for NULL
@@ -514,21 +530,26 @@ SSQ_API uint32_t ssq_trainer_accumulated(const ssq_trainer *trainer);
 
 /** Get this rank's rows of a common batch, and weight its next pass
  *  accordingly. Call it before ssq_trainer_step, on every rank with the same
- *  number of rows; this is not checked. The group then takes the same steps as
- *  one trainer with the whole batch: the backward pass multiplies the loss by
- *  the share.
+ *  number of rows; this is not checked. The backward pass multiplies the loss
+ *  by the share times the number of ranks, which is 1 if all shares are equal.
+ *
+ *  The group then takes the same steps as one trainer with the whole batch, up
+ *  to rounding. For this the loss must be the mean over the rank's rows. It
+ *  must not be a sum, nor a mean that class weights or ignore_index change.
  *
  *  For example, 10 rows on 3 equal ranks: 0..3, 3..7, 7..10.
  *
  *  The weight is used by the next pass that counts. If neither this function
- *  nor ssq_trainer_next sets it, a pass counts by .weights.
+ *  nor ssq_trainer_next sets it, a pass counts by .weights. A load may drop it:
+ *  call this function again after a load.
  *  @param rows   of the whole batch, 0 to 2^50; with 0 the weight of the next
  *                pass does not change
  *  @param begin  out: first row of this rank; shares follow each other in rank
  *                order, and their sizes follow .weights to the nearest row
  *  @param end    out: one past the last row; equal to begin if this rank has
  *                none, for example if there are more ranks than rows. It must
- *                then call ssq_trainer_idle, or run a pass over an empty batch
+ *                then call ssq_trainer_idle, or run a pass over an empty batch:
+ *                always in the first step, and if a batch norm has .comm
  *  @return SSQ_ERR_INVALID  rows is out of range
  *  @sync host
  *  @note Without .comm the share is the whole batch. Since 0.1. */
@@ -579,7 +600,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_announce(ssq_trainer *trainer,
 
 /** Return how many rows all ranks have in the next announced pass, and weight
  *  this rank's pass by its share of them. .weights are not used. The group then
- *  takes the same steps as one trainer with the rows of all ranks as one batch.
+ *  takes the same steps as one trainer with the rows of all ranks as one batch,
+ *  if the loss is a mean (ssq_trainer_share).
  *
  *  A rank that has announced 0 rows calls ssq_trainer_idle for the pass. In two
  *  cases it must run a pass over an empty batch, of tensors with 0 rows: in the

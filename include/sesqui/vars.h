@@ -8,17 +8,22 @@
  * ssq_<op>_var(x, .., options) calls ssq_<op>. Operands that can have a
  * gradient are vars, in the order of the op's arguments. They must have a float
  * dtype. The result is a var: the tape owns its memory, and chooses its shape
- * and dtype. SSQ_VAR_NONE omits an optional operand.
+ * and dtype. The dtype follows the op's autocast class (amp/policy.h): for
+ * example, of an f16 x ssq_sqrt_var is f16 and ssq_rsqrt_var float32.
+ * SSQ_VAR_NONE omits an optional operand.
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * Operands and results in it must be NULL. An activation in it is run as a
- * separate op. hn and cn, which receive further results, may be NULL.
+ * The fields that are vars in this call, and results, must be NULL in it. An
+ * activation in it is run as a separate op. hn and cn, which receive further
+ * results, may be NULL.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier
- * pass or of another tape. If no operand has a tape, for example if all are
- * SSQ_VAR_NONE, nothing is latched.
+ * pass or of another tape; if ssq_tape_backward has released it (call
+ * ssq_var_tensor before, if you need it after); or if it is of a region to be
+ * recomputed and not its result. The tape is that of the first operand that has
+ * one. If none has, for example if all are SSQ_VAR_NONE, nothing is latched.
  *
  * Functions that end in _at take the caller's place in the program, for
  * messages; the macros pass it.

@@ -129,7 +129,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_vulkan_buffer_import(ssq_device *device,
 
 /** Return the VkBuffer that contains a buffer, and the buffer's start in it.
  *  Both are valid as long as the buffer exists. For example, a buffer of
- *  ssq_buffer_create shares its VkBuffer with others.
+ *  ssq_buffer_create shares its VkBuffer with others. Its usages are storage,
+ *  uniform, transfer source and transfer destination; its sharing mode is
+ *  exclusive. An imported buffer returns its own VkBuffer and offset 0. Order
+ *  your commands and the library's as for ssq_vulkan_buffer_import.
+ *
+ *  Use it on a device of ssq_vulkan_device_open. No call returns the VkDevice
+ *  of another device.
  *  @param native  out: the VkBuffer; do not destroy it
  *  @param offset  out: bytes
  *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes

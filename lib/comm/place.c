@@ -102,36 +102,20 @@ static ssq_status read_words(const struct words *w, ssq_comm_place *p)
 
 /* ---- devices ---- */
 
-/* Copy the name of available device i of a backend. If it has fewer devices, i
- * wraps around. */
-static void take(const char *backend, unsigned i, char *name, size_t bytes)
-{
-    ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
-    unsigned n = 0;
-    for (size_t k = 0; ssq_device_list(k, &e) == SSQ_OK; k++)
-        n += e.available && strcmp(e.backend, backend) == 0;
-    unsigned left = n == 0 ? 0 : i % n;
-    for (size_t k = 0; ssq_device_list(k, &e) == SSQ_OK; k++)
-        if (e.available && strcmp(e.backend, backend) == 0 && left-- == 0)
-            (void)snprintf(name, bytes, "%s", e.name);
-}
-
-/* Choose "auto", or the device of the same backend with index local_rank. If
+/* Choose "auto", or number local_rank of the devices that are equally good. If
  * SSQ_DEVICE names a single device, choose that. */
 static ssq_status choose(ssq_comm_place *p)
 {
     ssq_device *device = NULL;
-    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     const char *named = env_text("SSQ_DEVICE");
     ssq_status st = ssq_device_open("auto", NULL, &device);
-    if (st == SSQ_OK)
-        st = ssq_device_props_get(device, &props);
-    ssq_device_close(&device);
     if (st != SSQ_OK)
         return st;
-    (void)snprintf(p->device, sizeof(p->device), "%s", props.name);
     if (named == NULL || strchr(named, ':') == NULL)
-        take(props.backend, p->local_rank, p->device, sizeof(p->device));
+        device_peer(device, p->local_rank, p->device, sizeof(p->device));
+    else
+        (void)snprintf(p->device, sizeof(p->device), "%s", device->props.name);
+    ssq_device_close(&device);
     return SSQ_OK;
 }
 

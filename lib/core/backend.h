@@ -16,7 +16,7 @@
 /** Increase this when anything in this file changes, or a struct of an op or a
  *  launch. A module reads these structs at fixed offsets, so a module with
  *  another number is refused. */
-#define SSQ_BACKEND_ABI 17
+#define SSQ_BACKEND_ABI 18
 
 /** Opaque to the core, which only passes pointers to them. Each backend defines
  *  them for itself; two backends need not agree. */
@@ -292,6 +292,11 @@ struct backend {
     ssq_status (*event_sync)(struct backend_event *event);
     ssq_status (*event_elapsed)(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
+    /* optional: the event, which was recorded on this queue, was reached.
+     * completed must then count the commands before it. The core holds the
+     * queue's lock */
+    void (*event_reached)(struct backend_queue *queue,
+                          struct backend_event *event);
 
     /* native objects of the caller; optional: all, none, or open_native alone.
      * include/sesqui/<name>.h defines the handles. Each is retained while it is

@@ -69,6 +69,10 @@ static inline bool device_lost(const ssq_device *device)
 /** Return SSQ_OK, or SSQ_ERR_DEVICE for a lost device. The error's text begins
  *  with `what`, the name of the public function that was called. */
 ssq_status device_check(const ssq_device *device, const char *what);
+/** Write the name of number n, modulo their number, of the devices of the same
+ *  backend that "auto" prefers as much as this one. */
+void device_peer(const ssq_device *device, unsigned n, char *name,
+                 size_t bytes);
 
 /* ---- queue ---- */
 
@@ -140,6 +144,12 @@ ssq_status buffer_create(ssq_device *device, uint64_t bytes,
 /** The same in two steps: create a buffer without memory, then allocate it. */
 ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **buffer);
 ssq_status buffer_place(ssq_buffer *buffer);
+/** Set dtype, shape and contiguous strides of a view, and *bytes to its size.
+ *  SSQ_ERR_INVALID: sizes that 64 bits cannot count. The bound leaves room for
+ *  an element of 8 bytes, so that no later product of a size and a stride
+ *  overflows. */
+ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
+                         struct view *view, uint64_t *bytes);
 /** Create a contiguous tensor for state of the library. Allowed in a capture.
  */
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,

@@ -11,6 +11,7 @@
 #include "lib/op/gemm/tuning.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "cuda:0", or "cpu" for a backend of one device. */
@@ -139,6 +140,21 @@ struct passed_over {
     } device[PASSED_OVER];
     char why[384]; /* "; not opencl:0: .." for each */
 };
+
+void device_peer(const ssq_device *device, unsigned n, char *name, size_t bytes)
+{
+    const char *backend = device->backend->name;
+    const struct registry_entry *e = registry_find(backend, strlen(backend));
+    const char *colon = strchr(device->props.name, ':');
+    unsigned own = colon == NULL ? 0 : (unsigned)strtoul(colon + 1, NULL, 10);
+    unsigned peers = 0, at = own;
+    for (unsigned i = 0; i < e->devices; i++)
+        peers += preference(e, i) == preference(e, own);
+    for (unsigned i = 0, left = peers == 0 ? 0 : n % peers; i < e->devices; i++)
+        if (preference(e, i) == preference(e, own) && left-- == 0)
+            at = i;
+    device_name(device->backend, at, name, bytes);
+}
 
 /* True if "auto" has tried and rejected this device. */
 static bool is_passed_over(const struct passed_over *p,

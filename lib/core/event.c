@@ -160,6 +160,19 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
                  : st;
 }
 
+/* Query the event or wait for it, with the queue's lock. */
+static ssq_status ask(ssq_event *e,
+                      ssq_status (*call)(struct backend_event *event))
+{
+    const struct backend *b = e->device->backend;
+    pthread_mutex_lock(&e->queue->lock);
+    ssq_status st = call(e->impl);
+    if (st == SSQ_OK && b->event_reached != NULL)
+        b->event_reached(e->queue->impl, e->impl);
+    pthread_mutex_unlock(&e->queue->lock);
+    return st;
+}
+
 /* If the event is reached, retire finished work of its queue: data that was
  * read before the event has then landed for the caller. */
 ssq_status ssq_event_query(ssq_event *event)
@@ -169,9 +182,7 @@ ssq_status ssq_event_query(ssq_event *event)
         st = check_made(event, "event_query");
     if (st != SSQ_OK)
         return st;
-    pthread_mutex_lock(&event->queue->lock);
-    st = event->device->backend->event_query(event->impl);
-    pthread_mutex_unlock(&event->queue->lock);
+    st = ask(event, event->device->backend->event_query);
     if (st != SSQ_OK)
         return st;
     queue_retire(event->queue, false);
@@ -185,9 +196,7 @@ ssq_status ssq_event_sync(ssq_event *event)
         st = held_wait(event->queue, event->mark);
     if (st != SSQ_OK)
         return st;
-    pthread_mutex_lock(&event->queue->lock);
-    st = event->device->backend->event_sync(event->impl);
-    pthread_mutex_unlock(&event->queue->lock);
+    st = ask(event, event->device->backend->event_sync);
     if (st != SSQ_OK)
         return queue_fail(event->queue, st);
     queue_retire(event->queue, false);

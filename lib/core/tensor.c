@@ -26,10 +26,7 @@ static ssq_status wrap(const struct view *view, ssq_tensor **out)
     return SSQ_OK;
 }
 
-/* Set dtype, shape and contiguous strides; *bytes is the size. Sizes that 64
- * bits cannot count are refused. The bound leaves room for an element of 8
- * bytes, so that no later product of a size and a stride overflows. */
-static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
+ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          struct view *v, uint64_t *bytes)
 {
     if (ssq_dtype_bits(dtype) == 0)
@@ -76,7 +73,7 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
 {
     struct view v = {0};
     uint64_t bytes;
-    ssq_status st = layout(dtype, rank, shape, &v, &bytes);
+    ssq_status st = tensor_layout(dtype, rank, shape, &v, &bytes);
     if (st != SSQ_OK)
         return st;
     st = buffer_create(device, bytes, &v.buffer);
@@ -142,7 +139,7 @@ ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
                          buffer == NULL ? "buffer" : "tensor");
     struct view v = {0};
     uint64_t bytes;
-    ssq_status st = layout(dtype, rank, shape, &v, &bytes);
+    ssq_status st = tensor_layout(dtype, rank, shape, &v, &bytes);
     if (st != SSQ_OK)
         return st;
     if (offset % dtype_bytes(dtype) != 0)
@@ -325,7 +322,7 @@ ssq_status ssq_tensor_reshape(const ssq_tensor *tensor, int rank,
     if (st != SSQ_OK)
         return st;
     uint64_t bytes;
-    st = layout(r.dtype, rank, sizes, &r, &bytes);
+    st = tensor_layout(r.dtype, rank, sizes, &r, &bytes);
     if (st != SSQ_OK)
         return st;
     char text[128];
@@ -400,7 +397,7 @@ ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor, int rank,
         return st;
     struct view v = tensor->view, target = {0};
     uint64_t bytes;
-    st = layout(v.dtype, rank, shape, &target, &bytes);
+    st = tensor_layout(v.dtype, rank, shape, &target, &bytes);
     if (st != SSQ_OK)
         return st;
     char from[128], to[128];

@@ -29,7 +29,7 @@ bool layer_begin(const struct layer *l, ssq_var x, const void *options,
 static ssq_var param(const struct layer *l, const char *part,
                      const ssq_param_args *args)
 {
-    ssq_tape_push(l->tape, l->name);
+    tape_push(l->tape, l->name, l->where);
     ssq_var v = ssq_var_param_at(l->where, l->tape, part, args);
     ssq_tape_pop(l->tape);
     return v;

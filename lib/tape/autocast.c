@@ -22,19 +22,28 @@ static size_t count(const struct tape_op *const *ops)
     return n;
 }
 
-/* A byte of the table contains the op's class and the flag PRODUCT. The flag
- * marks ops whose default class is half, for example matmuls and convolutions.
- * They need operands of one dtype, even if the policy moves them to another
- * class. */
-#define CLASS   3u
-#define PRODUCT 4u
+/* A byte of the table contains the op's class and the flag ONE_DTYPE. The flag
+ * marks ops whose operands must be cast even if the policy moves them to
+ * another class: those whose default class is half, for example matmuls and
+ * convolutions, which need operands of one dtype; and those whose result must
+ * have the operand's dtype, for example max. */
+#define CLASS     3u
+#define ONE_DTYPE 4u
+
+static bool one_dtype(const struct tape_op *op, ssq_op_class own)
+{
+    bool one = own == SSQ_CLASS_HALF;
+    for (size_t i = 0; op != NULL && i < op->nslots; i++)
+        one = one || op->slots[i].cast == CAST_SAME;
+    return one;
+}
 
 static ssq_status read_policy(const ssq_tape *t, const char *name, size_t n,
                               struct autocast *a)
 {
     ssq_policy p = SSQ_POLICY_INIT;
     enum policy_scale scale = POLICY_SCALE_DEFAULT;
-    if (name == NULL) /* only to find the ops with the flag PRODUCT */
+    if (name == NULL) /* only to find the ops with the flag ONE_DTYPE */
         name = "float32";
     ssq_status st = policy_read("autocast", name, &p, &scale);
     if (st == SSQ_OK && scale != POLICY_SCALE_DEFAULT)
@@ -44,13 +53,14 @@ static ssq_status read_policy(const ssq_tape *t, const char *name, size_t n,
                        name);
     a->compute = p.compute;
     for (size_t i = 0; i <= n && st == SSQ_OK; i++) {
-        const char *op = i < n ? t->ops[i]->name : "concat";
+        const struct tape_op *is_op = i < n ? t->ops[i] : NULL;
+        const char *op = i < n ? is_op->name : "concat";
         ssq_op_class own = SSQ_CLASS_ANY, is = SSQ_CLASS_ANY;
         st = ssq_policy_op_class(op, &own);
         if (st == SSQ_OK)
             st = ssq_policy_class(name, op, &is);
         a->classes[i] =
-            (uint8_t)((unsigned)is | (own == SSQ_CLASS_HALF ? PRODUCT : 0));
+            (uint8_t)((unsigned)is | (one_dtype(is_op, own) ? ONE_DTYPE : 0));
     }
     return st;
 }
@@ -174,25 +184,28 @@ bool autocast_wide(const ssq_tape *t)
     return t->autocast->name == NULL || all_wide(t);
 }
 
-/* Return the common dtype of the present vars, or f32 if they differ. */
-static ssq_dtype promoted(const ssq_dtype *dtype, unsigned present)
+/* Return the common dtype of the present vars, or f32 if they differ. Operands
+ * that are always float32 do not count. */
+static ssq_dtype promoted(const struct casting *c, const ssq_dtype *dtype)
 {
     ssq_dtype all = SSQ_F32;
     bool any = false;
-    for (unsigned i = 0; i < TAPE_VARS; i++) {
-        if ((present >> i & 1u) == 0)
+    for (size_t k = 0; k < c->op->nslots; k++) {
+        const struct slot *s = &c->op->slots[k];
+        if (s->role != SLOT_VAR || s->cast == CAST_FLOAT32 ||
+            (c->present >> s->index & 1u) == 0)
             continue;
-        if (any && dtype[i] != all)
+        if (any && dtype[s->index] != all)
             return SSQ_F32;
-        all = dtype[i];
+        all = dtype[s->index];
         any = true;
     }
     return all;
 }
 
-static bool is_product(const ssq_tape *t, const struct tape_op *op)
+static bool needs_one_dtype(const ssq_tape *t, const struct tape_op *op)
 {
-    return (t->autocast->classes[op->number] & PRODUCT) != 0;
+    return (t->autocast->classes[op->number] & ONE_DTYPE) != 0;
 }
 
 static ssq_op_class class_of(const ssq_tape *t, const struct tape_op *op)
@@ -209,9 +222,9 @@ ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c)
     ssq_op_class is = class_of(t, c->op);
     if (is == SSQ_CLASS_HALF)
         return t->autocast->compute;
-    if (is == SSQ_CLASS_ANY || !is_product(t, c->op))
+    if (is == SSQ_CLASS_ANY || !needs_one_dtype(t, c->op))
         return (ssq_dtype)0;
-    return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c->from, c->present);
+    return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c, c->from);
 }
 
 /* Implements the table of doc/design/semantics.md, which is the same for all
@@ -222,14 +235,14 @@ ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c)
     if (all_wide(t))
         return SSQ_F32;
     if (t->autocast->name == NULL)
-        return c->op->rule[0] == rule_broadcast || is_product(t, c->op)
-                   ? promoted(c->to, c->present)
+        return c->op->rule[0] == rule_broadcast || needs_one_dtype(t, c->op)
+                   ? promoted(c, c->to)
                    : c->to[0];
     switch (class_of(t, c->op)) {
     case SSQ_CLASS_FLOAT32:
         return SSQ_F32;
     case SSQ_CLASS_PROMOTE:
-        return promoted(c->to, c->present);
+        return promoted(c, c->to);
     default:
         return c->to[0];
     }

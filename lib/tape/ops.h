@@ -38,6 +38,7 @@ enum slot_role {
 enum slot_cast {
     CAST_POLICY, /* cast as the op's policy says */
     CAST_NONE,   /* never cast */
+    CAST_SAME,   /* as the policy says; the result must have its dtype */
     CAST_FLOAT32 /* cast to float32: the op takes no other dtype */
 };
 

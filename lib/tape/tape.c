@@ -125,7 +125,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
 /* ---- regions ---- */
 
 /* The length of the scope before each push is stored for the pop. */
-void ssq_tape_push(ssq_tape *tape, const char *name)
+void tape_push(ssq_tape *tape, const char *name, const char *where)
 {
     static const char op[] = "tape_push";
     if (tape == NULL || tape->status != SSQ_OK)
@@ -135,11 +135,16 @@ void ssq_tape_push(ssq_tape *tape, const char *name)
     ssq_status st =
         was == NULL ? SSQ_ERR_NOMEM : scope_join(tape, name, op, inner);
     if (st != SSQ_OK) {
-        latch(tape, st, "push", op);
+        latch(tape, st, where, op);
         return;
     }
     *was = strlen(tape->scope);
     memcpy(tape->scope, inner, sizeof(inner));
+}
+
+void ssq_tape_push(ssq_tape *tape, const char *name)
+{
+    tape_push(tape, name, "push");
 }
 
 void ssq_tape_pop(ssq_tape *tape)

@@ -116,7 +116,7 @@ struct ssq_tape {
     struct list scratch; /* memory for one call */
     uint32_t pass;
     bool training, walked; /* walked: a backward has run */
-    uint32_t removals;                /* of the set, when the pass began */
+    uint32_t removals;     /* of the set, when the pass began */
     bool asking;    /* parameters' gradients stay in the pass: ssq_tape_grad */
     unsigned quiet; /* nesting depth of regions that are not noted */
     unsigned recomputing;  /* nesting depth of regions to be recomputed */
@@ -252,6 +252,9 @@ bool slot_is_updated(const struct slot *s, const void *args);
 void written_reset(ssq_tape *t);
 
 /* ---- draw.c ---- */
+
+/** As ssq_tape_push. Errors name `where`. */
+void tape_push(ssq_tape *t, const char *name, const char *where);
 
 /** A stream of random words that no other call of any pass uses. */
 struct drawing {

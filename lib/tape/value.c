@@ -50,30 +50,16 @@ static void never_freed(struct object *o)
     (void)o;
 }
 
-/* Set a view that is row-major and contiguous. */
-static void lay_out(struct view *v, ssq_dtype dtype, int rank,
-                    const int64_t *shape)
-{
-    memset(v, 0, sizeof(*v));
-    v->dtype = dtype;
-    v->rank = rank;
-    int64_t stride = 1;
-    for (int i = rank - 1; i >= 0; i--) {
-        v->shape[i] = shape[i];
-        v->stride[i] = stride;
-        stride *= shape[i] == 0 ? 1 : shape[i];
-    }
-}
-
 ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
                      const int64_t *shape, struct held *h)
 {
     memset(h, 0, sizeof(*h));
     object_init(&h->tensor.object, never_freed);
     struct view *v = &h->tensor.view;
-    lay_out(v, dtype, rank, shape);
-    uint64_t bytes = (uint64_t)view_elements(v) * dtype_bytes(dtype);
-    ssq_status st = arena_take(&t->arena, t->queue->device, bytes, &h->memory);
+    uint64_t bytes;
+    ssq_status st = tensor_layout(dtype, rank, shape, v, &bytes);
+    if (st == SSQ_OK)
+        st = arena_take(&t->arena, t->queue->device, bytes, &h->memory);
     if (st != SSQ_OK)
         return st;
     v->buffer = h->memory.buffer;

@@ -134,7 +134,7 @@ function op(name,    i, part, b, list) {
     split("", rule)
     split("", source)
     nouts = nvars = nbacks = 0
-    backward = own = as_is = full = ""
+    backward = own = as_is = full = same = ""
     list = ""
     for (i = 2; i <= NF; i++)
         if (split($i, part, ":") == 2) {
@@ -147,6 +147,8 @@ function op(name,    i, part, b, list) {
             as_is = "," part[2] ","
         else if (part[1] == "float32")
             full = "," part[2] ","
+        else if (part[1] == "same")
+            same = "," part[2] ","
         else if (part[1] == "backward")
             backward = part[2]
         else
@@ -218,7 +220,8 @@ function variables(list,    n, i, k, f, part) {
 # What autocast does with an operand. f: its name between commas.
 function cast_of(f) {
     return index(as_is, f) ? "CAST_NONE" : \
-        index(full, f) ? "CAST_FLOAT32" : "CAST_POLICY"
+        index(full, f) ? "CAST_FLOAT32" : \
+        index(same, f) ? "CAST_SAME" : "CAST_POLICY"
 }
 
 function slot(t, f, role, index_, from, bytes) {

@@ -8,6 +8,9 @@
 
 #include <sesqui/cuda.h>
 
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "tests/core/driver.h"
 #include "tests/fakecuda/fakecuda.h"
 
@@ -46,6 +49,54 @@ static void own_close(void)
     own_need(cuStreamDestroy_v2(own.stream), "cuStreamDestroy");
     own_need(cuCtxPopCurrent_v2(&popped), "cuCtxPopCurrent");
     own_need(cuDevicePrimaryCtxRelease_v2(0), "cuDevicePrimaryCtxRelease");
+}
+
+static atomic_bool open_gate;
+
+static void wait_at_gate(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&open_gate))
+        sched_yield();
+}
+
+/* Record an event after more commands than the backend has marks for. If the
+ * event is reached, reads before it must be in host memory, both a read of the
+ * same dtype and one that the host converts. */
+static void event_after_many(ssq_device *dev)
+{
+    const int64_t n = 4;
+    const float in[4] = {-1.0f, 2.0f, -3.0f, 4.0f};
+    float same[4] = {0};
+    double converted[4] = {0};
+    ssq_tensor *x, *y;
+    ssq_queue *q;
+    ssq_event *e;
+
+    NEED(ssq_cuda_queue_create(dev, own.stream, &q));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 1, &n, &x));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 1, &n, &y));
+    NEED(ssq_event_create(dev, &e));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
+    atomic_store(&open_gate, false);
+    own_need(fakecuda_compute(own.stream, NULL, 0, wait_at_gate, "", 1),
+             "fakecuda_compute");
+    for (int i = 0; i < 1000; i++)
+        NEED(ssq_relu(q, SSQ_RELU(.x = x, .y = y)));
+    NEED(ssq_tensor_read(q, y, same, sizeof(same), SSQ_F32));
+    NEED(ssq_tensor_read(q, y, converted, sizeof(converted), SSQ_F64));
+    NEED(ssq_event_record(e, q));
+    atomic_store(&open_gate, true);
+    while (ssq_event_query(e) == SSQ_ERR_NOT_READY)
+        continue;
+    tap_ok(same[1] == 2.0f && same[3] == 4.0f && converted[1] == 2.0 &&
+               converted[3] == 4.0,
+           "reads before an event after 1000 commands: %g %g, %g %g",
+           (double)same[1], (double)same[3], converted[1], converted[3]);
+    ssq_event_destroy(&e);
+    ssq_tensor_destroy(&y);
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
 }
 
 /* Tensors over the program's memory, and relu between them on its stream. */
@@ -187,6 +238,7 @@ int main(void)
     own_open();
     NEED(ssq_cuda_device_open(own.context, NULL, &dev));
     between(dev);
+    event_after_many(dev);
     address(dev);
     allocator(dev);
     refusals(dev);
@@ -194,5 +246,5 @@ int main(void)
     own_need(cuCtxGetCurrent(&now), "cuCtxGetCurrent");
     tap_ok(now == own.context, "the program's context is current as before");
     own_close();
-    return tap_done(16);
+    return tap_done(17);
 }

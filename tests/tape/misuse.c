@@ -20,6 +20,31 @@ static void latched(const struct rig *r, ssq_status want, const char *text,
 
 /* ---- vars ---- */
 
+/* A result of 2^62 elements: of two columns and rows that repeat one element.
+ */
+static void huge_result(const struct rig *r)
+{
+    const float zero = 0.0f;
+    const int64_t one = 1, many = INT64_C(1) << 31;
+    const int64_t tall[2] = {many, 1}, wide[2] = {1, many};
+    const int64_t still[2] = {0, 0};
+    ssq_buffer *b;
+    ssq_tensor *x, *y, *z;
+    NEED(ssq_buffer_create(r->device, sizeof(zero), &b));
+    NEED(ssq_tensor_from_buffer(b, SSQ_F32, 1, &one, NULL, 0, &z));
+    NEED(ssq_tensor_from_buffer(b, SSQ_F32, 2, tall, still, 0, &x));
+    NEED(ssq_tensor_from_buffer(b, SSQ_F32, 2, wide, still, 0, &y));
+    NEED(ssq_tensor_write(r->queue, z, &zero, sizeof(zero), SSQ_F32));
+    ssq_tape_begin(r->tape, true);
+    (void)ssq_minimum_var(ssq_var_input(r->tape, x), ssq_var_input(r->tape, y));
+    latched(r, SSQ_ERR_INVALID, "minimum|larger than 64 bits",
+            "a result that memory cannot have");
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_tensor_destroy(&z);
+    ssq_buffer_destroy(&b);
+}
+
 static void vars(const struct rig *r)
 {
     ssq_tape *t = r->tape;
@@ -52,6 +77,8 @@ static void vars(const struct rig *r)
     latched(r, SSQ_ERR_INVALID, "another tape", "a var of another tape");
     core_status(ssq_tape_status(other.tape), SSQ_OK, "",
                 "%s: of which that one knows nothing", r->name);
+    y = ssq_nn_linear(t, "a b", P(t, "x", 2, 3, 4), 2, NULL);
+    latched(r, SSQ_ERR_INVALID, "misuse.c:|a b", "a layer's name with a space");
     y = ssq_nn_linear(t, "fc", P(other.tape, "x", 2, 3, 4), 2, NULL);
     latched(r, SSQ_ERR_INVALID, "nn_linear: x is a var of another tape",
             "a layer on another tape");
@@ -436,6 +463,7 @@ int main(void)
 {
     for (size_t i = 0; i < 2; i++) {
         struct rig r = rig_open(core_device(i), NULL);
+        huge_result(&r);
         vars(&r);
         late(&r);
         captures(&r);
@@ -448,5 +476,5 @@ int main(void)
         all_groups(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 88);
+    return tap_done(2 * 90);
 }

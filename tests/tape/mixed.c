@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixed.c - every op of a tape with parameters of 16 bits in every operand:
- * none refuses them, and each gradient is that of its parameter. */
+ * none refuses them, and each gradient is that of its parameter. The same with
+ * a policy that moves the op to another class of autocast. */
 #include "tests/tape/cases.h"
+
+#include <stdio.h>
 
 static void check(const char *device, const char *policy, size_t i)
 {
@@ -11,8 +14,8 @@ static void check(const char *device, const char *policy, size_t i)
     data_fill(&r, &d);
     ssq_tape_begin(r.tape, true);
     ssq_var y = cases[i].fn(r.tape, &d);
-    ssq_status st = ssq_tape_backward(
-        r.tape, ssq_mean_var(ssq_square_var(y), NULL), NULL);
+    ssq_status st =
+        ssq_tape_backward(r.tape, ssq_mean_var(ssq_square_var(y), NULL), NULL);
     for (size_t k = 0; k < ssq_params_count(r.params) && st == SSQ_OK; k++) {
         ssq_param_info p = SSQ_PARAM_INFO_INIT;
         NEED(ssq_params_get(r.params, k, &p));
@@ -28,11 +31,44 @@ static void check(const char *device, const char *policy, size_t i)
     rig_close(&r);
 }
 
+/* Set op to the op of a case: its name, or the part before an underscore.
+ * False: it consists of several ops. */
+static bool op_of(size_t i, char *op, size_t bytes)
+{
+    ssq_op_class is;
+    snprintf(op, bytes, "%s", cases[i].name);
+    while (ssq_policy_op_class(op, &is) != SSQ_OK) {
+        char *end = strrchr(op, '_');
+        if (end == NULL)
+            return false;
+        *end = '\0';
+    }
+    return true;
+}
+
+/* Move the op of case i to every class. Returns the number of tests. */
+static long check_moved(const char *device, size_t i)
+{
+    static const char *const classes[] = {"half", "float32", "promote", "any"};
+    char op[64], policy[128];
+    if (!op_of(i, op, sizeof(op)))
+        return 0;
+    for (size_t k = 0; k < 4; k++) {
+        snprintf(policy, sizeof(policy), "mixed_%s,%s=%s",
+                 (i + k) % 2 == 0 ? "float16" : "bfloat16", op, classes[k]);
+        check(device, policy, i);
+    }
+    return 4;
+}
+
 int main(void)
 {
     static const char *const policies[] = {"mixed_float16", "mixed_bfloat16"};
-    for (size_t i = 0; i < N; i++)
+    long moved = 0;
+    for (size_t i = 0; i < N; i++) {
         for (size_t d = 0; d < 2; d++)
             check(core_device(d), policies[(i + d) % 2], i);
-    return tap_done(2 * (long)N);
+        moved += check_moved(core_device(i % 2), i);
+    }
+    return tap_done(2 * (long)N + moved);
 }

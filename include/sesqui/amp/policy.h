@@ -56,8 +56,8 @@ typedef struct ssq_policy {
  *  @param policy  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such policy (the message lists them), op (it
- *                        suggests the most similar name) or class; a backward
- *                        op is named
+ *                        suggests a similar name, if there is one) or class; a
+ *                        backward op is named
  *   - SSQ_ERR_INVALID    a word without "="; loss_scale twice, or with another
  *                        value
  *  @note Since 0.1. */
@@ -71,10 +71,10 @@ typedef enum ssq_op_class {
                                 conv, attention */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
                                 losses, exp, log, pow, norms, sums, means */
-    SSQ_CLASS_PROMOTE = 2, /**< in float32 if any float input is float32, else
-                                in the compute dtype: add, mul, concat,
-                                comparisons */
-    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, reshape, max,
+    SSQ_CLASS_PROMOTE = 2, /**< in the dtype of the inputs. If their float
+                                dtypes differ, also f16 and bf16, in float32:
+                                add, mul, concat, comparisons */
+    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, transpose, max,
                                 pooling, dropout */
 } ssq_op_class;
 
@@ -82,9 +82,9 @@ typedef enum ssq_op_class {
  *  "log_softmax", "add", "conv2d". A backward op has the class of its forward,
  *  for example "gelu_backward" and "conv2d_backward_data".
  *  @param op_class  out
- *  @return SSQ_ERR_NOT_FOUND  no such op; the message suggests the most similar
- *                             name. Also a backward op that does not exist, for
- *                             example "gemm_backward"
+ *  @return SSQ_ERR_NOT_FOUND  no such op; the message suggests a similar name,
+ *                             if there is one. Also a backward op that does
+ *                             not exist, for example "gemm_backward"
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_op_class(const char *op,
                                                       ssq_op_class *op_class);

@@ -255,11 +255,12 @@ ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
  *  @sync host */
 SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
 
-/** Check a list of gradients without writing them: the verdict joins the next
- *  update. Use it for gradients that no optimizer of this library has. For
- *  others it changes nothing: an optimizer's step checks its gradients itself,
- *  and skips by its own check alone.
- *  @param n      may be 0
+/** Check a list of gradients without writing them: the result counts in the
+ *  next update. Use it for gradients that no optimizer of this library has. An
+ *  optimizer's step checks its own gradients, and skips by that check alone.
+ *  For example, if a gradient is repaired between this call and the step, the
+ *  step is taken, but the update still lowers the scale.
+ *  @param n      may be 0: a check without bad gradients
  *  @param grads  n float tensors of any strides; NULL if n is 0
  *  @return
  *   - SSQ_ERR_INVALID  the scale was not used since the last update; a tensor
@@ -482,8 +483,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
  *                  the queue a MAX over ranks that writes it back. It must not
  *                  sync. Valid during the call
  *  @param user     as given to ssq_scaler_rank_hook_set
- *  @return SSQ_OK, or the status that the check must return. Its text is
- *          replaced by one that names the hook
+ *  @return SSQ_OK, or the status that the check must return. If the hook leaves
+ *          no error text, the library sets one that names the hook
  *  @note In a capture it is called once, and what it enqueues is captured. */
 typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
                                            const ssq_tensor *verdict,

@@ -220,7 +220,8 @@ typedef struct ssq_group_norm_args {
  *
  *  groups = c is instance norm. groups = 1 is a layer norm over all dimensions
  *  but the batch, with one gamma per channel. A group of one element is legal:
- *  y is activation(beta). Groups without elements have NaN statistics.
+ *  y is activation(beta). Groups without elements have NaN statistics. If eps
+ *  is 0 and all elements of a group are equal, y and the gradients are NaN.
  *  @return SSQ_ERR_INVALID  axis, eps, a shape or the activation is not valid;
  *                           groups does not divide c, for example 3 groups of
  *                           8 channels
@@ -243,8 +244,8 @@ typedef struct ssq_group_norm_backward_args {
     const ssq_tensor *dbeta;  /**< out, optional, f32: [c] */
     int axis SSQ_DEFAULT(1);  /**< the forward op's */
     int64_t groups SSQ_DEFAULT(1); /**< the forward op's */
-    double
-        eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if mean is set */
+    double eps SSQ_DEFAULT(1e-5); /**< the forward op's; must be valid, but is
+                                       not used if mean is set */
 } ssq_group_norm_backward_args;
 #define SSQ_GROUP_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_group_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
@@ -257,16 +258,16 @@ typedef struct ssq_group_norm_backward_args {
     SSQ_ARGS(ssq_group_norm_backward_args, SSQ_GROUP_NORM_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Compute the gradient of group norm. With g = dy gamma, averages over a group
- *  and sums over a channel:
+/** Compute the gradient of group norm. With z = (x - mean) rstd and g = dy
+ *  gamma, averages over a group, and sums over a channel of all examples:
  *
  *       dx = rstd (g - avg(g) - z avg(g z)), dgamma = sum of dy z,
  *       dbeta = sum of dy
  *
  *  Outputs are written, not accumulated. If x is empty, dgamma and dbeta are 0.
  *  @return SSQ_ERR_INVALID  only one of mean and rstd is set; dx, dgamma and
- *                           dbeta are all NULL; and the causes of
- *                           ssq_group_norm
+ *                           dbeta are all NULL; axis, eps or a shape is not
+ *                           valid; groups does not divide c
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_group_norm_backward(
     ssq_queue *queue, const ssq_group_norm_backward_args *args);

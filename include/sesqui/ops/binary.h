@@ -69,8 +69,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_minimum(ssq_queue *queue,
                                               const ssq_binary_args *args);
 
 /** Compute a power: y = a^b, as C99 annex F. It is 1 for b = 0 and for a = 1,
- *  even with NaN. It is NaN for a < 0 unless b is an integer. Floats. Since
- *  0.1. */
+ *  even with NaN. It is NaN for a finite a < 0 if b is finite and not an
+ *  integer. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_pow(ssq_queue *queue,
                                           const ssq_binary_args *args);
 

@@ -17,8 +17,9 @@
  *    Definitions, derivatives and special values are as in PyTorch; the
  *    exceptions are stated.
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs, neg and
- *    where pass the bits of the argument, and the slopes of abs and clamp are 0
- *    at a NaN x.
+ *    where pass the bits of the argument (a signalling NaN of 16 bits becomes
+ *    quiet); pow has those of C99; the slopes of abs and clamp are 0 at a NaN
+ *    x.
  *  - alpha, beta, min and max are rounded to float32 first.
  *  - An output may be exactly one of the inputs if their elements have the same
  *    size. For example, an f16 y may not be an f32 x. The gradients of binary
@@ -457,8 +458,9 @@ typedef struct ssq_clamp_backward_args {
  *
  *  At x = min and x = max dx is dy, as in TensorFlow and in PyTorch up to 2.14:
  *  a value that starts at its bound can leave it. PyTorch from 2.15 on, its
- *  relu6 and its hardtanh return 0 there, as ssq_relu does. For that slope
- *  clamp with relu: relu6(x) = relu(x) - relu(x - 6). Since 0.1. */
+ *  relu6 and its hardtanh return 0 there, as ssq_relu does. For that slope in
+ *  relu6 use ssq_where: with cond = (x >= 6), a = 6 and b = relu(x). Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clamp_backward(ssq_queue *queue, const ssq_clamp_backward_args *args);
 

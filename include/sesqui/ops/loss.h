@@ -85,6 +85,8 @@ typedef struct ssq_cross_entropy_args {
  *     finite. (In torch their NaN spreads into the gradient.)
  *   - Without rows, or with ignored ones only, the mean is NaN with gradient
  *     0, and the sum is 0.
+ *   - If rows count but their w[t] sum to 0, the mean is NaN, and so is the
+ *     gradient of these rows at t.
  *   - A target outside 0..c-1 that is not ignored makes the loss and the
  *     gradient of its row NaN. It adds nothing to the divisor of the mean. A
  *     call cannot check targets, because they are on the device.
@@ -197,14 +199,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_smooth_l1(ssq_queue *queue,
 
 typedef struct ssq_huber_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_huber_args));
-    const ssq_tensor *x; /**< this and the fields to reduction: as in ssq_mse */
+    const ssq_tensor *x; /**< x to reduction: as in ssq_mse_args */
     const ssq_tensor *target;
     const ssq_tensor *loss;
     const ssq_tensor *dx;
     const ssq_tensor *dloss;
     ssq_reduction reduction;
-    double delta SSQ_DEFAULT(1.0); /**< finite, 2^-126 or more; used as float32
-                                        */
+    double delta SSQ_DEFAULT(1.0); /**< 2^-126 to the largest float32; used as
+                                        float32 */
 } ssq_huber_args;
 #define SSQ_HUBER_DEFAULTS                                                     \
     sizeof(ssq_huber_args), NULL, NULL, NULL, NULL, NULL, SSQ_REDUCTION_MEAN,  \
@@ -216,7 +218,8 @@ typedef struct ssq_huber_args {
 #define SSQ_HUBER(...) SSQ_ARGS(ssq_huber_args, SSQ_HUBER_DEFAULTS, __VA_ARGS__)
 
 /** Compute Huber's loss and its gradient. With d = x - target it is d^2 / 2 if
- *  |d| <= delta, otherwise delta (|d| - delta / 2). Everything else is as in
+ *  |d| <= delta, otherwise delta (|d| - delta / 2). Its gradient is d if
+ *  |d| <= delta, otherwise delta with the sign of d. Everything else is as in
  *  ssq_mse.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_huber(ssq_queue *queue,

@@ -18,10 +18,13 @@
  *     ceil_mode: ceil instead of floor, and one less if the last window would
  *                begin below the image (h + top <= its first row)
  *
- * as in torch. The width is computed in the same way. No size may exceed
- * 2^31 - 1. All sizes but the kernel's may be 0. If the window is larger than
- * the image with its padding, the call returns SSQ_ERR_INVALID, but an image
- * with h = 0 or w = 0 then has an empty result.
+ * as in torch. The width is computed in the same way. If one of them is less
+ * than 1, the call returns SSQ_ERR_INVALID. Exception: for h = 0 the height is
+ * then 0, and for w = 0 the width. For example, h = 3 with a kernel of 4 and no
+ * padding is an error; with ceil_mode and a stride of 4 it gives a height of 1.
+ *
+ * n, c, h and w may be 0. h, w and all numbers of the window are at most
+ * 2^31 - 1. The global calls have no such limit.
  *
  * The last dimension of each operand must have stride 1, unless its size is 0
  * or 1. For example, an NCHW tensor that is transposed to NHWC as a view is
@@ -73,8 +76,8 @@ typedef struct ssq_max_pool2d_args {
  *  equals +0. A NaN is greater than all numbers: y is then the quiet NaN
  *  without sign, and argmax is the position of the last NaN, as in torch. A
  *  window without an element has y -infinity and argmax -1.
- *  @return SSQ_ERR_INVALID  also if argmax is set and a channel has more than
- *                           2^31 - 1 elements
+ *  @return SSQ_ERR_INVALID  also if a channel has more than 2^31 - 1 elements,
+ *                           and argmax is set or a tape records the op
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_pool2d(ssq_queue *queue, const ssq_max_pool2d_args *args);
@@ -150,7 +153,8 @@ typedef struct ssq_avg_pool2d_args {
  *
  *  Sum and quotient are float32, and the divisor is rounded to float32. Sums
  *  can overflow; y is rounded once. A window without elements that count gives
- *  NaN, as ssq_mean of nothing. NaN and infinities in a window propagate.
+ *  NaN, as ssq_mean of nothing, or 0 if divisor is set. NaN and infinities in a
+ *  window propagate.
  *  @note Class R: within (k + 2 + 8) 2^-24 times the sum of |x| in the window
  *        over the divisor, for k elements of a window. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -182,11 +186,12 @@ typedef struct ssq_avg_pool2d_backward_args {
     SSQ_ARGS(ssq_avg_pool2d_backward_args, SSQ_AVG_POOL2D_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Compute the gradient of ssq_avg_pool2d. dx is the sum of dy / divisor over
- *  all windows that contain the element; without such windows it is 0. Sums are
- *  float32 or better and can overflow; dx is rounded once.
- *  @note Class R: within (k + 2 + 8) 2^-24 times the sum of |dy| / divisor, for
- *        k windows. Since 0.1. */
+/** Compute the gradient of ssq_avg_pool2d. dx is the sum of dy / d over all
+ *  windows that contain the element, where d is the number by which the forward
+ *  call divided the window; without such windows dx is 0. Sums are float32 or
+ *  better and can overflow; dx is rounded once.
+ *  @note Class R: within (k + 2 + 8) 2^-24 times the sum of |dy| / d, for k
+ *        windows. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_avg_pool2d_backward(
     ssq_queue *queue, const ssq_avg_pool2d_backward_args *args);
 
@@ -207,8 +212,8 @@ typedef struct ssq_global_avg_pool2d_args {
     SSQ_ARGS(ssq_global_avg_pool2d_args, SSQ_GLOBAL_AVG_POOL2D_DEFAULTS,       \
              __VA_ARGS__)
 
-/** Compute the mean of each channel of each image, with the sums, the bound and
- *  the NaN for images without elements of ssq_mean. ONNX GlobalAveragePool.
+/** Compute the mean of each channel of each image, as ONNX GlobalAveragePool.
+ *  Sums and bound are as in ssq_mean. Without elements (h w = 0) it is NaN.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_global_avg_pool2d(ssq_queue *queue, const ssq_global_avg_pool2d_args *args);

@@ -121,7 +121,8 @@ typedef struct ssq_random_bernoulli_args {
              __VA_ARGS__)
 
 /** Fill x with 1 with probability p, otherwise with 0. p = 0 and p = 1 are
- *  exact.
+ *  exact. Element i is 1 if its word is below p 2^32: where ssq_dropout with
+ *  the same arguments drops.
  *  @return SSQ_ERR_INVALID  p is not in [0, 1]
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status

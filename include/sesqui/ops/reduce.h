@@ -8,7 +8,8 @@
  *
  * Reductions accept any set of axes. In the output each reduced dimension is
  * either left out or has size 1. The rank of y selects the form, so there is no
- * keepdim flag. For example, [2,3,4] over axis 1 is [2,4] or [2,1,4].
+ * keepdim flag. For example, [2,3,4] over axis 1 is [2,4] or [2,1,4]. On a
+ * tape (vars.h) they are left out; use ssq_var_reshape to put 1 in their place.
  *
  * Order of a sum over n elements (class R, the same bits each time): no chain
  * of dependent float32 additions is longer than
@@ -17,7 +18,8 @@
  *     min(n, 64) + 8 + ceil(ceil(n / 16384) / 256) + 8 otherwise
  *
  * on any device. The error before the one rounding of the result is at most
- * (that + 8) 2^-24 times the sum of |x|.
+ * (that + 8) 2^-24 times the sum of |x|. For a mean it is (that + 10) 2^-24
+ * times the sum of |x| / n.
  *
  * A call returns SSQ_ERR_INVALID if a shape or dtype is not as below; if an
  * output overlaps another operand and "may be" does not allow it; or if the
@@ -234,9 +236,9 @@ typedef struct ssq_max_backward_args {
     SSQ_ARGS(ssq_max_backward_args, SSQ_MAX_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Compute the gradient of ssq_max and ssq_min: dx = dy / ties if x equals y,
- *  otherwise 0. The gradient is split evenly between ties, as in PyTorch's
- *  amax. If y is NaN, nothing equals it, and the gradient of all its elements
- *  is NaN, as in PyTorch.
+ *  otherwise 0; -0 equals +0. The gradient is split evenly between ties, as in
+ *  PyTorch's amax. If no x equals y, because y is NaN or is not the result of
+ *  the forward call, the gradient of all elements of that y is NaN.
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args);
