@@ -317,8 +317,13 @@ SSQ_API void ssq_queue_destroy(ssq_queue **queue);
  *                      waited
  *   - SSQ_ERR_INVALID  class labels of a trainer on this queue were out of
  *                      range (trainer.h): the work has run, and the queue can
- *                      still be used. Each such error is returned once.
- *   - SSQ_ERR_NOMEM    label errors could not be fetched: the work has run
+ *                      still be used. Each such error is returned once, by this
+ *                      call or by the trainer; one call returns one of them
+ *   - SSQ_ERR_NOMEM    label errors could not be fetched: the work has run. Or
+ *                      ops that a trainer's .replay holds back could not be
+ *                      enqueued: the call has not waited; repeat it before you
+ *                      free memory. Or the driver had no memory for the work:
+ *                      every later call on the queue returns this error
  *   - SSQ_ERR_DEVICE   work failed, and every later call on the queue returns
  *                      this error; or a collective was pending when this
  *                      process was forked
@@ -425,21 +430,29 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_sync(ssq_event *event);
 
 /** Return the seconds between two events of one device that have been reached.
  *  They may be on different queues. The device's clock is used. The result is
- *  negative if `to` was reached first.
+ *  negative if `to` was reached first. On cuda it has the precision of float32.
  *  @param seconds  out
  *  @return
- *   - SSQ_ERR_NOT_READY    one of them has not been reached
+ *   - SSQ_ERR_NOT_READY    one of them has not been reached, or a collective
+ *                          is pending before it
+ *   - SSQ_ERR_DEVICE       a collective before one of them was pending when
+ *                          this process was forked
  *   - SSQ_ERR_INVALID      one of them was never recorded; they are of two
  *                          devices; a graph is being captured on one's queue
  *   - SSQ_ERR_UNSUPPORTED  the device's queue has no clock
  *   - the error of one event's queue
- *  @threads object Other threads may use the queues of the events. */
+ *  @threads object Other threads may use the queues of the events. The call
+ *           blocks while such a thread waits for the queue, for example in
+ *           ssq_queue_sync. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_elapsed(ssq_event *from,
                                                     ssq_event *to,
                                                     double *seconds);
 
 /** Return the name of op i of the library, for example "gemm"; NULL if i is too
- *  large.
+ *  large. These are the names for ssq_implementation_name,
+ *  ssq_implementation_pin and SSQ_IMPL. An op can serve several functions: for
+ *  example, ssq_relu uses "unary" and ssq_add "binary". ssq_policy_op_name has
+ *  the names of functions.
  *  @return owned by the library, valid as long as it is loaded
  *  @note Since 0.1. */
 SSQ_API const char *ssq_op_name(size_t i);

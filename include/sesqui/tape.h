@@ -21,9 +21,9 @@
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
- * calls of the pass do nothing, and return inert vars. ssq_tape_backward and
- * ssq_tape_status return the error, so that one check per pass suffices.
- * SSQ_ERR_NOMEM and the queue's errors are latched too.
+ * calls of the pass do nothing, and return inert vars, which have no tensor.
+ * ssq_tape_backward and ssq_tape_status return the error, so that one check per
+ * pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched too.
  *
  * Memory. The tape owns all device memory of a pass except parameters and their
  * gradients, and reuses it in the next pass. A pass with shapes that were seen
@@ -75,8 +75,8 @@ typedef struct ssq_var {
 #endif
 
 /** The caller's place in the program, for messages: "net.c:12". Functions that
- *  end in _at take it as `where`: a string that must not be NULL and must live
- *  until the pass ends. The macros pass it. */
+ *  end in _at take it as `where`: a string that must not be NULL (this is not
+ *  checked) and must live until the pass ends. The macros pass it. */
 #define SSQ_AT_TEXT(LINE) #LINE
 #define SSQ_AT_LINE(LINE) SSQ_AT_TEXT(LINE)
 #define SSQ_AT            __FILE__ ":" SSQ_AT_LINE(__LINE__)
@@ -104,14 +104,16 @@ typedef struct ssq_params_options {
 /** Create an empty set of parameters. Layers add parameters when they are first
  *  called.
  *  @param policy   as in ssq_policy_from_name; NULL: "float32". Parameters have
- *                  its compute dtype, except full ones (norms), which are
- *                  float32. The optimizer keeps float32 masters. The word
- *                  loss_scale is checked and ignored: a trainer or the program
- *                  creates the scaler
+ *                  its compute dtype, except full ones (norms) and those that
+ *                  are created in a region of "float32" or NULL, which are
+ *                  float32. By default the optimizer keeps float32 masters
+ *                  (ssq_master_kind). The word loss_scale is checked and
+ *                  ignored: a trainer or the program creates the scaler
  *  @param options  copied; NULL: all defaults
  *  @param params   out: owned by the caller; release it with
  *                  ssq_params_destroy(). It holds the device
- *  @return as ssq_policy_from_name
+ *  @return as ssq_policy_from_name; SSQ_ERR_DEVICE also in a child of fork that
+ *          cannot use the device
  *  @sync host
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -120,7 +122,7 @@ ssq_params_create(ssq_device *device, const char *policy,
 
 /** Destroy a set. Tapes and optimizers that use it hold the memory that they
  *  need.
- *  @sync host */
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_params_destroy(ssq_params **params);
 
 /** Return the number of parameters, with states; 0 for NULL.
@@ -223,17 +225,24 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       const char *pattern,
                                                       ssq_group *group);
 
-/** Convert every 16-bit parameter to float32, with the value of its master, or
- *  its own if it has none. Use it when training is over.
+/** Convert every 16-bit parameter to float32, with the values that
+ *  ssq_params_read returns. Use it when training is over.
  *
- *  Parameters have new tensors after this, and those that were converted have
- *  no gradients. The optimizer keeps the old tensors: its steps no longer
- *  change this set. (ssq_trainer_end makes this call, and a trainer can train
- *  again.) If the optimizer is distributed, all ranks must make this call.
+ *  A parameter that was converted has a new tensor and no gradient. The
+ *  optimizer keeps the old tensor, so its steps no longer change the parameter.
+ *  A parameter that was float32 already keeps its tensor and its gradient, and
+ *  a step still changes it. A pass in progress keeps the old tensors that it
+ *  has used: begin a new pass. (ssq_trainer_end makes this call, and a trainer
+ *  can train again.)
+ *
+ *  If the optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are used; NULL: none are
- *  @return SSQ_ERR_INVALID  a graph is being captured
- *          After an error all parameters are as before.
- *  @sync waits if masters are split
+ *  @return
+ *   - SSQ_ERR_INVALID  a graph is being captured
+ *   - SSQ_ERR_COMM     another rank has ended or did not make this call
+ *   After an error all parameters of this rank are as before; other ranks may
+ *   have converted theirs.
+ *  @sync waits if masters are split (SSQ_MASTER_SPLIT)
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_to_float32(
     ssq_params *params, ssq_queue *queue, ssq_optimizer *optimizer);
@@ -316,7 +325,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_create(ssq_queue *queue,
 
 /** Destroy a tape. Its vars and their tensors become invalid. Enqueued work is
  *  finished normally.
- *  @sync host */
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_tape_destroy(ssq_tape **tape);
 
 /** Begin a pass. Vars of the previous pass become invalid, and its latched
@@ -326,8 +335,8 @@ SSQ_API void ssq_tape_destroy(ssq_tape **tape);
  *                   recorded, ssq_nn_dropout drops, and ssq_nn_batch_norm uses
  *                   the batch's statistics. false: a pass for evaluation. It
  *                   records nothing and creates no parameters
- *                   (ssq_params_allow). ssq_dropout_var and ssq_batch_norm_var
- *                   do not depend on it
+ *                   (ssq_params_allow). ssq_dropout_var, ssq_batch_norm_var
+ *                   and the dropout of ssq_attention_var do not depend on it
  *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_tape_begin(ssq_tape *tape, bool training);
 
@@ -392,13 +401,14 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *
  *  The bits are the same: dropout draws the same numbers, and running
  *  statistics are updated once. A pass then holds the results of all regions
- *  and the values inside one region at a time. Regions nest: the outermost one
- *  counts. Values of ops that are not recorded are kept: in a pass for
- *  evaluation, in a pause, and if they depend on no parameter.
- *  @param result  the value that is kept, with its memory. Vars whose tensor
- *                 was asked for, and autocast's casts of vars from outside, are
- *                 kept too. Other vars of the region become invalid.
- *                 SSQ_VAR_NONE: no result
+ *  and the values inside one region at a time. Regions nest: the pop of an
+ *  inner region releases nothing, and only the outermost one counts. Values of
+ *  ops that are not recorded are kept: in a pass for evaluation, in a pause,
+ *  and if they depend on no parameter.
+ *  @param result  the value that is kept, with its memory. Vars for which
+ *                 ssq_var_tensor was called before the pop, and autocast's
+ *                 casts of vars from outside, are kept too. Other vars of the
+ *                 region become invalid. SSQ_VAR_NONE: no result
  *  @return result; inert after an error
  *  @note Latches SSQ_ERR_INVALID: a pop without a push; result is not a var of
  *        this pass. A backward or ssq_tape_check before the pop returns
@@ -419,7 +429,8 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
 /** Run the backward pass: compute the gradient of loss for each parameter that
  *  it depends on. The gradient is added to the parameter's gradient, or
  *  overwrites it after ssq_params_clean or a trainer's step. Gradients of the
- *  set's other parameters become zeros if they are clean.
+ *  set's other parameters become zeros if they are clean. A gradient has the
+ *  dtype of its var, except with float32_gradients.
  *  @param loss    a single element, of this pass
  *  @param scaler  its scale on the device is the gradient of loss, and then
  *                 counts as used (scaler.h); NULL: 1
@@ -449,7 +460,7 @@ typedef struct ssq_tape_grad_args {
     bool allow_unused;  /**< the gradient of a var that loss does not depend on
                              is SSQ_VAR_NONE, not an error */
     ssq_scaler *scaler; /**< optional: differentiate loss times its scale, then
-                             divide the gradients by the scale, in float32 */
+                             multiply the gradients by 1/scale, in float32 */
 } ssq_tape_grad_args;
 #define SSQ_TAPE_GRAD_DEFAULTS sizeof(ssq_tape_grad_args), false, false, NULL
 #define SSQ_TAPE_GRAD_INIT                                                     \
@@ -460,7 +471,8 @@ typedef struct ssq_tape_grad_args {
     SSQ_ARGS(ssq_tape_grad_args, SSQ_TAPE_GRAD_DEFAULTS, __VA_ARGS__)
 
 /** Compute gradients of loss as vars, as torch's autograd.grad. The gradients
- *  of parameters do not change, and the pass may continue. For example, a
+ *  of parameters do not change, and the pass may continue. It may be called
+ *  several times in a pass, but not after ssq_tape_backward. For example, a
  *  gradient penalty, or any other loss that is made of gradients:
  *
  *      ssq_tape_grad(t, loss, &w, 1, SSQ_TAPE_GRAD(.create_graph = true), &g);
@@ -470,8 +482,8 @@ typedef struct ssq_tape_grad_args {
  *  Without create_graph nothing is recorded, and the gradients have the bits
  *  that ssq_tape_backward computes. With it they are made by ops over vars, in
  *  float32 if a formula needs it, and can be differentiated. Messages name the
- *  scope, line and op that is differentiated. Regions to be recomputed that
- *  gradients flow through are kept in memory from then on.
+ *  scope, line and op that is differentiated. With create_graph, regions to be
+ *  recomputed that gradients flow through are kept in memory from then on.
  *  @param loss   a single element
  *  @param vars   count vars that loss depends on: parameters (ssq_var_param,
  *                ssq_var_named), results of ssq_var_watch, or vars made from
@@ -479,10 +491,12 @@ typedef struct ssq_tape_grad_args {
  *  @param args   NULL: all defaults
  *  @param grads  out: count vars; may be the same array as vars. Each has the
  *                shape and dtype of its var. It is float32 with a scaler, and
- *                for a parameter if the set has float32_gradients. All are
- *                inert after an error
+ *                for a parameter if the set has float32_gradients. The
+ *                gradient of loss itself is float32. All are inert after an
+ *                error, or if tape is NULL
  *  @note Latches the errors of ssq_tape_backward, and:
- *         - SSQ_ERR_INVALID      vars or grads is NULL; struct_size is wrong; a
+ *         - SSQ_ERR_INVALID      vars or grads is NULL, and count is not 0;
+ *                                struct_size is wrong; a
  *                                var cannot have a gradient, for example an
  *                                input or a detached one; loss does not depend
  *                                on a var
@@ -586,6 +600,9 @@ typedef struct ssq_param_args {
  *                        not exist, and a graph is being captured on the queue
  *   - SSQ_ERR_NOT_FOUND  it does not exist, and this pass must not create it
  *                        (ssq_params_allow)
+ *   - the errors of ssq_tensor_create and ssq_init, if it is created: for
+ *     example, SSQ_ERR_NOT_FOUND for an unknown nonlinearity. In a trainer with
+ *     comm also the error of the copy from rank 0; the parameter then exists
  *  For example, "fc1.weight" as [512,784] and later as [512,10]. */
 SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
                                  const char *name, const ssq_param_args *args);
@@ -609,7 +626,7 @@ SSQ_API ssq_var ssq_var_named_at(const char *where, ssq_tape *tape,
 SSQ_API const ssq_tensor *ssq_var_tensor(ssq_var var);
 
 /** Return the number of dimensions of a var; 0 if it is inert or of another
- *  pass.
+ *  pass. A loss also has 0. A var that was released still has its rank.
  *  @sync host */
 SSQ_API int ssq_var_rank(ssq_var var);
 

@@ -281,10 +281,11 @@ typedef enum ssq_trainer_place {
 
 /** A hook: called at each place, by the thread that made the call.
  *
- *  At the begin and end of training, an epoch, a validation or a batch, and at
- *  the end of a step, a hook may load, save and evaluate: ssq_trainer_load,
- *  ssq_trainer_save, ssq_trainer_evaluate. A hook must not call
- *  ssq_trainer_begin or ssq_trainer_idle.
+ *  At the begin of training, at the begin and end of an epoch, a validation or
+ *  a batch, and at the end of a step, a hook may load, save and evaluate:
+ *  ssq_trainer_load, ssq_trainer_save, ssq_trainer_evaluate. At the end of
+ *  training it may only evaluate: load and save are refused (ssq_trainer_end).
+ *  A hook must not call ssq_trainer_begin or ssq_trainer_idle.
  *  @param user  what ssq_trainer_hook_add was given
  *  @param var   in/out: the output or the loss; the hook may replace it by a
  *               var of this pass. NULL at the other places
@@ -363,22 +364,23 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_unscale(ssq_trainer *trainer);
  *  hooks at SSQ_PLACE_TRAIN_END. Passes for evaluation may follow.
  *
  *  Training may continue after the end, for example as a second model.fit() of
- *  Keras. At the next ssq_trainer_begin or SSQ_PLACE_EPOCH_BEGIN, parameters
- *  get the policy's dtypes again and the hooks at SSQ_PLACE_TRAIN_BEGIN are
- *  called. Masters and parameters are set from the float32 parameters. Moments,
- *  the scale and the number of steps are as before the end. If the program has
- *  not written a parameter, the bits are the same as without the end.
+ *  Keras. At the next ssq_trainer_begin, ssq_trainer_idle or
+ *  SSQ_PLACE_EPOCH_BEGIN, parameters get the policy's dtypes again and the
+ *  hooks at SSQ_PLACE_TRAIN_BEGIN are called. Masters and parameters are set
+ *  from the float32 parameters. Moments, the scale and the number of steps are
+ *  as before the end. If the program has not written a parameter, the bits are
+ *  the same as without the end.
  *
  *  Between the end and the next begin, ssq_trainer_save and ssq_trainer_load
  *  return SSQ_ERR_INVALID. With .shard all ranks must call this function.
  *  @return
  *   - SSQ_ERR_INVALID  the training has already ended; passes of an
- *                      accumulation were taken, or a step is due; a graph is
- *                      being captured
- *   - otherwise as ssq_params_to_float32. The training has not ended then, but
- *     the current pass has
- *   - the status of a hook. The training has ended then
- *  @sync waits if masters are split */
+ *                      accumulation were taken, or a step is due
+ *   - otherwise as ssq_params_to_float32, for example if a graph is being
+ *     captured. The training has not ended then, but the current pass has
+ *   - the status of a hook. The training has ended then, but the call may be
+ *     repeated: all hooks at SSQ_PLACE_TRAIN_END are called again
+ *  @sync waits if masters are split (SSQ_MASTER_SPLIT) */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_end(ssq_trainer *trainer);
 
 /** Drive a hyper-parameter by a schedule, from the next step on: call

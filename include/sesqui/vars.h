@@ -9,14 +9,16 @@
  * gradient are vars, in the order of the op's arguments. They must have a float
  * dtype. The result is a var: the tape owns its memory, and chooses its shape
  * and dtype. The dtype follows the op's autocast class (amp/policy.h): for
- * example, of an f16 x ssq_sqrt_var is f16 and ssq_rsqrt_var float32.
+ * example, of an f16 x ssq_sqrt_var is f16 and ssq_rsqrt_var float32. A region
+ * (ssq_tape_autocast_push) changes this: with NULL both are f16.
  * SSQ_VAR_NONE omits an optional operand.
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * The fields that are vars in this call, and results, must be NULL in it. An
- * activation in it is run as a separate op. hn and cn, which receive further
- * results, may be NULL.
+ * These fields must be NULL in it: those that are vars in this call, results
+ * and reserve, gradients, and dloss of a loss (the loss scale is an argument of
+ * ssq_tape_backward). An activation in it is run as a separate op. hn and cn,
+ * which receive further results, may be NULL.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier

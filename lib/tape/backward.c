@@ -227,9 +227,6 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
         return SSQ_OK;
     memcpy(w.args.bytes, back->init, back->bytes);
     ssq_status st = SSQ_OK;
-    if (n->op->rule[0] == rule_conv || n->op->rule[0] == rule_conv_transpose)
-        st = grad_dense(t, n->out[0]); /* convolutions need contiguous
-                                          gradients */
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
         st = put_slot(&w, &back->slots[i]);
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
@@ -261,13 +258,33 @@ static void release(ssq_tape *t, const struct node *n)
     }
 }
 
+/* True for ops whose backward refuses some strides of dy: a gradient is strided
+ * if the result was used transposed. */
+static bool needs_dense(const struct tape_op *op)
+{
+    rule_fn *const rules[] = {rule_conv,      rule_conv_transpose,
+                              rule_pool,      rule_gemm_batched,
+                              rule_attention, rule_steps};
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        if (op->rule[0] == rules[i])
+            return true;
+    return false;
+}
+
 ssq_status node_walk(ssq_tape *t, const struct node *n)
 {
     if (!node_has_grad(t, n))
         return SSQ_OK;
+    ssq_status st = SSQ_OK;
+    if (needs_dense(n->op))
+        for (unsigned i = 0; i < n->op->nouts && st == SSQ_OK; i++)
+            if (n->out[i] != NONE &&
+                value_of(t, n->out[i])->grad.tensor.view.buffer != NULL)
+                st = grad_dense(t, n->out[i]);
+    if (st != SSQ_OK)
+        return st;
     if (n->op->own != NULL)
         return n->op->own(t, n);
-    ssq_status st = SSQ_OK;
     for (size_t i = 0; i < n->op->nbacks && st == SSQ_OK; i++)
         st = call_back(t, n, &n->op->backs[i]);
     return st;

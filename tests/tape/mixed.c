@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixed.c - every op of a tape with parameters of 16 bits in every operand:
  * none refuses them, and each gradient is that of its parameter. The same with
- * a policy that moves the op to another class of autocast. */
+ * a policy that moves the op to another class of autocast, and with a result
+ * that is used with its dimensions reversed, so that its gradient is strided.
+ */
 #include "tests/tape/cases.h"
 
 #include <stdio.h>
 
-static void check(const char *device, const char *policy, size_t i)
+static void check(const char *device, const char *policy, size_t i,
+                  bool reversed)
 {
     struct rig r = rig_open(device, policy);
     struct data d;
@@ -14,6 +17,8 @@ static void check(const char *device, const char *policy, size_t i)
     data_fill(&r, &d);
     ssq_tape_begin(r.tape, true);
     ssq_var y = cases[i].fn(r.tape, &d);
+    if (reversed)
+        y = ssq_var_transpose(y, NULL);
     ssq_status st =
         ssq_tape_backward(r.tape, ssq_mean_var(ssq_square_var(y), NULL), NULL);
     for (size_t k = 0; k < ssq_params_count(r.params) && st == SSQ_OK; k++) {
@@ -24,9 +29,10 @@ static void check(const char *device, const char *policy, size_t i)
                  ssq_tensor_dtype(p.grad) != ssq_tensor_dtype(p.tensor);
     }
     tap_ok(st == SSQ_OK && without == 0 && wrong == 0,
-           "%s: %s: %s: %zu gradients are missing, %zu of another dtype%s%s",
-           device, policy, cases[i].name, without, wrong,
-           st == SSQ_OK ? "" : ": ", st == SSQ_OK ? "" : ssq_last_error());
+           "%s: %s: %s%s: %zu gradients are missing, %zu of another dtype%s%s",
+           device, policy, cases[i].name, reversed ? " reversed" : "", without,
+           wrong, st == SSQ_OK ? "" : ": ",
+           st == SSQ_OK ? "" : ssq_last_error());
     data_drop(&d);
     rig_close(&r);
 }
@@ -56,7 +62,7 @@ static long check_moved(const char *device, size_t i)
     for (size_t k = 0; k < 4; k++) {
         snprintf(policy, sizeof(policy), "mixed_%s,%s=%s",
                  (i + k) % 2 == 0 ? "float16" : "bfloat16", op, classes[k]);
-        check(device, policy, i);
+        check(device, policy, i, false);
     }
     return 4;
 }
@@ -67,8 +73,9 @@ int main(void)
     long moved = 0;
     for (size_t i = 0; i < N; i++) {
         for (size_t d = 0; d < 2; d++)
-            check(core_device(d), policies[(i + d) % 2], i);
+            check(core_device(d), policies[(i + d) % 2], i, false);
+        check(core_device(i % 2), policies[i % 2], i, true);
         moved += check_moved(core_device(i % 2), i);
     }
-    return tap_done(2 * (long)N + moved);
+    return tap_done(3 * (long)N + moved);
 }

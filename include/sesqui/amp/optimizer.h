@@ -18,10 +18,10 @@
  *
  * First use. An optimizer takes its device memory (masters, moments, words) at
  * its first check, unscale, accumulate, step, visit, model_to_master,
- * master_to_model, save or load. Masters are then made from the model, and
- * moments are zeroed. Groups and parameters can be added before it only. Later
- * calls allocate device memory only for the sums of the first
- * ssq_optimizer_accumulate and for longer schedules.
+ * master_to_model, save or load, also by checkpoint.h. Masters are then made
+ * from the model, and moments are zeroed. Groups and parameters can be added
+ * before it only. Later calls allocate device memory only for the sums of the
+ * first ssq_optimizer_accumulate and for longer schedules.
  *
  * The first use cannot be in a capture (SSQ_ERR_INVALID): call
  * ssq_optimizer_model_to_master before it. If it fails, nothing has changed.
@@ -158,7 +158,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_create(
 
 /** Destroy an optimizer and its groups. Graphs that use it keep it. Enqueued
  *  work is finished normally.
- *  @sync host */
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_optimizer_destroy(ssq_optimizer **optimizer);
 
 /** Add a group with other hyper-parameters.
@@ -197,10 +197,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_add(ssq_optimizer *optimizer,
                                                     ssq_group *group);
 
 /** Declare that a parameter is a shard of a larger one: its element 0 is
- *  element first of the whole. Stochastic rounding then draws for it what the
- *  whole parameter would draw. Use the same name in the optimizer of each
- *  shard.
- *  @param first  elements before it; 0 after ssq_optimizer_add
+ *  element first of the whole. Stochastic rounding (SSQ_MASTER_NONE) then draws
+ *  for it what the whole parameter would draw. Use the same name and seed in
+ *  the optimizer of each shard, and take the same steps. Nothing else changes:
+ *  norms, clip_norm and the ratios of lamb are of the shard alone.
+ *  @param first  elements before it; 0 after ssq_optimizer_add. A second call
+ *                replaces it
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such name
  *   - SSQ_ERR_INVALID    after the first use
@@ -235,8 +237,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *     optimizer, if parameters have masters
  *   - ssq_checkpoint_save
  *
- *  ssq_params_read and ssq_params_save wait, and on rank 0 ssq_checkpoint_save:
- *  local ranks then need a thread each. ssq_params_save writes a file on each
+ *  ssq_params_read and ssq_params_save wait. So do ssq_params_to_float32, if
+ *  masters are split, and on rank 0 ssq_checkpoint_save. Local ranks then need
+ *  a thread each. ssq_params_save writes a file on each
  *  rank; it may be the same one. None of these calls can be captured.
  *
  *  After SSQ_ERR_COMM some ranks may have the parameters of one step and others

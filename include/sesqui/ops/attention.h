@@ -53,8 +53,9 @@ typedef struct ssq_attention_args {
     uint32_t id;            /**< which stream of this seed and step */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< of the first element, in words */
-    double softcap;         /**< 0: none; otherwise a bound of the scores,
-                                 2^-126 or more. Used as float32 */
+    double softcap;         /**< 0: none; otherwise a bound of the scores, from
+                                 2^-126 to the largest float32. Used as float32
+                                 */
 } ssq_attention_args;
 #define SSQ_ATTENTION_DEFAULTS                                                 \
     sizeof(ssq_attention_args), NULL, NULL, NULL, NULL, NULL, NULL, 0.0,       \
@@ -105,15 +106,16 @@ typedef struct ssq_attention_args {
  *  v spreads to its column of y. An Inf in v spreads as Inf, or as NaN if P is
  *  0.
  *
- *  The last dimension of q, k, v and y must have stride 1, and other strides
- *  are free. For example, a [batch, t, heads, d] tensor can be passed as a
- *  transposed view. The scores are never stored completely. An implementation
- *  keeps at most a row of tk, or a tile, for each unit of work, and float32 or
- *  float64 copies of the keys and values of one head.
+ *  The last dimension of q, k, v and y must have stride 1, unless its size is 0
+ *  or 1, and other strides are free. For example, a [batch, t, heads, d] tensor
+ *  can be passed as a transposed view. The scores are never stored completely.
+ *  An implementation keeps at most a row of tk, or a tile, for each unit of
+ *  work, and float32 or float64 copies of the keys and values of one head.
  *  @return SSQ_ERR_INVALID  also if kv_heads does not divide heads; if a last
  *                           dimension does not have stride 1; or if scale,
  *                           dropout or softcap is out of range
- *  @note Class R. The mask has no gradient. Since 0.1. */
+ *  @note Class R. The mask has no gradient, and on a tape the op has no second
+ *        derivative (SSQ_ERR_UNSUPPORTED). Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention(ssq_queue *queue,
                                                 const ssq_attention_args *args);
 
@@ -164,7 +166,7 @@ typedef struct ssq_attention_backward_args {
  *  which a loss scaler detects. dk and dv are sums over the queries of all
  *  heads of the group. Excluded keys get 0, and a query whose lse is -Inf adds
  *  nothing. The gradients are written, not accumulated. NaN and Inf propagate
- *  as in the formulas.
+ *  as in the formulas, but a dropped element counts as 0.
  *
  *  rest is the part that lse has lost as one float32: (m - lse) + log(total).
  *  If |lse| is at most 64, rest is 0, and P has a relative error of 2^-24
@@ -172,12 +174,12 @@ typedef struct ssq_attention_backward_args {
  *
  *  Above 64, m and total of the query are computed again, and rest is at most
  *  2^-23 |lse|. P then adds up to 1 even if rounding removed log(total)
- *  from lse, for example for a row of padding with a mask of -FLT_MAX. An lse
- *  of more keys than these, for example of attention over ranks, changes by no
- *  more than that.
+ *  from lse, for example for a row of padding with a mask of -FLT_MAX. If lse
+ *  was computed over more keys than these, for example over ranks, rest changes
+ *  it by at most 2^-23 |lse|.
  *
  *  Outputs must not overlap any operand. The last dimensions of all operands
- *  but mask and lse must have stride 1.
+ *  but mask and lse must have stride 1, unless their size is 0 or 1.
  *  @return SSQ_ERR_INVALID  as ssq_attention; and if dq, dk and dv are all NULL
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention_backward(

@@ -215,8 +215,9 @@ typedef struct ssq_group_norm_args {
     SSQ_ARGS(ssq_group_norm_args, SSQ_GROUP_NORM_DEFAULTS, __VA_ARGS__)
 
 /** Compute group norm (Wu and He, 2018; torch.nn.functional.group_norm; ONNX
- *  GroupNormalization): y as ssq_batch_norm in training, with a mean and a
- *  biased variance for each example and group, and without running statistics.
+ *  GroupNormalization): y = activation((x - mean) rstd gamma + beta), with a
+ *  mean and a biased variance for each example and group, and without running
+ *  statistics.
  *
  *  groups = c is instance norm. groups = 1 is a layer norm over all dimensions
  *  but the batch, with one gamma per channel. A group of one element is legal:

@@ -95,7 +95,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_axpby(ssq_queue *queue,
                                             const ssq_axpby_args *args);
 
 /** Gradients of a binary op. An operand that no wanted gradient needs may be
- *  NULL. If it is set, it is checked. */
+ *  NULL. If it is set, it is checked. If a or b is NULL, the call checks only
+ *  that da, db and the other operand broadcast to dy. */
 typedef struct ssq_binary_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_binary_backward_args));
     const ssq_tensor *a;  /**< in, float: the forward op's a */

@@ -31,9 +31,9 @@
  *
  * and the width is computed in the same way. h, w, r, s, stride, dilation and
  * padding must not exceed 2^31 - 1. r and s are at least 1. n, c, o, h and w
- * may be 0. If the extent of the filter is larger than the image with its
- * padding, the call returns SSQ_ERR_INVALID, but an image with h = 0 or w = 0
- * then has an empty result.
+ * may be 0. conv2d and its gradients return SSQ_ERR_INVALID if the extent of
+ * the filter is larger than the image with its padding. Exception: if h or w is
+ * 0, the result is empty. conv_transpose2d has no such limit.
  *
  * Dtypes mix as the table in gemm.h says: f16 does not multiply bf16. The last
  * dimension of images and filters must have stride 1, unless its size is 0 or
@@ -215,9 +215,10 @@ typedef struct ssq_conv_transpose2d_args {
  *  c, over all p and r with h = p stride - top + r dilation, and over all q and
  *  s with v = q stride - left + s dilation). Sums are float32 or better, and y
  *  is rounded once. NaN and infinities are as in ssq_conv2d_backward_data.
- *  @return SSQ_ERR_INVALID  also if the size at the top is negative or above
- *                           2^31 - 1; output_padding is negative, or neither
- *                           less than stride nor less than dilation
+ *  @return SSQ_ERR_INVALID  also if the size at the top is negative (with h or
+ *                           w = 0 it counts as 0) or above 2^31 - 1;
+ *                           output_padding is negative, or neither less than
+ *                           stride nor less than dilation
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_conv_transpose2d(ssq_queue *queue, const ssq_conv_transpose2d_args *args);
@@ -227,8 +228,14 @@ typedef ssq_conv2d_backward_data_args ssq_conv_transpose2d_backward_data_args;
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_DATA      SSQ_CONV2D_BACKWARD_DATA
 
 /** Compute the gradient of x of ssq_conv_transpose2d: the convolution of dy
- *  with the same w. output_padding follows from the size of dy, and must be
- *  legal. NaN and infinities are as in ssq_conv2d.
+ *  with the same w. dx[n,c,p,q] = the sum of w[c,o,r,s] dy[n,o,h,v] over all o,
+ *  r and s, with h = p stride - top + r dilation and v = q stride - left + s
+ *  dilation; dy is 0 outside. A fused activation is not undone. NaN and
+ *  infinities are as in ssq_conv2d.
+ *
+ *  There is no output_padding here: it is computed from the size of dy.
+ *  @return SSQ_ERR_INVALID  also if the output_padding that follows is not
+ *                           legal
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv_transpose2d_backward_data(
     ssq_queue *queue, const ssq_conv_transpose2d_backward_data_args *args);

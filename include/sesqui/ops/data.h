@@ -220,8 +220,9 @@ typedef struct ssq_scatter_add_rows_args {
  *  once, also if dx has 16 bits.
  *
  *  Rows that no index names keep their bits. Indices that are negative or >=
- *  rows are ignored. A NaN result is the quiet NaN without sign. Uses
- *  4 * (rows + indices) bytes of scratch.
+ *  rows are ignored. A NaN result is the quiet NaN without sign. Uses scratch:
+ *  4 * (rows + indices) bytes, and on all devices but the reference about 20
+ *  bytes more for each index and up to 8 bytes for each element of a row.
  *  @return SSQ_ERR_UNSUPPORTED  more than 2^31 - 1 rows or indices
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status

@@ -14,16 +14,20 @@
  *    and is modulo 2^8.
  *  - Functions are at most 1 ulp off in float32. softsign is 1.5 ulp off, and
  *    so is elu for |alpha| between 2^-20 and 2^20 (kernels/scalar/scalar.h).
+ *    The gradient of a function is dy times the slope, which is rounded to
+ *    float32 first, so it can be several ulp off, and more if the slope is
+ *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
  *    Definitions, derivatives and special values are as in PyTorch; the
  *    exceptions are stated.
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs, neg and
  *    where pass the bits of the argument (a signalling NaN of 16 bits becomes
- *    quiet); pow has those of C99; the slopes of abs and clamp are 0 at a NaN
- *    x.
+ *    quiet); pow has those of C99; at a NaN x the slopes of abs and clamp are
+ *    0, that of relu is 1 and that of leaky_relu is alpha.
  *  - alpha, beta, min and max are rounded to float32 first.
  *  - An output may be exactly one of the inputs if their elements have the same
- *    size. For example, an f16 y may not be an f32 x. The gradients of binary
- *    ops may not be an input, because they can be sums.
+ *    size. For example, an f16 y may not be an f32 x. The gradients of ops that
+ *    broadcast (binary.h) may not be an input, because they can be sums; those
+ *    of glu may.
  *
  * A call returns SSQ_ERR_INVALID if shapes or dtypes are not as below, or if an
  * output overlaps an input without being exactly it.
@@ -72,13 +76,14 @@ typedef struct ssq_unary_backward_args {
 #define SSQ_UNARY_BACKWARD(...)                                                \
     SSQ_ARGS(ssq_unary_backward_args, SSQ_UNARY_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Rectify: y = x for x > 0 and NaN, otherwise +0. Floats. Since 0.1. */
+/** Rectify: y = x for x > 0, NaN for NaN, otherwise +0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
 /** Compute the gradient of relu: dx = dy for x > 0 and NaN, otherwise 0 for any
  *  dy. x may be the result of relu, which is above 0 or NaN for the same
- *  elements. This is necessary if the activation is fused into ssq_gemm.
+ *  elements. If ssq_gemm has a fused relu, pass that result. Exception: if a
+ *  small positive value was rounded to 0 in a 16-bit result, dx is 0 there.
  *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);

@@ -182,7 +182,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_norm(ssq_queue *queue,
 
 typedef struct ssq_reduce_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_backward_args));
-    const ssq_tensor *dy; /**< in, float: y's shape in the forward call */
+    const ssq_tensor *dy; /**< in, float: y's shape, in either form */
     const ssq_tensor *dx; /**< out, float: x's shape; must not overlap dy */
     int axes[SSQ_MAX_RANK]; /**< axes and n_axes: as in the forward call */
     int n_axes;
