@@ -59,6 +59,14 @@ ssq_status cpu_queue_sync(struct backend_queue *queue);
 ssq_status cpu_alloc(struct backend_device *device, uint64_t bytes,
                      struct backend_mem **mem);
 void cpu_free(struct backend_device *device, struct backend_mem *mem);
+/** Device memory. */
+struct cpu_mem {
+    struct backend_mem mem;
+    bool borrowed; /* it is the caller's */
+};
+ssq_status cpu_import(struct backend_device *device, const void *handle,
+                      struct backend_mem **mem);
+void *cpu_mem_handle(const struct backend_mem *mem);
 
 ssq_status cpu_kernel_get(struct backend_device *device,
                           const struct kernel *kernel,

@@ -64,6 +64,7 @@ static const struct backend cuda_backend = {
     .import = cuda_import,
     .mem_handle = cuda_mem_handle,
     .mem_addressed = true,
+    .ordinal = cuda_ordinal,
     .allocator_set = cuda_allocator_set,
     .ops = &ops,
 };

@@ -200,5 +200,6 @@ ssq_status cuda_queue_native(struct backend_device *device, const void *handle,
 ssq_status cuda_import(struct backend_device *device, const void *handle,
                        struct backend_mem **mem);
 void *cuda_mem_handle(const struct backend_mem *mem);
+int32_t cuda_ordinal(const struct backend_device *device);
 
 #endif

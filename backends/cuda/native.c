@@ -125,6 +125,11 @@ ssq_status cuda_import(struct backend_device *d, const void *handle,
     return cuda_mem_over(d, span->address, span->bytes, mem);
 }
 
+int32_t cuda_ordinal(const struct backend_device *d)
+{
+    return (int32_t)d->found->id;
+}
+
 void *cuda_mem_handle(const struct backend_mem *mem)
 {
     return (void *)(uintptr_t)((const struct cuda_mem *)mem)->address;

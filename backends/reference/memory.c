@@ -35,6 +35,26 @@ ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
     return SSQ_OK;
 }
 
+/* Import memory of the caller: start is NULL, so that it is not freed. */
+ssq_status reference_import(struct backend_device *device, const void *handle,
+                            struct backend_mem **mem)
+{
+    const struct native_span *span = handle;
+    (void)device;
+    struct block *b = mem_alloc(sizeof(*b));
+    if (b == NULL)
+        return error_nomem("reference", sizeof(*b));
+    b->mem.bytes = span->bytes;
+    b->mem.host = (void *)(uintptr_t)span->address;
+    *mem = &b->mem;
+    return SSQ_OK;
+}
+
+void *reference_mem_handle(const struct backend_mem *mem)
+{
+    return mem->host;
+}
+
 void reference_free(struct backend_device *device, struct backend_mem *mem)
 {
     (void)device;

@@ -25,6 +25,9 @@ void reference_gemm_explain(const struct backend_device *device,
 ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem);
 void reference_free(struct backend_device *device, struct backend_mem *mem);
+ssq_status reference_import(struct backend_device *device, const void *handle,
+                            struct backend_mem **mem);
+void *reference_mem_handle(const struct backend_mem *mem);
 
 /** Events for any device whose calls return when their work is done. */
 ssq_status reference_event_open(struct backend_device *device,

@@ -58,6 +58,9 @@ static const struct backend vulkan_backend = {
     .import = vulkan_import,
     .mem_handle = vulkan_mem_handle,
     .mem_identity = vulkan_mem_identity,
+    .info = vulkan_info,
+    .event_semaphore = vulkan_event_semaphore,
+    .semaphore_wait = vulkan_semaphore_wait,
     .ops = &ops,
 };
 

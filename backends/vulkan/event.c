@@ -7,6 +7,8 @@
  * failure. */
 #include "backends/vulkan/queue.h"
 
+#include <string.h>
+
 struct backend_event {
     struct backend_device *device;
     /* NULL: not recorded yet; until then the core calls this backend for
@@ -158,6 +160,60 @@ static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
     else
         let_go(m);
     return st;
+}
+
+/* A mark of a semaphore of the caller. It counts as done, because its queue is
+ * not ours to retire. With one reference; NULL: no memory. */
+static struct vulkan_mark *foreign_mark(struct backend_device *d,
+                                        uint64_t semaphore, uint64_t value)
+{
+    struct vulkan_mark *m = d->core->mem_alloc(sizeof(*m));
+    struct vulkan_timeline *t = d->core->mem_alloc(sizeof(*t));
+    if (m == NULL || t == NULL) {
+        d->core->mem_free(m);
+        d->core->mem_free(t);
+        return NULL;
+    }
+    memcpy(&t->semaphore, &semaphore, sizeof(t->semaphore));
+    t->refs = 1;
+    t->borrowed = true;
+    m->refs = 1;
+    m->device = d;
+    m->timeline = t;
+    m->value = value;
+    m->done = true;
+    return m;
+}
+
+ssq_status vulkan_semaphore_wait(struct backend_queue *q, uint64_t semaphore,
+                                 uint64_t value)
+{
+    if (q->timeline == NULL)
+        return q->device->core->error_set(
+            SSQ_ERR_UNSUPPORTED,
+            "vulkan: the device has no timeline semaphores to wait for");
+    struct vulkan_mark *m = foreign_mark(q->device, semaphore, value);
+    if (m == NULL)
+        return vulkan_no_memory(q->device->core, sizeof(*m));
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = add_wait(q, m);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+bool vulkan_event_semaphore(struct backend_event *event, uint64_t *semaphore,
+                            uint64_t *value)
+{
+    struct vulkan_mark *m = event->mark;
+    if (m == NULL || m->timeline == NULL)
+        return false;
+    pthread_mutex_lock(&event->device->lock);
+    m->timeline->waited = true;
+    pthread_mutex_unlock(&event->device->lock);
+    *semaphore = 0;
+    memcpy(semaphore, &m->timeline->semaphore, sizeof(m->timeline->semaphore));
+    *value = m->value;
+    return true;
 }
 
 /* Wait for a mark that is held, and let go of it. */

@@ -133,6 +133,18 @@ void *vulkan_mem_handle(const struct backend_mem *mem)
     return (void *)(uintptr_t) & ((const struct vulkan_mem *)mem)->buffer;
 }
 
+void vulkan_info(const struct backend_device *d, void *info)
+{
+    ssq_vulkan_info x = SSQ_VULKAN_INFO_INIT;
+    x.instance = d->instance;
+    x.physical = d->physical;
+    x.device = d->vk;
+    x.queue = d->queue;
+    x.family = d->caps.family;
+    x.timelines = d->caps.timeline;
+    memcpy(info, &x, sizeof(x));
+}
+
 uint64_t vulkan_mem_identity(const struct backend_mem *mem)
 {
     const struct vulkan_mem *m = (const struct vulkan_mem *)mem;

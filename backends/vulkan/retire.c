@@ -18,9 +18,10 @@ void vulkan_timeline_put(struct backend_device *d, struct vulkan_timeline *t)
 {
     if (t == NULL || --t->refs > 0)
         return;
-    if (t->waited)
+    if (t->waited && !t->borrowed)
         vulkan_wait_idle(d);
-    VK(DestroySemaphore)(d->vk, t->semaphore, NULL);
+    if (!t->borrowed)
+        VK(DestroySemaphore)(d->vk, t->semaphore, NULL);
     d->core->mem_free(t);
 }
 

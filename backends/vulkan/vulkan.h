@@ -235,6 +235,7 @@ ssq_status vulkan_import(struct backend_device *device, const void *handle,
 /** Where the VkBuffer of mem is kept; to be read only. */
 void *vulkan_mem_handle(const struct backend_mem *mem);
 uint64_t vulkan_mem_identity(const struct backend_mem *mem);
+void vulkan_info(const struct backend_device *device, void *info);
 
 /* memory.c */
 ssq_status vulkan_alloc(struct backend_device *device, uint64_t bytes,
@@ -385,6 +386,10 @@ ssq_status vulkan_event_wait(struct backend_queue *queue,
                              struct backend_event *event);
 ssq_status vulkan_event_query(struct backend_event *event);
 ssq_status vulkan_event_sync(struct backend_event *event);
+bool vulkan_event_semaphore(struct backend_event *event, uint64_t *semaphore,
+                            uint64_t *value);
+ssq_status vulkan_semaphore_wait(struct backend_queue *queue,
+                                 uint64_t semaphore, uint64_t value);
 ssq_status vulkan_event_elapsed(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
 

@@ -24,6 +24,7 @@
 #include <sesqui.h>
 #include <sesqui/cpu.h>
 #include <sesqui/cuda.h>
+#include <sesqui/dlpack.h>
 #include <sesqui/mpi.h>
 #include <sesqui/nccl.h>
 #include <sesqui/opencl.h>
@@ -121,6 +122,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_elu_backward_args_init(ssq_elu_backward_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_fill_args_init(ssq_fill_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_from_dlpack_args_init(ssq_from_dlpack_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gather_rows_args_init(ssq_gather_rows_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -309,6 +312,8 @@ ssq_tape_stats_init(ssq_tape_stats *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tensor_desc_init(ssq_tensor_desc *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_to_dlpack_args_init(ssq_to_dlpack_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_top_k_accuracy_args_init(ssq_top_k_accuracy_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_torch_scaler_state_init(ssq_torch_scaler_state *x, size_t size);
@@ -323,6 +328,8 @@ ssq_unary_args_init(ssq_unary_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_unary_backward_args_init(ssq_unary_backward_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_verdict_init(ssq_verdict *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_vulkan_info_init(ssq_vulkan_info *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_vulkan_native_init(ssq_vulkan_native *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status

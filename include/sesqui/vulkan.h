@@ -104,6 +104,31 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_vulkan_device_open(const ssq_vulkan_native *native,
                        const ssq_device_options *options, ssq_device **device);
 
+/** Handles of a device; written by ssq_vulkan_info_get. */
+typedef struct ssq_vulkan_info {
+    size_t struct_size;
+    struct VkInstance_T *instance;
+    struct VkPhysicalDevice_T *physical;
+    struct VkDevice_T *device;
+    struct VkQueue_T *queue; /**< of the library, unless the caller opened the
+                                  device with it: then do not submit to it */
+    uint32_t family;         /**< of queue */
+    bool timelines;          /**< the library uses timeline semaphores */
+} ssq_vulkan_info;
+#define SSQ_VULKAN_INFO_INIT                                                   \
+    {                                                                          \
+        sizeof(ssq_vulkan_info), NULL, NULL, NULL, NULL, 0, false              \
+    }
+
+/** Return the handles of a device of the vulkan backend, also of one that was
+ *  opened by its name. They are valid until the device is closed and its last
+ *  object destroyed.
+ *  @param info  in: struct_size; out: the rest
+ *  @return SSQ_ERR_INVALID  a device of another backend
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_vulkan_info_get(const ssq_device *device, ssq_vulkan_info *info);
+
 /** Import a VkBuffer of the caller, without a copy. Tensors on the buffer
  *  (ssq_tensor_from_buffer) alias the caller's memory.
  *
@@ -134,8 +159,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_vulkan_buffer_import(ssq_device *device,
  *  exclusive. An imported buffer returns its own VkBuffer and offset 0. Order
  *  your commands and the library's as for ssq_vulkan_buffer_import.
  *
- *  Use it on a device of ssq_vulkan_device_open. No call returns the VkDevice
- *  of another device.
+ *  ssq_vulkan_info_get returns the VkDevice.
  *  @param native  out: the VkBuffer; do not destroy it
  *  @param offset  out: bytes
  *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes

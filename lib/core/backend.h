@@ -16,7 +16,7 @@
 /** Increase this when anything in this file changes, or a struct of an op or a
  *  launch. A module reads these structs at fixed offsets, so a module with
  *  another number is refused. */
-#define SSQ_BACKEND_ABI 18
+#define SSQ_BACKEND_ABI 19
 
 /** Opaque to the core, which only passes pointers to them. Each backend defines
  *  them for itself; two backends need not agree. */
@@ -297,10 +297,20 @@ struct backend {
      * queue's lock */
     void (*event_reached)(struct backend_queue *queue,
                           struct backend_event *event);
+    /* optional, both or none: timeline semaphores for other libraries. A
+     * recorded event as one, which lives as long as the event; false: it has
+     * none */
+    bool (*event_semaphore)(struct backend_event *event, uint64_t *semaphore,
+                            uint64_t *value);
+    /* later work of the queue waits until the caller's semaphore reaches value.
+     * SSQ_ERR_UNSUPPORTED: the device has no timelines. The core holds the
+     * queue's lock */
+    ssq_status (*semaphore_wait)(struct backend_queue *queue,
+                                 uint64_t semaphore, uint64_t value);
 
-    /* native objects of the caller; optional: all, none, or open_native alone.
-     * include/sesqui/<name>.h defines the handles. Each is retained while it is
-     * in use */
+    /* native objects of the caller; each is optional, but import needs
+     * mem_handle. include/sesqui/<name>.h defines the handles. Each is retained
+     * while it is in use */
     ssq_status (*open_native)(struct backend_instance *instance,
                               const void *const *handles, unsigned *i,
                               struct backend_device **device);
@@ -318,6 +328,8 @@ struct backend {
     /* optional: fill the struct about a device that include/sesqui/<name>.h
      * defines. The core has checked its size */
     void (*info)(const struct backend_device *device, void *info);
+    /* optional: the number that the driver has for the device */
+    int32_t (*ordinal)(const struct backend_device *device);
     bool mem_addressed; /* mem_handle returns an address, so that a caller can
                            add an offset to it */
     /* optional: from now on allocate memory from the caller's allocator, a
@@ -339,7 +351,9 @@ struct ssq_buffer {
     uint64_t bytes;          /* as requested */
     struct slab *slab;       /* NULL: mem belongs to this buffer alone */
     bool lent; /* mem belongs to the caller, which may import it repeatedly */
-    struct ssq_scaler *scaler; /* its words are in this buffer; NULL: none */
+    void (*released)(void *user); /* called when a lent buffer is freed; NULL */
+    void *user;                   /* passed to it */
+    struct ssq_scaler *scaler;    /* its words are in this buffer; NULL: none */
     _Atomic(struct witness *) witnesses; /* of writes: lib/core/witness.h */
 };
 

@@ -150,6 +150,8 @@ ssq_status buffer_place(ssq_buffer *buffer);
  *  overflows. */
 ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          struct view *view, uint64_t *bytes);
+/** Create a tensor from a view; adds a reference to the view's buffer. */
+ssq_status tensor_wrap(const struct view *view, ssq_tensor **tensor);
 /** Create a contiguous tensor for state of the library. Allowed in a capture.
  */
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,

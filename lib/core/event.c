@@ -3,9 +3,7 @@
 #include "lib/core/gate.h"
 #include "lib/core/repeat.h"
 
-/* True if the backend has made the event's last record. False while the record
- * is held at a gate. */
-static bool made(const ssq_event *e)
+bool event_made(const ssq_event *e)
 {
     return atomic_load(&e->queue->marked) >= e->mark;
 }
@@ -105,7 +103,7 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
 
 static ssq_status check_made(const ssq_event *e, const char *what)
 {
-    if (made(e))
+    if (event_made(e))
         return SSQ_OK;
     ssq_status st = held_reachable(e->queue, what);
     return st == SSQ_OK
@@ -149,7 +147,7 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
         st = check_recorded(event, "queue_wait");
     if (st != SSQ_OK)
         return st;
-    bool waits = !made(event);
+    bool waits = !event_made(event);
     pthread_mutex_lock(&queue->lock);
     bool holds = waits || queue->held != NULL;
     if (!holds)
@@ -192,7 +190,7 @@ ssq_status ssq_event_query(ssq_event *event)
 ssq_status ssq_event_sync(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_sync");
-    if (st == SSQ_OK && !made(event))
+    if (st == SSQ_OK && !event_made(event))
         st = held_wait(event->queue, event->mark);
     if (st != SSQ_OK)
         return st;

@@ -13,6 +13,10 @@ struct ssq_event {
     uint64_t mark;    /* of that record if it was held at a gate; else 0 */
 };
 
+/** True if the backend has made the event's last record. False while the record
+ *  is held at a gate. */
+bool event_made(const ssq_event *event);
+
 static inline struct object *event_object(ssq_event *event)
 {
     return &event->object;

@@ -80,8 +80,11 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
 static void imported_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
-    if (!device_lost(b->device))
+    if (!device_lost(b->device)) {
         b->device->backend->free(b->device->impl, b->mem);
+        if (b->released != NULL)
+            b->released(b->user);
+    }
     object_put(&b->device->object);
     mem_free(b);
 }

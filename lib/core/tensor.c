@@ -13,8 +13,7 @@ static void tensor_free(struct object *o)
     mem_free(t);
 }
 
-/* Create a tensor from a view; adds a reference to the view's buffer. */
-static ssq_status wrap(const struct view *view, ssq_tensor **out)
+ssq_status tensor_wrap(const struct view *view, ssq_tensor **out)
 {
     ssq_tensor *t = mem_alloc(sizeof(*t));
     if (t == NULL)
@@ -79,7 +78,7 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
     st = buffer_create(device, bytes, &v.buffer);
     if (st != SSQ_OK)
         return st;
-    st = wrap(&v, out);
+    st = tensor_wrap(&v, out);
     object_put(&v.buffer->object);
     return st;
 }
@@ -152,7 +151,7 @@ ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
     v.buffer = buffer;
     v.offset = offset;
     st = restride(&v, strides);
-    return st != SSQ_OK ? st : wrap(&v, tensor);
+    return st != SSQ_OK ? st : tensor_wrap(&v, tensor);
 }
 
 void ssq_tensor_destroy(ssq_tensor **tensor)
@@ -331,7 +330,7 @@ ssq_status ssq_tensor_reshape(const ssq_tensor *tensor, int rank,
         return error_set(SSQ_ERR_INVALID,
                          "tensor_reshape: the strides of %s need a copy",
                          view_text(&tensor->view, text, sizeof(text)));
-    return wrap(&r, view);
+    return tensor_wrap(&r, view);
 }
 
 ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
@@ -360,7 +359,7 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
     v.shape[axis] = n;
     if (n > 1 && !empty)
         v.stride[axis] *= step;
-    return wrap(&v, view);
+    return tensor_wrap(&v, view);
 }
 
 /* Without axes, reverse the order of the dimensions. seen has a bit for each
@@ -386,7 +385,7 @@ ssq_status ssq_tensor_transpose(const ssq_tensor *tensor, const int *axes,
         v.shape[i] = t->shape[a];
         v.stride[i] = t->stride[a];
     }
-    return wrap(&v, view);
+    return tensor_wrap(&v, view);
 }
 
 ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor, int rank,
@@ -405,5 +404,5 @@ ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor, int rank,
         return error_set(SSQ_ERR_INVALID, "tensor_broadcast: %s to %s",
                          view_text(&v, from, sizeof(from)),
                          view_text(&target, to, sizeof(to)));
-    return wrap(&v, view);
+    return tensor_wrap(&v, view);
 }

@@ -44,6 +44,15 @@ ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
                               device);
 }
 
+ssq_status ssq_vulkan_info_get(const ssq_device *device, ssq_vulkan_info *info)
+{
+    if (info == NULL || info->struct_size != sizeof(*info))
+        return error_set(SSQ_ERR_INVALID,
+                         "vulkan_info_get: info is NULL or has a wrong "
+                         "struct_size");
+    return native_device_info("vulkan", device, info, "vulkan_info_get");
+}
+
 /* The size of a VkBuffer cannot be queried, so the caller gives it. Both words
  * are only read during the call. */
 ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,

@@ -11,6 +11,7 @@ core_tests = \
 	tests/core/certificate \
 	tests/core/device \
 	tests/core/disk_cache \
+	tests/core/dlpack \
 	tests/core/event \
 	tests/core/fork \
 	tests/core/fpenv \
@@ -46,6 +47,8 @@ tests_core_device_SOURCES = tests/core/device.c
 tests_core_device_LDADD = libcore.a
 tests_core_disk_cache_SOURCES = tests/core/disk_cache.c
 tests_core_disk_cache_LDADD = libcore.a
+tests_core_dlpack_SOURCES = tests/core/dlpack.c
+tests_core_dlpack_LDADD = libsesqui.la
 tests_core_event_SOURCES = tests/core/event.c
 tests_core_event_LDADD = libcore.a
 tests_core_fork_SOURCES = tests/core/fork.c tests/api/training.h

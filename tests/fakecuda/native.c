@@ -7,6 +7,7 @@
  * n values: the program writes x, ours y = relu(x), the program reads y. */
 
 #include <sesqui/cuda.h>
+#include <sesqui/dlpack.h>
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -96,6 +97,51 @@ static void event_after_many(ssq_device *dev)
     ssq_event_destroy(&e);
     ssq_tensor_destroy(&y);
     ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+}
+
+/* The program's memory by DLPack, from the second element on; a struct of
+ * another GPU, and of memory that CUDA does not know. */
+static void by_dlpack(ssq_device *dev)
+{
+    float in[4] = {1.0f, -2.0f, 3.0f, -4.0f}, out[3] = {0};
+    int64_t shape = 3;
+    DLManagedTensor lent = {.dl_tensor = {.data = (void *)(uintptr_t)own.x,
+                                          .device = {kDLCUDA, 0},
+                                          .ndim = 1,
+                                          .dtype = {kDLFloat, 32, 1},
+                                          .shape = &shape,
+                                          .byte_offset = 4}};
+    DLManagedTensorVersioned *dl;
+    ssq_tensor *x = NULL;
+    ssq_queue *q;
+
+    NEED(ssq_cuda_queue_create(dev, own.stream, &q));
+    own_need(cuMemcpyHtoDAsync_v2(own.x, in, sizeof(in), own.stream), "write");
+    NEED(ssq_tensor_from_dlpack_unversioned(q, &lent, NULL, &x));
+    NEED(ssq_relu(q, SSQ_RELU(.x = x, .y = x)));
+    NEED(ssq_tensor_to_dlpack(x, SSQ_TO_DLPACK(.producer = q, .consumer = q),
+                              &dl));
+    own_need(cuMemcpyDtoHAsync_v2(out,
+                                  (CUdeviceptr)(uintptr_t)dl->dl_tensor.data,
+                                  sizeof(out), own.stream),
+             "read");
+    own_need(cuStreamSynchronize(own.stream), "cuStreamSynchronize");
+    tap_ok(out[0] == 0.0f && out[1] == 3.0f && out[2] == 0.0f &&
+               dl->dl_tensor.device.device_type == kDLCUDA &&
+               dl->dl_tensor.device.device_id == 0 &&
+               (CUdeviceptr)(uintptr_t)dl->dl_tensor.data == own.x + 4,
+           "relu of memory that came and went by DLPack: %g %g %g",
+           (double)out[0], (double)out[1], (double)out[2]);
+    dl->deleter(dl);
+    ssq_tensor_destroy(&x);
+    lent.dl_tensor.device.device_id = 1;
+    core_status(ssq_tensor_from_dlpack_unversioned(q, &lent, NULL, &x),
+                SSQ_ERR_INVALID, "kDLCUDA 1|kDLCUDA 0", "another GPU");
+    lent.dl_tensor.device.device_id = 0;
+    lent.dl_tensor.data = in;
+    core_status(ssq_tensor_from_dlpack_unversioned(q, &lent, NULL, &x),
+                SSQ_ERR_INVALID, "cuda:", "the host's memory as a GPU's");
     ssq_queue_destroy(&q);
 }
 
@@ -239,6 +285,7 @@ int main(void)
     NEED(ssq_cuda_device_open(own.context, NULL, &dev));
     between(dev);
     event_after_many(dev);
+    by_dlpack(dev);
     address(dev);
     allocator(dev);
     refusals(dev);
@@ -246,5 +293,5 @@ int main(void)
     own_need(cuCtxGetCurrent(&now), "cuCtxGetCurrent");
     tap_ok(now == own.context, "the program's context is current as before");
     own_close();
-    return tap_done(17);
+    return tap_done(20);
 }

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dlpack.h - exchange tensors with other libraries through DLPack 1.x.
+ *
+ *     ssq_tensor_to_dlpack(x, SSQ_TO_DLPACK(.producer = queue), &dl);
+ *     other_library_import(dl);            // it calls dl->deleter at its end
+ *
+ *     struct DLManagedTensorVersioned *dl = other_library_export();
+ *     ssq_tensor_from_dlpack(queue, dl, NULL, &x);    // no copy
+ *
+ * sesqui.h does not include this header. It declares the structs of DLPack
+ * (github.com/dmlc/dlpack, dlpack/dlpack.h) itself, so that a program needs no
+ * other header. Both headers may be included, in any order. If dlpack/dlpack.h
+ * is older than 1.0 and comes first, only the unversioned calls can be used.
+ *
+ * Ownership: who receives a struct calls its deleter once, when it no longer
+ * uses the memory. A deleter of this library may be called from any thread, and
+ * after the tensor, the queue and the device were destroyed. After an import
+ * the library calls the deleter, on any thread, when the last tensor on the
+ * memory is destroyed and the work on it has run. It does not use the struct,
+ * its shape or its strides after the call that imports it.
+ *
+ * Devices:
+ *
+ *  - kDLCPU for "cpu" and "reference". data is an address. An import also
+ *    accepts kDLCUDAHost.
+ *  - kDLCUDA for "cuda". data is a CUdeviceptr. An import also accepts
+ *    kDLCUDAManaged.
+ *  - kDLOpenCL for "opencl". data is a cl_mem, and byte_offset counts from its
+ *    start. An import needs a device over the context of the cl_mem
+ *    (ssq_opencl_device_open).
+ *  - kDLVulkan for "vulkan". data is an ssq_dlpack_vulkan, which DLPack does
+ *    not define: doc/design/dlpack.md is a proposal. An import needs a device
+ *    over its VkDevice (ssq_vulkan_device_open).
+ *
+ * "guard" has no memory that another library can use: SSQ_ERR_UNSUPPORTED.
+ *
+ * Dtypes: float 32 and 16, bfloat 16, int 32 and uint 8, with one lane. An
+ * import reads bool as SSQ_U8. Others are refused, and the message names them.
+ *
+ * @sync host
+ * @threads object */
+#ifndef SESQUI_DLPACK_H
+#define SESQUI_DLPACK_H
+
+#include <sesqui/args.h>
+#include <sesqui/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the structs of DLPack 1.3 ---- */
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_ /* the guard of dlpack/dlpack.h */
+
+#define DLPACK_MAJOR_VERSION                     1
+#define DLPACK_MINOR_VERSION                     3
+#define DLPACK_FLAG_BITMASK_READ_ONLY            (1UL << 0UL)
+#define DLPACK_FLAG_BITMASK_IS_COPIED            (1UL << 1UL)
+#define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (1UL << 2UL)
+
+typedef struct DLPackVersion {
+    uint32_t major, minor;
+} DLPackVersion;
+
+/** Kinds of devices. */
+#ifdef __cplusplus
+typedef enum : int32_t {
+#else
+typedef enum {
+#endif
+    kDLCPU = 1,
+    kDLCUDA = 2,
+    kDLCUDAHost = 3,
+    kDLOpenCL = 4,
+    kDLVulkan = 7,
+    kDLMetal = 8,
+    kDLVPI = 9,
+    kDLROCM = 10,
+    kDLROCMHost = 11,
+    kDLExtDev = 12,
+    kDLCUDAManaged = 13,
+    kDLOneAPI = 14,
+    kDLWebGPU = 15,
+    kDLHexagon = 16,
+    kDLMAIA = 17,
+    kDLTrn = 18
+} DLDeviceType;
+
+typedef struct DLDevice {
+    DLDeviceType device_type;
+    int32_t device_id;
+} DLDevice;
+
+/** Kinds of elements: DLDataType.code. */
+typedef enum {
+    kDLInt = 0U,
+    kDLUInt = 1U,
+    kDLFloat = 2U,
+    kDLOpaqueHandle = 3U,
+    kDLBfloat = 4U,
+    kDLComplex = 5U,
+    kDLBool = 6U,
+    kDLFloat8_e3m4 = 7U,
+    kDLFloat8_e4m3 = 8U,
+    kDLFloat8_e4m3b11fnuz = 9U,
+    kDLFloat8_e4m3fn = 10U,
+    kDLFloat8_e4m3fnuz = 11U,
+    kDLFloat8_e5m2 = 12U,
+    kDLFloat8_e5m2fnuz = 13U,
+    kDLFloat8_e8m0fnu = 14U,
+    kDLFloat6_e2m3fn = 15U,
+    kDLFloat6_e3m2fn = 16U,
+    kDLFloat4_e2m1fn = 17U
+} DLDataTypeCode;
+
+typedef struct DLDataType {
+    uint8_t code;   /**< DLDataTypeCode */
+    uint8_t bits;   /**< of one lane */
+    uint16_t lanes; /**< 1 for scalars */
+} DLDataType;
+
+typedef struct DLTensor {
+    void *data;       /**< NULL if a size is 0 */
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape;   /**< ndim sizes */
+    int64_t *strides; /**< in elements; NULL before DLPack 1.2: contiguous */
+    uint64_t byte_offset; /**< from data to the first element */
+} DLTensor;
+
+typedef struct DLManagedTensor {
+    DLTensor dl_tensor;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensor *self); /**< NULL: nothing to do */
+} DLManagedTensor;
+
+typedef struct DLManagedTensorVersioned {
+    DLPackVersion version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self); /**< or NULL */
+    uint64_t flags; /**< DLPACK_FLAG_BITMASK_* */
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+/** The exchange between Python libraries in C. This library does not use it; it
+ *  is here because dlpack/dlpack.h has it. */
+typedef int (*DLPackManagedTensorAllocator)(
+    DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
+    void (*SetError)(void *error_ctx, const char *kind, const char *message));
+typedef int (*DLPackManagedTensorFromPyObjectNoSync)(
+    void *py_object, DLManagedTensorVersioned **out);
+typedef int (*DLPackDLTensorFromPyObjectNoSync)(void *py_object, DLTensor *out);
+typedef int (*DLPackCurrentWorkStream)(DLDeviceType device_type,
+                                       int32_t device_id,
+                                       void **out_current_stream);
+typedef int (*DLPackManagedTensorToPyObjectNoSync)(
+    DLManagedTensorVersioned *tensor, void **out_py_object);
+
+typedef struct DLPackExchangeAPIHeader {
+    DLPackVersion version;
+    struct DLPackExchangeAPIHeader *prev_api;
+} DLPackExchangeAPIHeader;
+
+typedef struct DLPackExchangeAPI {
+    DLPackExchangeAPIHeader header;
+    DLPackManagedTensorAllocator managed_tensor_allocator;
+    DLPackManagedTensorFromPyObjectNoSync managed_tensor_from_py_object_no_sync;
+    DLPackManagedTensorToPyObjectNoSync managed_tensor_to_py_object_no_sync;
+    DLPackDLTensorFromPyObjectNoSync dltensor_from_py_object_no_sync;
+    DLPackCurrentWorkStream current_work_stream;
+} DLPackExchangeAPI;
+
+#ifdef __cplusplus
+#define DLPACK_EXTERN_C extern "C"
+#else
+#define DLPACK_EXTERN_C
+#endif
+#define DLPACK_DLL
+
+#endif /* DLPACK_DLPACK_H_ */
+
+/* ---- Vulkan ---- */
+
+/** "DLVULKAN", as the first eight bytes of memory on a little-endian host. */
+#define SSQ_DLPACK_VULKAN_MAGIC   UINT64_C(0x4e414b4c55564c44)
+#define SSQ_DLPACK_VULKAN_VERSION 1u
+
+/** What DLTensor.data points to if the device is kDLVulkan. The producer owns
+ *  the struct and all handles. They are valid until the deleter is called. */
+typedef struct ssq_dlpack_vulkan {
+    uint64_t magic;   /**< SSQ_DLPACK_VULKAN_MAGIC */
+    uint32_t version; /**< SSQ_DLPACK_VULKAN_VERSION. Later versions only append
+                           members */
+    uint32_t family;  /**< queue family that owns the buffer, or
+                           VK_QUEUE_FAMILY_IGNORED: any, as with
+                           VK_SHARING_MODE_CONCURRENT */
+    struct VkInstance_T *instance;
+    struct VkPhysicalDevice_T *physical;
+    struct VkDevice_T *device;
+    uint64_t buffer;    /**< VkBuffer with the usages STORAGE_BUFFER,
+                             TRANSFER_SRC and TRANSFER_DST */
+    uint64_t bytes;     /**< size with which buffer was made */
+    uint64_t offset;    /**< of the memory in buffer, in bytes; byte_offset
+                             counts from there */
+    uint64_t memory;    /**< VkDeviceMemory, or 0: not told */
+    uint64_t semaphore; /**< VkSemaphore, a timeline; 0: the memory is ready */
+    uint64_t value;     /**< the memory is ready when the timeline reaches it */
+} ssq_dlpack_vulkan;
+
+/* ---- export ---- */
+
+/** How a tensor is exported. */
+typedef struct ssq_to_dlpack_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_to_dlpack_args));
+    ssq_queue *producer; /**< the queue whose work on the tensor must be seen by
+                              the consumer. NULL: no synchronisation, as stream
+                              -1 of Python's __dlpack__ */
+    ssq_queue *consumer; /**< a queue of the same device over the consumer's
+                              stream, for example of ssq_cuda_queue_create: its
+                              later work waits for the producer's, and the call
+                              does not wait. NULL: the call waits for the
+                              producer; for Vulkan the struct has a semaphore
+                              instead */
+    bool copy;           /**< export a contiguous copy, made on the producer */
+} ssq_to_dlpack_args;
+#define SSQ_TO_DLPACK_DEFAULTS sizeof(ssq_to_dlpack_args), NULL, NULL, false
+#define SSQ_TO_DLPACK_INIT                                                     \
+    {                                                                          \
+        SSQ_TO_DLPACK_DEFAULTS                                                 \
+    }
+#define SSQ_TO_DLPACK(...)                                                     \
+    SSQ_ARGS(ssq_to_dlpack_args, SSQ_TO_DLPACK_DEFAULTS, __VA_ARGS__)
+
+/** Export a tensor, without a copy unless args says so. The struct holds the
+ *  memory until its deleter is called. A tape uses the memory of its tensors
+ *  (ssq_var_tensor) again in the next pass: set .copy to keep such values. Its
+ *  strides are never NULL, its data is NULL if a size is 0, and its version is
+ *  1.3.
+ *
+ *  The flags have READ_ONLY if elements of the tensor share memory, for example
+ *  after ssq_tensor_broadcast, and IS_COPIED for a copy.
+ *  @param args  NULL: all defaults
+ *  @param dl    out; owned by the caller, who calls dl->deleter(dl) or gives
+ *               the struct to a consumer
+ *  @return
+ *   - SSQ_ERR_INVALID      consumer or copy without producer; a queue of
+ *                          another device; a graph is being captured on a queue
+ *   - SSQ_ERR_UNSUPPORTED  the device is "guard"
+ *   - SSQ_ERR_NOMEM        also for the copy
+ *   - the error of a queue
+ *  @sync waits for the producer if consumer is NULL and the device is not
+ *        Vulkan with timeline semaphores
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_tensor_to_dlpack(const ssq_tensor *tensor, const ssq_to_dlpack_args *args,
+                     struct DLManagedTensorVersioned **dl);
+
+/** The same with the struct of DLPack before 1.0, which has no flags.
+ *  @return SSQ_ERR_INVALID  also if elements share memory, because the struct
+ *                           cannot say that they must not be written: use .copy
+ *          Otherwise as ssq_tensor_to_dlpack.
+ *  @sync waits for the producer, as ssq_tensor_to_dlpack
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_to_dlpack_unversioned(
+    const ssq_tensor *tensor, const ssq_to_dlpack_args *args,
+    struct DLManagedTensor **dl);
+
+/* ---- import ---- */
+
+/** When an import copies. */
+typedef enum ssq_dlpack_copy {
+    SSQ_DLPACK_COPY_NEVER = 0,     /**< an error where a copy is necessary */
+    SSQ_DLPACK_COPY_IF_NEEDED = 1, /**< for memory that is not aligned to the
+                                        element size, or is read-only */
+    SSQ_DLPACK_COPY_ALWAYS = 2
+} ssq_dlpack_copy;
+
+/** How a tensor is imported. */
+typedef struct ssq_from_dlpack_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_from_dlpack_args));
+    ssq_dlpack_copy copy;
+    bool read_only; /**< accept read-only memory without a copy: the caller
+                         promises not to write the tensor, which is not
+                         checked */
+    bool *copied;   /**< out, optional: whether the tensor is a copy */
+} ssq_from_dlpack_args;
+#define SSQ_FROM_DLPACK_DEFAULTS                                               \
+    sizeof(ssq_from_dlpack_args), SSQ_DLPACK_COPY_NEVER, false, NULL
+#define SSQ_FROM_DLPACK_INIT                                                   \
+    {                                                                          \
+        SSQ_FROM_DLPACK_DEFAULTS                                               \
+    }
+#define SSQ_FROM_DLPACK(...)                                                   \
+    SSQ_ARGS(ssq_from_dlpack_args, SSQ_FROM_DLPACK_DEFAULTS, __VA_ARGS__)
+
+/** Import a tensor. By default it aliases the producer's memory. The memory
+ *  must be ready for the queue: by DLPack's rules the producer sees to that.
+ *  For Vulkan, later work of the queue waits for the semaphore of the struct.
+ *
+ *  A tensor without elements has no memory of the producer: the deleter is
+ *  called before this function returns.
+ *  @param queue   of the device that receives the tensor; runs the copy
+ *  @param dl      on success owned by the library, which calls its deleter. On
+ *                 an error the caller still owns it, and nothing has changed
+ *  @param args    NULL: all defaults
+ *  @param tensor  out; owned by the caller; release it with
+ *                 ssq_tensor_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      the struct is not valid: ndim is not in 0..6, shape
+ *                          is NULL, a size is negative, 64 bits cannot count
+ *                          the bytes, data is NULL; the tensor is on another
+ *                          device than the queue; a copy is necessary and not
+ *                          allowed; the device cannot use the memory
+ *                          (ssq_cuda_buffer_import, ssq_opencl_buffer_import,
+ *                          ssq_vulkan_buffer_import)
+ *   - SSQ_ERR_UNSUPPORTED  another major version than 1: call only the deleter;
+ *                          a dtype; a negative stride; the device is "guard"; a
+ *                          semaphore and the device has no timelines
+ *   - SSQ_ERR_NOMEM        also for the copy
+ *   - the error of the queue
+ *  @sync async
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack(
+    ssq_queue *queue, struct DLManagedTensorVersioned *dl,
+    const ssq_from_dlpack_args *args, ssq_tensor **tensor);
+
+/** The same with the struct of DLPack before 1.0.
+ *  @return as ssq_tensor_from_dlpack
+ *  @sync async
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack_unversioned(
+    ssq_queue *queue, struct DLManagedTensor *dl,
+    const ssq_from_dlpack_args *args, ssq_tensor **tensor);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
