@@ -14,10 +14,11 @@
  *
  * Ownership: who receives a struct calls its deleter once, when it no longer
  * uses the memory. A deleter of this library may be called from any thread, and
- * after the tensor, the queue and the device were destroyed. After an import
- * the library calls the deleter, on any thread, when the last tensor on the
- * memory is destroyed and the work on it has run. It does not use the struct,
- * its shape or its strides after the call that imports it.
+ * after the tensor, the queue and the device were destroyed.
+ *
+ * After an import the library calls the deleter, on any thread, when the last
+ * tensor on the memory is destroyed and the work on it has run. It does not use
+ * the struct, its shape or its strides after the call that imports it.
  *
  * Devices:
  *

@@ -8,9 +8,10 @@
  * names and initialises its parameters; later calls find them by their names.
  * For example, "fc1" has "fc1.weight", or "block3.fc1.weight" in the scope
  * "block3". Two layers with the same name share the parameters. If the shapes
- * differ, the second one is an error. In a pass for evaluation, and after a
- * load or a trainer's first step, a layer whose parameters do not exist latches
- * SSQ_ERR_NOT_FOUND (ssq_params_allow).
+ * differ, the second one is an error.
+ *
+ * In a pass for evaluation, and after a load or a trainer's first step, a layer
+ * whose parameters do not exist latches SSQ_ERR_NOT_FOUND (ssq_params_allow).
  *
  * Weights have torch's shapes and torch's initial values, unless the options
  * say otherwise. Their dtype is the compute dtype of the policy. Parameters of

@@ -23,9 +23,9 @@
  *    output share memory; an output overlaps another operand. If a comment says
  *    "may be x", the output may be exactly x: the same place, shape, strides
  *    and element size. For example, y must not be x shifted by one element.
- *    The check compares ranges of memory. It accepts columns of one matrix, but
- *    it may refuse other tensors that interleave without a common element, for
- *    example the even and the odd elements of a vector.
+ *  - The check for overlap compares ranges of memory. It accepts columns of one
+ *    matrix, but it may refuse other tensors that interleave without a common
+ *    element, for example the even and the odd elements of a vector.
  *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op, for
  *    example because an operand is too large for a launch. The message lists
  *    the reasons. With ssq_device_options.host_fallback the op then runs on the

@@ -24,8 +24,10 @@
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier
  * pass or of another tape; if ssq_tape_backward has released it (call
  * ssq_var_tensor before, if you need it after); or if it is of a region to be
- * recomputed and not its result. The tape is that of the first operand that has
- * one. If none has, for example if all are SSQ_VAR_NONE, nothing is latched.
+ * recomputed and not its result.
+ *
+ * The tape is that of the first operand that has one. If none has, for example
+ * if all are SSQ_VAR_NONE, nothing is latched.
  *
  * Functions that end in _at take the caller's place in the program, for
  * messages; the macros pass it.

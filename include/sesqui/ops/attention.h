@@ -165,8 +165,10 @@ typedef struct ssq_attention_backward_args {
  *  flash-attention. A loss scale that makes |dS| reach 65520 in f16 gives Inf,
  *  which a loss scaler detects. dk and dv are sums over the queries of all
  *  heads of the group. Excluded keys get 0, and a query whose lse is -Inf adds
- *  nothing. The gradients are written, not accumulated. NaN and Inf propagate
- *  as in the formulas, but a dropped element counts as 0.
+ *  nothing.
+ *
+ *  The gradients are written, not accumulated. NaN and Inf propagate as in the
+ *  formulas, but a dropped element counts as 0.
  *
  *  rest is the part that lse has lost as one float32: (m - lse) + log(total).
  *  If |lse| is at most 64, rest is 0, and P has a relative error of 2^-24
