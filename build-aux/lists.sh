@@ -29,7 +29,7 @@ files() {
 # Rooms of a floor, and what lies on the floor itself.
 write() {
     echo '# lists.mk - made by build-aux/lists.sh: do not edit.'
-    files sesqui_HEADERS include/sesqui/[a-z]*.h
+    files sesqui_HEADERS include/sesqui/[a-z]*.h include/sesqui/sesqui.hpp
     files sesquiamp_HEADERS include/sesqui/amp/[a-z]*.h
     files sesquiops_HEADERS include/sesqui/ops/[a-z]*.h
     files core_sources lib/*/[a-z]*.[ch] lib/*/*/[a-z]*.[ch] \

@@ -23,6 +23,7 @@ dist_coming_DATA = \
 designdir = $(docdir)/design
 dist_design_DATA = \
 	doc/design/dialect.md \
+	doc/design/dlpack.md \
 	doc/design/numbers.md \
 	doc/design/scaler.md \
 	doc/design/semantics.md

@@ -53,6 +53,16 @@ vars:
 		mv vars.h.new $(srcdir)/include/sesqui/vars.h
 .PHONY: vars
 
+# So is the list of ops in include/sesqui/sesqui.hpp: make hpp.
+hpp = $(srcdir)/include/sesqui/sesqui.hpp
+EXTRA_DIST += build-aux/hpp.awk
+hpp:
+	$(AM_V_GEN){ sed '/^SESQUI_OP(/,$$d' $(hpp) && \
+		$(AWK) -f $(srcdir)/build-aux/hpp.awk $(sesquiops_HEADERS) && \
+		sed -n '/^#undef SESQUI_OP/,$$p' $(hpp); } >sesqui.hpp.new && \
+		mv sesqui.hpp.new $(hpp)
+.PHONY: hpp
+
 # So are include/sesqui/init.h and lib/core/init.c, of the SSQ_X_INIT macros of
 # the other headers: make init.
 EXTRA_DIST += build-aux/init.sh build-aux/marks.awk build-aux/calls.sh

@@ -97,6 +97,7 @@ asan_options = detect_stack_use_after_return=0:allocator_may_return_null=1
 # and it keeps memory to the end; what we make there tests/opencl/faults counts.
 asan_driver_options = $(asan_options):use_sigaltstack=0:detect_leaks=0
 asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
+	tests/comm/mpi.sh tests/comm/mpi_lost.sh \
 	tests/api/support.sh tests/fakecuda/blas_test tests/fakecuda/capture \
 	tests/fakecuda/devices.sh tests/fakecuda/faults \
 	tests/fakecuda/misuse tests/fakecuda/mma.sh tests/fakecuda/mma_refused \
