@@ -161,8 +161,10 @@ SSQ_API void ssq_comm_destroy(ssq_comm **comm);
  *  @threads any */
 SSQ_API unsigned ssq_comm_rank(const ssq_comm *comm);
 SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
-/** Return the device of a communicator; NULL for NULL. The caller does not own
- *  the result: do not close it.
+/** Return the device that the communicator was created on, the same pointer;
+ *  NULL for NULL. It is valid until the communicator is destroyed. The call
+ *  adds no reference: do not close the device because of it. It works in a
+ *  child of fork.
  *  @sync host
  *  @threads any */
 SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);

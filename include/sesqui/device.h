@@ -239,7 +239,7 @@ typedef struct ssq_verdict {
 
 /** Return the verdict on the device, its driver and the library's version, as
  *  it was kept when the device was opened or by ssq_device_verdict_keep on this
- *  handle.
+ *  handle. All devices of the same model and driver have one verdict.
  *  @param verdict  in: struct_size; out: the rest
  *  @return as every call; also usable in a child of fork
  *  @threads any but not during ssq_device_verdict_keep on the same device
@@ -247,16 +247,19 @@ typedef struct ssq_verdict {
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_verdict_get(const ssq_device *device, ssq_verdict *verdict);
 
-/** Keep a verdict on disk, with the result of the self-test. From then on
- *  "auto" passes over the device if `passed` is false. Devices that are already
- *  open do not see the new verdict, except this handle.
+/** Keep a verdict on disk, with the result of the self-test. It is for every
+ *  device of the same model and driver, for example also for a second GPU. From
+ *  then on "auto" passes over them if `passed` is false, unless it opens with
+ *  options.uncertified. Devices that are already open do not see the new
+ *  verdict, except this handle.
  *  @param verdict  its text must be printable ASCII and newlines, and not empty
  *  @return
  *   - SSQ_ERR_INVALID      the text is empty or has other characters
  *   - SSQ_ERR_UNSUPPORTED  nothing is kept of this device (reference, guard);
  *                          or the cache is off or cannot be written: then this
  *                          process still uses the verdict
- *  @threads object
+ *  @threads object No other thread may call this function or
+ *           ssq_device_verdict_get on the device at the same time.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_verdict_keep(ssq_device *device, const ssq_verdict *verdict);
@@ -387,7 +390,9 @@ SSQ_API void ssq_event_destroy(ssq_event **event);
 /** Record an event on a queue. It is reached when all work enqueued so far has
  *  run. A second record replaces the first; queues that wait for the first are
  *  not affected.
- *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue; the last
+ *                           record was on another queue, and a collective is
+ *                           pending before it
  *  @sync async
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
@@ -396,12 +401,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
 /** Make later work on the queue wait for the event's last record. The event may
  *  have been recorded on another queue of the same device.
  *  @return SSQ_ERR_INVALID  the event was never recorded; a graph is being
- *                           captured on the queue. The error of the queue that
- *                           the event was recorded on is returned, too; `queue`
- *                           itself can still be used then.
+ *                           captured on the queue. If the queue that the event
+ *                           was recorded on has already failed, its error is
+ *                           returned, and `queue` can still be used. If it
+ *                           fails later, before the event is reached, `queue`
+ *                           can fail with the same error.
  *  @sync waits on a Vulkan device without timeline semaphores: for the event.
  *        On other devices the host does not wait.
- *  @threads object */
+ *  @threads object Another thread may use the event's queue. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_wait(ssq_queue *queue,
                                                  ssq_event *event);
 

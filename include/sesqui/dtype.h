@@ -45,15 +45,18 @@ typedef enum ssq_rounding {
     SSQ_ROUND_TOWARD_ZERO = 1, /**< truncate the magnitude */
     SSQ_ROUND_STOCHASTIC = 2   /**< round the magnitude up with a probability
                                     equal to the dropped fraction; results of
-                                    f16 and bf16 only */
+                                    f16 and bf16 only. If rounding to nearest
+                                    overflows, the result is infinite or the
+                                    largest finite value; otherwise it is
+                                    finite */
 } ssq_rounding;
 
 /** Return the bits of an element, for example 16 for SSQ_F16; 0 if dtype is not
  *  a valid dtype. */
 SSQ_API unsigned ssq_dtype_bits(ssq_dtype dtype);
 
-/** Return the name of a dtype, for example "f32" or "bf16"; "invalid" if dtype
- *  is not a valid dtype. The library owns the name. */
+/** Return the name of a dtype, for example "f32" or "bf16", also of a host or
+ *  reserved one; "invalid" for any other number. The library owns the name. */
 SSQ_API const char *ssq_dtype_name(ssq_dtype dtype);
 
 /** Return the dtype of a name: a short one ("f16") or a long one, for example
@@ -84,7 +87,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
  *               src.
  *  @param src   n elements of src_dtype, aligned for it
  *  @param seed  for SSQ_ROUND_STOCHASTIC: element i uses word i of the stream
- *               (seed, step 0, tensor 0)
+ *               (seed, step 0, id 0; ops/random.h)
  *  @return
  *   - SSQ_ERR_INVALID      a dtype or rounding is not valid; stochastic
  *                          rounding to a dtype other than f16 and bf16; dst or

@@ -22,10 +22,10 @@
  *  - An op that the device would run on the host (host_fallback in device.h)
  *    returns SSQ_ERR_UNSUPPORTED. In a dry capture it is accepted.
  *  - Other threads may use the device on other queues. On this queue their ops
- *    return SSQ_ERR_INVALID.
+ *    return SSQ_ERR_INVALID, unless they would record nothing.
  *
- * The rules also hold in a dry capture, except that buffers and tensors may be
- * made.
+ * In a dry capture buffers and tensors may be made. The other rules hold, also
+ * that the first use of an optimizer is refused.
  *
  * @sync host
  * @threads object */
@@ -60,8 +60,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
  *
  *  If the queue is destroyed during a capture, the capture is dropped in the
  *  same way.
- *  @param graph  out; owned by the caller; release it with ssq_graph_destroy().
- *                NULL after a dry capture.
+ *  @param graph  out, not NULL; owned by the caller; release it with
+ *                ssq_graph_destroy(). After a dry capture *graph is NULL.
  *  @return
  *   - SSQ_ERR_INVALID  graph is NULL, no capture has begun, or another thread
  *                      began it: a capture continues

@@ -157,8 +157,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_get(const ssq_params *params,
 
 /** Describe the parameter of a name.
  *  @param name  whole, with scopes, for example "block3.fc1.weight"
- *  @return SSQ_ERR_NOT_FOUND  no such parameter; the message suggests the most
- *                             similar name
+ *  @return SSQ_ERR_NOT_FOUND  no such parameter; the message suggests a similar
+ *                             name, if there is one
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
                                                   const char *name,
@@ -191,7 +191,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
 
 /** Remove parameters and their gradients from a set. This ends the current pass
  *  of its tapes: the next use of a parameter latches SSQ_ERR_INVALID. Structs
- *  that ssq_params_get has filled become invalid.
+ *  of ssq_params_get that describe a removed parameter become invalid, and
+ *  later parameters have smaller indices.
  *  @param pattern  as in ssq_params_optimize; not NULL
  *  @param removed  out, optional: the number of removed parameters
  *  @return
@@ -273,11 +274,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
  *  values that ssq_params_write has rounded it from; else its own. If the
  *  optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are read; NULL: none are
- *  @param name       whole, with scopes. NULL: all parameters of the set, one
- *                    after the other in order of creation, as torch's
- *                    parameters_to_vector
+ *  @param name       whole, with scopes. NULL: all parameters and states of the
+ *                    set, one after the other in order of creation. (torch's
+ *                    parameters_to_vector leaves states out.)
  *  @param host       out: n floats, row-major
- *  @param n          number of elements; must be exact
+ *  @param n          number of elements; must be exact. With NULL it is
+ *                    ssq_params_stats.elements
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such name
  *   - SSQ_ERR_INVALID    n is not the number of elements; a graph is being
@@ -293,13 +295,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
  *  parameter is rounded from them: to nearest even, or half away from zero with
  *  a split master. Moments do not change.
  *
- *  If no optimizer has it, or the optimizer was not used yet, its master will
- *  start from these exact values. This holds until something else writes the
- *  parameter. If the optimizer is distributed, write the same values on all
- *  ranks.
- *  @param optimizer  the one that has the parameters. NULL: none has, or
- *                    masters must not change; then the next step overwrites the
- *                    parameter from its master
+ *  If no optimizer has it, or `optimizer` has it and was not used yet, its
+ *  master will start from these exact values. This holds until something else
+ *  writes the parameter. If the optimizer is distributed, write the same values
+ *  on all ranks.
+ *  @param optimizer  the one that has the parameters; pass it if there is one.
+ *                    NULL: none has them, or masters must not change. In the
+ *                    second case the next step overwrites a 16-bit parameter
+ *                    from its master; a float32 parameter is its own master and
+ *                    keeps the values, except with flat_master
  *  @param name, host, n  as in ssq_params_read
  *  @return as ssq_params_read. After SSQ_ERR_NOMEM or the queue's error some
  *          parameters may have the new values.
@@ -388,7 +392,8 @@ SSQ_API void ssq_tape_autocast_pop_at(const char *where, ssq_tape *tape);
 
 /** Evaluate an expression in an autocast region, for one op or one layer:
  *  ssq_var_autocast(t, "float32", ssq_nn_linear(t, "fc3", x, 10, NULL)). TAPE
- *  is evaluated twice. */
+ *  is evaluated twice. The _at function ends the region and returns made; inert
+ *  after an error, for example one of ssq_tape_autocast_push. */
 #define ssq_var_autocast(TAPE, POLICY, VAR)                                    \
     (ssq_tape_autocast_push(TAPE, POLICY),                                     \
      ssq_var_autocast_at(SSQ_AT, TAPE, VAR))
@@ -559,7 +564,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
 /** Make a var of a tensor of the program. No gradient is computed for it. The
  *  tape holds its memory until the pass ends; the tensor itself may be
  *  destroyed before. A backward that needs it fails if it was written since an
- *  op has read it. Other parts of its buffer may be written.
+ *  op has read it. Other parts of its buffer may be written; a write that
+ *  interleaves with the tensor, for example to its even elements, may count as
+ *  a write to it (ops.h). Inert, without an error, if tape is NULL.
+ *
+ *  Latches SSQ_ERR_INVALID: tensor is NULL or of another device.
  *  @param tensor  on the tape's device; not NULL
  *  @sync host */
 SSQ_API ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
@@ -609,8 +618,13 @@ SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
 #define ssq_var_param(...) ssq_var_param_at(SSQ_AT, __VA_ARGS__)
 
 /** Get an existing parameter by its whole name, independent of the scope. For
- *  example, a weight that a layer has created. Latches SSQ_ERR_NOT_FOUND if it
- *  does not exist.
+ *  example, a weight that a layer has created. The name may be that of a state,
+ *  which has no gradient. Inert, without an error, if tape is NULL.
+ *
+ *  Latches:
+ *   - SSQ_ERR_NOT_FOUND  it does not exist
+ *   - SSQ_ERR_INVALID    name is not valid (ssq_tape_push); parameters were
+ *                        removed since the pass began
  *  @sync host
  *  @note Since 0.1. */
 SSQ_API ssq_var ssq_var_named_at(const char *where, ssq_tape *tape,

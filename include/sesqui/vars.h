@@ -7,11 +7,11 @@
  *
  * ssq_<op>_var(x, .., options) calls ssq_<op>. Operands that can have a
  * gradient are vars, in the order of the op's arguments. They must have a float
- * dtype. The result is a var: the tape owns its memory, and chooses its shape
- * and dtype. The dtype follows the op's autocast class (amp/policy.h): for
- * example, of an f16 x ssq_sqrt_var is f16 and ssq_rsqrt_var float32. A region
- * (ssq_tape_autocast_push) changes this: with NULL both are f16.
- * SSQ_VAR_NONE omits an optional operand.
+ * dtype. The result is a var: the tape owns its memory, and chooses its shape,
+ * for example the broadcast shape of a and b, and its dtype. The dtype follows
+ * the op's autocast class (amp/policy.h): for example, of an f16 x ssq_sqrt_var
+ * is f16 and ssq_rsqrt_var float32. A region (ssq_tape_autocast_push) changes
+ * this: with NULL both are f16. SSQ_VAR_NONE omits an optional operand.
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.

@@ -117,6 +117,12 @@ static ssq_status check_made(const ssq_event *e, const char *what)
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
     ssq_status st = check_pair(queue, event, "event_record");
+    /* The record would be made when the gate opens, after the new one. */
+    if (st == SSQ_OK && event->queue != NULL && event->queue != queue &&
+        !event_made(event))
+        st = error_set(SSQ_ERR_INVALID,
+                       "event_record: the event's record on another queue "
+                       "waits for a collective: use another event");
     if (st == SSQ_OK)
         st = repeat_flush(queue);
     if (st != SSQ_OK)

@@ -74,6 +74,9 @@ static void test_queues(const char *device)
     NEED(ssq_event_record(e, g.queue[0]));
     NEED(ssq_queue_wait(two, e));
     NEED(ssq_add(two, SSQ_ADD(.a = x, .b = x, .y = x)));
+    core_status(ssq_event_record(e, two), SSQ_ERR_INVALID,
+                "waits for a collective", "%s: a record on another queue",
+                device);
     come();
     NEED(ssq_queue_sync(two));
     tap_ok(first_of(&g, 0, x) == 24.0f, "%s: two queues take turns: 3 * 8",

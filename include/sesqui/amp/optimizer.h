@@ -88,8 +88,9 @@ typedef enum ssq_adam_form {
  *
  *  Options that the kind does not use are refused if they differ from the
  *  default: for example, momentum for adam. Exceptions are beta1, beta2, alpha,
- *  eps and max_grad_norm, which are then ignored. Numbers must be >= 0 and
- *  finite; beta1, beta2 and alpha also below 1; dampening finite.
+ *  eps and max_grad_norm, which are then ignored, but must be in range. Numbers
+ *  must be >= 0 and at most the largest float32; clip_norm may also be
+ *  INFINITY. beta1, beta2 and alpha must be below 1. dampening may be negative.
  *
  *  -1 means the kind's default, and is the default in SSQ_OPTIMIZER_INIT: eps
  *  (1e-8; adagrad 1e-10; lamb and adadelta 1e-6), lr (1e-3; rmsprop and adagrad
@@ -301,17 +302,20 @@ ssq_optimizer_memory(const ssq_optimizer *optimizer, ssq_memory_report *report);
  *  Gradients that were unscaled since the scaler's last update are used as they
  *  are; scaled ones are multiplied by 1/scale. They must all be of one kind.
  *  @param scaler  NULL: scale 1, and no verdict. The step then applies also
- *                 gradients that are not finite. A norm that is NaN clips
- *                 nothing; an infinite one makes every update 0
+ *                 gradients that are not finite. With clip_norm, a norm that is
+ *                 NaN clips nothing; an infinite norm makes finite gradients 0
+ *                 and infinite ones NaN
  *  @return
- *   - SSQ_ERR_INVALID  checked or stepped since the last update; no parameters;
- *                      a first use in a capture
+ *   - SSQ_ERR_INVALID  checked or stepped since the last update, or without a
+ *                      scaler since the last step; no parameters; a first use
+ *                      in a capture
  *   - SSQ_ERR_INVALID  with scaler: the scale was not used since the last
  *                      update; some gradients were unscaled and some were not
  *                      (the message names two); gradients were unscaled, but
  *                      the step uses sums of ssq_optimizer_accumulate
  *   - the status of the scaler's rank hook
- *   After an error the check does not count, and may be repeated. */
+ *   After an error the check does not count, and may be repeated. The first use
+ *   may have happened: masters exist then, and nothing can be added. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
                                                       ssq_optimizer *optimizer,
                                                       ssq_scaler *scaler);
@@ -422,9 +426,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
                                                     ssq_hyper hyper,
                                                     double value);
 
-/** Report a hyper-parameter. If a schedule drives it, that is the value for the
- *  step after the last finished one that the host knows. It is exact after a
- *  sync. Skipped steps do not advance it; launches of a captured step do.
+/** Report a hyper-parameter: the double that was set or scheduled, before it is
+ *  rounded to float32. If a schedule drives it, this is the value for the next
+ *  step. The host learns of finished steps with a delay: to be exact, call
+ *  ssq_queue_sync on the queue of the steps before. A skipped step does not
+ *  count; a launch of a captured step does, but one of a graph that the caller
+ *  captured through CUDA only with the next step outside of such a graph. Works
+ *  in a child of fork.
  *  @param group  NULL: the default group
  *  @param value  out
  *  @return SSQ_ERR_INVALID  group is of another optimizer; the optimizer has no
@@ -463,15 +471,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_master_to_model(ssq_queue *queue, ssq_optimizer *optimizer);
 
 /** Get the f32 master of a parameter. That is the parameter itself if it is f32
- *  and flat_master is off.
- *  @param group   NULL: any group; for a flat master the default group
+ *  and flat_master is off. You may write the master: then call
+ *  ssq_optimizer_master_to_model. Works in a child of fork.
+ *  @param group   NULL: any group, and if name is NULL, too, the default group
  *  @param name    NULL, with flat_master: the group's whole flat master, rank 1
  *  @param master  out: owned by the optimizer, valid as long as it
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such name (in the group, if one is given)
- *   - SSQ_ERR_INVALID    before the first use; masters are split or none; name
- *                        is NULL without flat_master; group is of another
- *                        optimizer; the optimizer is distributed
+ *   - SSQ_ERR_INVALID    before the first use; the parameter has 16 bits and
+ *                        masters are split or none; name is NULL without
+ *                        flat_master; group is of another optimizer; the
+ *                        optimizer is distributed
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_master(ssq_optimizer *optimizer, const ssq_group *group,
@@ -510,12 +520,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
                                                       void *user);
 
 /** Save the whole optimizer as bytes: parameters, masters, moments, t and the
- *  random counter, with names and shapes. The blob has a version, the byte
- *  order and a checksum, as of ssq_scaler_save. Hyper-parameters and schedules
- *  are not in it: the program sets them.
+ *  random counter, with names and shapes. As in ssq_scaler_save, the blob has a
+ *  version, the byte order and a checksum. Options, the seed with them,
+ *  hyper-parameters and schedules are not in it: the program must set the same.
  *
- *  The blob is as large as all of these together. For a large one map a file of
- *  needed bytes. The call is a first use, also if blob is NULL.
+ *  The blob is as large as all of these together. If it is large, map a file of
+ *  that size and pass the mapping. The call is a first use, also if blob is
+ *  NULL or bytes is too small. After another error than SSQ_ERR_INVALID the
+ *  bytes of blob are undefined.
  *  @param blob    out: of any alignment. NULL with bytes 0: only report needed
  *  @param bytes   size of blob
  *  @param needed  out, optional: size of the saved bytes; written also if bytes

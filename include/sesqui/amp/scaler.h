@@ -259,12 +259,14 @@ SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
  *  next update. Use it for gradients that no optimizer of this library has. An
  *  optimizer's step checks its own gradients, and skips by that check alone.
  *  For example, if a gradient is repaired between this call and the step, the
- *  step is taken, but the update still lowers the scale.
+ *  step is taken, but the update still counts an overflow.
  *  @param n      may be 0: a check without bad gradients
  *  @param grads  n float tensors of any strides; NULL if n is 0
  *  @return
  *   - SSQ_ERR_INVALID  the scale was not used since the last update; a tensor
  *                      is not float
+ *   - SSQ_ERR_UNSUPPORTED  a gradient that is not contiguous is too large for a
+ *                          launch
  *   - the status of the rank hook. The check does not count then */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,

@@ -102,15 +102,17 @@ typedef struct ssq_attention_args {
  *  if tq > tk, the first tq - tk queries see none. mask and causal may be
  *  combined.
  *
- *  A NaN or +Inf among the scores of a query makes its y and lse NaN. A NaN in
- *  v spreads to its column of y. An Inf in v spreads as Inf, or as NaN if P is
- *  0.
+ *  A NaN or +Inf among the scores of a query makes its lse NaN, and its y, too,
+ *  if dropout keeps one of its keys; otherwise y is 0 or NaN. A NaN in v
+ *  spreads to its column of y. An Inf in v spreads as Inf, or as NaN if P is 0
+ *  after dropout and rounding.
  *
  *  The last dimension of q, k, v and y must have stride 1, unless its size is 0
  *  or 1, and other strides are free. For example, a [batch, t, heads, d] tensor
  *  can be passed as a transposed view. The scores are never stored completely.
  *  An implementation keeps at most a row of tk, or a tile, for each unit of
- *  work, and float32 or float64 copies of the keys and values of one head.
+ *  work, and float32 or float64 copies of the keys and values of one head. If
+ *  lse is NULL, it may keep one in device scratch.
  *  @return SSQ_ERR_INVALID  also if kv_heads does not divide heads; if a last
  *                           dimension does not have stride 1; or if scale,
  *                           dropout or softcap is out of range

@@ -300,8 +300,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_sqrt(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Compute the reciprocal square root: y = 1 / sqrt(x). It is Inf with the sign
- *  of a zero x, and NaN below. Floats. Since 0.1. */
+/** Compute the reciprocal square root: y = 1 / sqrt(x). It is +Inf for +0, -Inf
+ *  for -0, and NaN for x < 0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rsqrt(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
@@ -426,7 +426,9 @@ typedef struct ssq_clamp_args {
     const ssq_tensor *y; /**< out, float, the shape of x; may be x if the
                               elements have the same size */
     double min SSQ_DEFAULT(-1e300), max
-        SSQ_DEFAULT(1e300); /**< outside float32's range: no bound */
+        SSQ_DEFAULT(1e300); /**< a min below float32's range or a max above it:
+                                 no bound. The other way it is an infinity: y
+                                 is then +Inf or -Inf everywhere */
 } ssq_clamp_args;
 #define SSQ_CLAMP_DEFAULTS sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_INIT                                                         \

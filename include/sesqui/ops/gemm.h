@@ -59,7 +59,8 @@ typedef enum ssq_gemm_flags {
     /** Refuse to compute without matrix units (tensor cores, cooperative
      *  matrices). The call returns SSQ_ERR_UNSUPPORTED, and the message names
      *  the condition that failed. A call that multiplies nothing (a size of 0,
-     *  alpha = 0) is never refused. */
+     *  alpha = 0) is never refused. If cuBLASLt refuses a call only when it
+     *  runs, another implementation computes it, also without matrix units. */
     SSQ_GEMM_REQUIRE_MATRIX_UNITS = 1,
     /** Allow TF32 for two f32 factors, if the device has matrix units for it:
      *  the range of float32 with 11 significant bits. This is allow_tf32 of
@@ -111,10 +112,10 @@ typedef struct ssq_gemm_args {
  *  are float32 or better. alpha, beta, bias and activation are float32. The
  *  result is rounded once, when d is stored.
  *
- *  a, b and d have rank 2. At least one of the two strides must be 1; the other
- *  is the leading dimension of BLAS. A dimension of size 0 or 1 may have any
- *  stride. Nothing is copied silently. For example, every second column of a
- *  row-major matrix is refused.
+ *  a, b and d have rank 2. If both dimensions are larger than 1, one of the two
+ *  strides must be 1; the other is the leading dimension of BLAS. Otherwise
+ *  both strides are free. Nothing is copied silently. For example, every second
+ *  column of a row-major matrix is refused.
  *
  *  c may have any strides and any shape that broadcasts to [m,n], as C of ONNX
  *  Gemm. bias may have any stride. d may be c if place, shape, strides and

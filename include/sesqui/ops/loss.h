@@ -85,8 +85,8 @@ typedef struct ssq_cross_entropy_args {
  *     finite. (In torch their NaN spreads into the gradient.)
  *   - Without rows, or with ignored ones only, the mean is NaN with gradient
  *     0, and the sum is 0.
- *   - If rows count but their w[t] sum to 0, the mean is NaN, and so is the
- *     gradient of these rows at t.
+ *   - If rows count but all their w[t] are 0, the mean is NaN, and so is the
+ *     gradient of these rows (of ssq_nll_loss only at t).
  *   - A target outside 0..c-1 that is not ignored makes the loss and the
  *     gradient of its row NaN. It adds nothing to the divisor of the mean. A
  *     call cannot check targets, because they are on the device.

@@ -198,8 +198,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_avg_pool2d_backward(
 typedef struct ssq_global_avg_pool2d_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_global_avg_pool2d_args));
     const ssq_tensor *x; /**< in, float, any strides */
-    const ssq_tensor *y; /**< out, float: [n,c,1,1], [n,1,1,c] for NHWC, or
-                              [n,c] for both; must not overlap x */
+    const ssq_tensor *y; /**< out, float, any strides: [n,c,1,1], [n,1,1,c] for
+                              NHWC, or [n,c] for both; must not overlap x */
     ssq_layout layout;
 } ssq_global_avg_pool2d_args;
 #define SSQ_GLOBAL_AVG_POOL2D_DEFAULTS                                         \
@@ -213,7 +213,8 @@ typedef struct ssq_global_avg_pool2d_args {
              __VA_ARGS__)
 
 /** Compute the mean of each channel of each image, as ONNX GlobalAveragePool.
- *  Sums and bound are as in ssq_mean. Without elements (h w = 0) it is NaN.
+ *  Sums and bound are as in ssq_mean (reduce.h). Without elements (h w = 0) it
+ *  is NaN.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_global_avg_pool2d(ssq_queue *queue, const ssq_global_avg_pool2d_args *args);

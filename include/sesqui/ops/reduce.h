@@ -103,7 +103,8 @@ typedef ssq_reduce_args ssq_max_args;
 
 /** Compute a maximum (PyTorch's amax). x may have any dtype, and y has the same
  *  one. +0 is greater than -0. A NaN makes the result the quiet NaN without
- *  sign.
+ *  sign. On a tape the gradient is that of ssq_max_backward, and there is no
+ *  second derivative; so it is with ssq_min.
  *  @return SSQ_ERR_INVALID  also if y has elements and the reduced dimensions
  *                           have none
  *  @note Class B. Since 0.1. */
