@@ -188,6 +188,12 @@ static struct vulkan_mark *foreign_mark(struct backend_device *d,
 ssq_status vulkan_semaphore_wait(struct backend_queue *q, uint64_t semaphore,
                                  uint64_t value)
 {
+    if (semaphore == 0) { /* a barrier, as after a wait of the host */
+        pthread_mutex_lock(&q->lock);
+        q->hazards.all = true;
+        pthread_mutex_unlock(&q->lock);
+        return SSQ_OK;
+    }
     if (q->timeline == NULL)
         return q->device->core->error_set(
             SSQ_ERR_UNSUPPORTED,

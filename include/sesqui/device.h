@@ -130,9 +130,11 @@ typedef struct ssq_device_options {
     uint64_t memory_limit;
     /** Run ops on the host if the device cannot run them. Each such op waits
      *  for the queue, and is counted (ssq_device_memory); each reason is logged
-     *  once. In a graph capture these ops return SSQ_ERR_UNSUPPORTED. An op
-     *  with a pinned implementation is not run on the host. If false (the
-     *  default), ops that the device cannot run return SSQ_ERR_UNSUPPORTED. */
+     *  once. Until it has ended, no other queue may write between the elements
+     *  of a strided result. In a graph capture these ops return
+     *  SSQ_ERR_UNSUPPORTED. An op with a pinned implementation is not run on
+     *  the host. If false (the default), ops that the device cannot run return
+     *  SSQ_ERR_UNSUPPORTED. */
     bool host_fallback;
     /** Open the device even if it fails its self-test; results may be wrong.
      *  SSQ_UNCERTIFIED=1 in the environment sets this for all devices. */

@@ -16,9 +16,18 @@
  * uses the memory. A deleter of this library may be called from any thread, and
  * after the tensor, the queue and the device were destroyed.
  *
- * After an import the library calls the deleter, on any thread, when the last
- * tensor on the memory is destroyed and the work on it has run. It does not use
- * the struct, its shape or its strides after the call that imports it.
+ * After an import the library calls the deleter once, on any thread, when it no
+ * longer holds the memory: the last tensor on it is destroyed, the work on it
+ * has run, and no graph, tape or trainer holds it. For example, a trainer with
+ * .replay holds the inputs of passes that it remembers. The deleter must not
+ * call this library, nor wait for a thread that does. In a child of fork that
+ * cannot use the device it is not called. The struct, its shape and its strides
+ * are not used after the call that imports it.
+ *
+ * Writes that another library makes, and writes through an imported tensor to
+ * memory that this library also has under another tensor, are not noticed by
+ * what depends on the old values: packed copies (pack.h), casts of parameters
+ * that a tape keeps, and the check of writes between forward and backward.
  *
  * Devices:
  *
@@ -245,7 +254,8 @@ typedef struct ssq_to_dlpack_args {
  *  1.3.
  *
  *  The flags have READ_ONLY if elements of the tensor share memory, for example
- *  after ssq_tensor_broadcast, and IS_COPIED for a copy.
+ *  after ssq_tensor_broadcast, or if it was imported with that flag; and
+ *  IS_COPIED for a copy.
  *  @param args  NULL: all defaults
  *  @param dl    out; owned by the caller, who calls dl->deleter(dl) or gives
  *               the struct to a consumer
@@ -256,15 +266,15 @@ typedef struct ssq_to_dlpack_args {
  *   - SSQ_ERR_NOMEM        also for the copy
  *   - the error of a queue
  *  @sync waits for the producer if consumer is NULL and the device is not
- *        Vulkan with timeline semaphores
+ *        Vulkan with timeline semaphores; there, if a collective is pending
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tensor_to_dlpack(const ssq_tensor *tensor, const ssq_to_dlpack_args *args,
                      struct DLManagedTensorVersioned **dl);
 
 /** The same with the struct of DLPack before 1.0, which has no flags.
- *  @return SSQ_ERR_INVALID  also if elements share memory, because the struct
- *                           cannot say that they must not be written: use .copy
+ *  @return SSQ_ERR_INVALID  also if the tensor is read-only, as above, because
+ *                           the struct cannot say so: use .copy
  *          Otherwise as ssq_tensor_to_dlpack.
  *  @sync waits for the producer, as ssq_tensor_to_dlpack
  *  @note Since 0.1. */
@@ -278,7 +288,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_to_dlpack_unversioned(
 typedef enum ssq_dlpack_copy {
     SSQ_DLPACK_COPY_NEVER = 0,     /**< an error where a copy is necessary */
     SSQ_DLPACK_COPY_IF_NEEDED = 1, /**< for memory that is not aligned to the
-                                        element size, or is read-only */
+                                        element size, or is read-only. Unaligned
+                                        memory is first copied from the first to
+                                        the last byte, also between strides */
     SSQ_DLPACK_COPY_ALWAYS = 2
 } ssq_dlpack_copy;
 
@@ -321,11 +333,13 @@ typedef struct ssq_from_dlpack_args {
  *                          (ssq_cuda_buffer_import, ssq_opencl_buffer_import,
  *                          ssq_vulkan_buffer_import)
  *   - SSQ_ERR_UNSUPPORTED  another major version than 1: call only the deleter;
- *                          a dtype; a negative stride; the device is "guard"; a
- *                          semaphore and the device has no timelines
+ *                          a dtype; a negative stride; the device is "guard";
+ *                          the cl_mem or VkBuffer is larger than the device can
+ *                          use; a semaphore and the device has no timelines
  *   - SSQ_ERR_NOMEM        also for the copy
  *   - the error of the queue
- *  @sync async
+ *  @sync waits for the queue if a command fails after another one was enqueued;
+ *        otherwise async
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack(
     ssq_queue *queue, struct DLManagedTensorVersioned *dl,
@@ -333,7 +347,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack(
 
 /** The same with the struct of DLPack before 1.0.
  *  @return as ssq_tensor_from_dlpack
- *  @sync async
+ *  @sync waits for the queue as ssq_tensor_from_dlpack
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack_unversioned(
     ssq_queue *queue, struct DLManagedTensor *dl,

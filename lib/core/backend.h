@@ -302,7 +302,8 @@ struct backend {
      * none */
     bool (*event_semaphore)(struct backend_event *event, uint64_t *semaphore,
                             uint64_t *value);
-    /* later work of the queue waits until the caller's semaphore reaches value.
+    /* later work of the queue waits until the caller's semaphore reaches value,
+     * and sees what was written before. Semaphore 0: nothing to wait for.
      * SSQ_ERR_UNSUPPORTED: the device has no timelines. The core holds the
      * queue's lock */
     ssq_status (*semaphore_wait)(struct backend_queue *queue,
@@ -353,6 +354,7 @@ struct ssq_buffer {
     bool lent; /* mem belongs to the caller, which may import it repeatedly */
     void (*released)(void *user); /* called when a lent buffer is freed; NULL */
     void *user;                   /* passed to it */
+    bool read_only;               /* the lender forbids writes */
     struct ssq_scaler *scaler;    /* its words are in this buffer; NULL: none */
     _Atomic(struct witness *) witnesses; /* of writes: lib/core/witness.h */
 };

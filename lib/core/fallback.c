@@ -19,12 +19,19 @@ struct fallback_seen {
     char text[]; /* of dispatch(), with the op's name and every refusal */
 };
 
-/* A copy of a buffer of the op in host memory, for the reference. */
+/* A range of bytes of a buffer; empty if begin is end. */
+struct range {
+    uint64_t begin, end;
+};
+
+/* A copy of what the op uses of a buffer, in host memory, for the reference.
+ * Other bytes are not copied: other queues may write them at the same time, and
+ * of an imported buffer they may belong to somebody else. */
 struct mirror {
     ssq_buffer *real;       /* the device's buffer; the op's views hold it */
     ssq_buffer copy;        /* used in its place; never counted or freed */
     struct backend_mem mem; /* of copy; its host memory is owned */
-    bool written;           /* by a view: it must be copied back */
+    struct range used, written; /* by all views, and by those that write */
 };
 
 /* One mirror per buffer, even if several views use it. Overlapping operands and
@@ -71,29 +78,44 @@ static const struct op_table *reference_table(void)
     return e == NULL || e->backend == NULL ? NULL : e->backend->ops;
 }
 
-/* Create the mirror of a view's buffer, unless it exists already. */
-static ssq_status mirror_view(struct mirrors *all, const struct view *v)
+static void extend(struct range *r, const struct view *v)
+{
+    uint64_t span = view_span(v);
+    if (span == 0)
+        return;
+    bool none = r->begin == r->end;
+    if (none || v->offset < r->begin)
+        r->begin = v->offset;
+    if (none || v->offset + span > r->end)
+        r->end = v->offset + span;
+}
+
+/* Add a view to the mirror of its buffer. */
+static void note_view(struct mirrors *all, const struct view *v)
 {
     struct mirror *m = all->m;
     if (v->buffer == NULL)
-        return SSQ_OK;
+        return;
     while (m < all->m + all->n && m->real != v->buffer)
         m++;
-    if (m == all->m + all->n) {
-        if (v->buffer->mem != NULL) {
-            m->mem.host = mem_alloc(v->buffer->bytes);
-            if (m->mem.host == NULL)
-                return error_nomem("fallback", v->buffer->bytes);
-        }
-        m->mem.bytes = v->buffer->bytes;
-        m->real = v->buffer;
-        m->copy = *v->buffer;
-        m->copy.offset = 0;
-        m->copy.mem = v->buffer->mem == NULL ? NULL : &m->mem;
+    if (m == all->m + all->n)
         all->n++;
-    }
-    m->written = m->written || (v->access & ACCESS_WRITE) != 0;
-    return SSQ_OK;
+    m->real = v->buffer;
+    extend(&m->used, v);
+    if ((v->access & ACCESS_WRITE) != 0)
+        extend(&m->written, v);
+}
+
+static ssq_status mirror_alloc(struct mirror *m)
+{
+    m->mem.bytes = m->used.end - m->used.begin;
+    m->copy = *m->real;
+    m->copy.offset = 0;
+    m->copy.mem = m->mem.bytes == 0 ? NULL : &m->mem;
+    if (m->mem.bytes == 0)
+        return SSQ_OK;
+    m->mem.host = mem_alloc(m->mem.bytes);
+    return m->mem.host == NULL ? error_nomem("fallback", m->mem.bytes) : SSQ_OK;
 }
 
 static void mirrors_free(struct mirrors *all)
@@ -117,10 +139,12 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
     if (all == NULL)
         return error_nomem("fallback", bytes);
     ssq_status st = SSQ_OK;
-    for (size_t i = 0; i < op->nviews && st == SSQ_OK; i++)
-        st = mirror_view(all, &op_views_const(op)[i]);
-    for (size_t i = 0; i < list_views(op) && st == SSQ_OK; i++)
-        st = mirror_view(all, &op->list->v[i]);
+    for (size_t i = 0; i < op->nviews; i++)
+        note_view(all, &op_views_const(op)[i]);
+    for (size_t i = 0; i < list_views(op); i++)
+        note_view(all, &op->list->v[i]);
+    for (size_t i = 0; i < all->n && st == SSQ_OK; i++)
+        st = mirror_alloc(&all->m[i]);
     if (st != SSQ_OK) {
         mirrors_free(all);
         return st;
@@ -129,30 +153,33 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
     return SSQ_OK;
 }
 
-/* Return a view of all bytes of a buffer. */
-static struct view whole(ssq_buffer *buffer)
+/* Return a view of a range of bytes of a buffer. */
+static struct view bytes_of(ssq_buffer *buffer, const struct range *r)
 {
     return (struct view){.buffer = buffer,
+                         .offset = r->begin,
                          .dtype = SSQ_U8,
                          .rank = 1,
-                         .shape = {(int64_t)buffer->bytes},
+                         .shape = {(int64_t)(r->end - r->begin)},
                          .stride = {1}};
 }
 
-/* Copy all buffers to the host, or copy the written ones back, and wait. A
- * buffer that is only written is also copied to the host, because a view may
- * cover only a part of it. The rest is copied back with that part. */
+/* Copy what is used to the host, or what is written back, and wait. A range
+ * that is only written is also copied to the host, because a view may leave out
+ * elements of it: these are copied back as they were. */
 static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
                            bool back)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < all->n && st == SSQ_OK; i++) {
         const struct mirror *m = &all->m[i];
-        struct view v = whole(m->real);
-        if (!back)
-            st = queue_download(queue, &v, m->mem.host, m->mem.bytes);
-        else if (m->written)
-            st = queue_upload(queue, &v, m->mem.host, m->mem.bytes);
+        const struct range *r = back ? &m->written : &m->used;
+        struct view v = bytes_of(m->real, r);
+        char *host = (char *)m->mem.host + (r->begin - m->used.begin);
+        if (r->begin == r->end)
+            continue;
+        st = back ? queue_upload(queue, &v, host, r->end - r->begin)
+                  : queue_download(queue, &v, host, r->end - r->begin);
     }
     /* even after a failure: a copy must not use mirrors that are freed */
     ssq_status sync = queue_wait(queue);
@@ -166,6 +193,7 @@ static void redirect(struct mirrors *all, struct view *v)
     for (size_t i = 0; i < all->n; i++)
         if (all->m[i].real == v->buffer) {
             v->buffer = &all->m[i].copy;
+            v->offset -= view_span(v) == 0 ? v->offset : all->m[i].used.begin;
             return;
         }
 }

@@ -81,7 +81,8 @@ struct pending *chain_finished(ssq_queue *q)
     return head;
 }
 
-void queue_retire(ssq_queue *q, bool wait)
+/* Unlink the finished commands of a queue, for chain_finish(p, *good). */
+static struct pending *unlink_finished(ssq_queue *q, bool wait, bool *good)
 {
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
@@ -91,7 +92,15 @@ void queue_retire(ssq_queue *q, bool wait)
     struct pending *p = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
-    chain_finish(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
+    *good = st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK;
+    return p;
+}
+
+void queue_retire(ssq_queue *q, bool wait)
+{
+    bool good;
+    struct pending *p = unlink_finished(q, wait, &good);
+    chain_finish(p, good);
 }
 
 /* Unlike queue_retire(), this returns the error of the sync, so that the caller
@@ -118,13 +127,23 @@ void queue_forget(ssq_queue *q)
 }
 
 /* queues_lock, then each queue's own: the order of ARCHITECTURE.md. The pool
- * calls this without its lock. */
+ * calls this without its lock. Commands are finished without any lock: what
+ * they hold may be freed then, also a queue of this device, and a deleter of
+ * the program may be called. */
 void device_retire(ssq_device *device, bool wait)
 {
+    struct pending *done[2] = {NULL, NULL}, **end[2] = {&done[0], &done[1]};
     pthread_mutex_lock(&device->queues_lock);
-    for (ssq_queue *q = device->queues; q != NULL; q = q->next)
-        queue_retire(q, wait);
+    for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
+        bool good;
+        struct pending *p = unlink_finished(q, wait, &good);
+        *end[good] = p;
+        while (*end[good] != NULL)
+            end[good] = &(*end[good])->next;
+    }
     pthread_mutex_unlock(&device->queues_lock);
+    chain_finish(done[0], false);
+    chain_finish(done[1], true);
 }
 
 /* Create a pending command. It holds a copy of its op, or the graph that

@@ -60,10 +60,13 @@ static ssq_status check(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
         return error_set(SSQ_ERR_INVALID,
                          "%s: struct_size is %zu, expected %zu", what,
                          a->struct_size, sizeof(*a));
+    ssq_status st = device_check(tensor->view.buffer->device, what);
+    if (st != SSQ_OK)
+        return st;
     if (a->producer == NULL && (a->consumer != NULL || a->copy))
         return error_set(SSQ_ERR_INVALID, "%s: %s needs a producer", what,
                          a->copy ? "copy" : "consumer");
-    ssq_status st = check_queue(tensor, a->producer, "producer", what);
+    st = check_queue(tensor, a->producer, "producer", what);
     return st == SSQ_OK ? check_queue(tensor, a->consumer, "consumer", what)
                         : st;
 }
@@ -96,10 +99,13 @@ static ssq_status order(struct exported *e, const ssq_to_dlpack_args *a,
     if (st != SSQ_OK)
         return st;
     if (a->consumer != NULL)
-        return ssq_queue_wait(a->consumer, e->event);
-    if (event_made(e->event) && give_semaphore(e) == SSQ_OK)
-        return SSQ_OK;
-    return ssq_event_sync(e->event);
+        st = ssq_queue_wait(a->consumer, e->event);
+    else if (event_made(e->event) && give_semaphore(e) == SSQ_OK)
+        return SSQ_OK; /* the event holds the semaphore, and the queue */
+    else
+        st = ssq_event_sync(e->event);
+    ssq_event_destroy(&e->event);
+    return st;
 }
 
 /* ---- the struct ---- */
@@ -149,6 +155,12 @@ static void describe(struct exported *e, DLTensor *t)
         e->shape[i] = v->shape[i];
         e->strides[i] = v->stride[i];
     }
+}
+
+/* True if a consumer must not write the tensor. */
+static bool read_only(const ssq_tensor *tensor)
+{
+    return tensor->view.buffer->read_only || view_self_overlap(&tensor->view);
 }
 
 /* Make a contiguous copy. */
@@ -211,10 +223,9 @@ ssq_status ssq_tensor_to_dlpack(const ssq_tensor *tensor,
         .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
         .manager_ctx = e,
         .deleter = release_versioned,
-        .flags = a->copy ? DLPACK_FLAG_BITMASK_IS_COPIED
-                 : view_self_overlap(&tensor->view)
-                     ? DLPACK_FLAG_BITMASK_READ_ONLY
-                     : 0,
+        .flags = a->copy             ? DLPACK_FLAG_BITMASK_IS_COPIED
+                 : read_only(tensor) ? DLPACK_FLAG_BITMASK_READ_ONLY
+                                     : 0,
         .dl_tensor = t};
     *dl = &e->dl.versioned;
     return SSQ_OK;
@@ -230,10 +241,10 @@ ssq_status ssq_tensor_to_dlpack_unversioned(const ssq_tensor *tensor,
     struct exported *e = NULL;
     DLTensor t = {0};
     ssq_status st = check(tensor, a, dl, what);
-    if (st == SSQ_OK && !a->copy && view_self_overlap(&tensor->view))
+    if (st == SSQ_OK && !a->copy && read_only(tensor))
         st = error_set(SSQ_ERR_INVALID,
-                       "%s: elements share memory, which this struct cannot "
-                       "say: set copy",
+                       "%s: the tensor is read-only or its elements share "
+                       "memory, which this struct cannot say: set copy",
                        what);
     if (st == SSQ_OK)
         st = make(tensor, a, what, &t, &e);

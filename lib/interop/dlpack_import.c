@@ -89,7 +89,9 @@ static ssq_status read_shape(const struct foreign *f, struct incoming *in)
     for (int i = 0; i < in->rank; i++) {
         uint64_t reach;
         in->shape[i] = t->shape[i];
-        in->strides[i] = t->strides == NULL ? dense.stride[i] : t->strides[i];
+        in->strides[i] = t->strides == NULL || t->shape[i] <= 1
+                             ? dense.stride[i]
+                             : t->strides[i];
         if (bytes == 0)
             continue;
         if (in->strides[i] < 0)
@@ -167,8 +169,15 @@ static ssq_status take_vulkan(const struct foreign *f, const ssq_queue *queue,
                          "%s: data is not an ssq_dlpack_vulkan: its magic is "
                          "%#llx",
                          f->what, (unsigned long long)v->magic);
+    if (v->version < SSQ_DLPACK_VULKAN_VERSION)
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: the ssq_dlpack_vulkan has version %u, expected %u "
+            "or later",
+            f->what, (unsigned)v->version, SSQ_DLPACK_VULKAN_VERSION);
     queue->device->backend->info(queue->device->impl, &info);
-    if (v->device != info.device)
+    if (v->device != info.device || v->physical != info.physical ||
+        v->instance != info.instance)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the buffer is of another VkDevice than %s",
                          f->what, queue->device->props.name);
@@ -254,74 +263,110 @@ static ssq_status alias(const struct foreign *f, const struct incoming *in,
     return st;
 }
 
-/* Copy elements into a contiguous tensor. */
-static ssq_status copy_elements(const struct incoming *in, ssq_queue *queue,
-                                const ssq_tensor *from, ssq_tensor **made)
+/* Copies in progress: what is made before the first command is enqueued, so
+ * that nothing fails after it for lack of memory. */
+struct copying {
+    ssq_tensor *made;  /* the result; NULL: no copy */
+    ssq_tensor *bytes; /* unaligned memory as bytes, and as elements */
+    ssq_tensor *elements;
+};
+
+static void copying_free(struct copying *c)
 {
-    ssq_status st =
-        ssq_tensor_create(queue->device, in->dtype, in->rank, in->shape, made);
-    return st == SSQ_OK ? ssq_copy(queue, SSQ_COPY(.x = from, .y = *made)) : st;
+    ssq_tensor_destroy(&c->elements);
+    ssq_tensor_destroy(&c->bytes);
+    ssq_tensor_destroy(&c->made);
 }
 
-/* Copy unaligned memory as bytes, with its strides. */
-static ssq_status copy_bytes(const struct incoming *in, ssq_queue *queue,
-                             const ssq_tensor *from, ssq_tensor **made)
+static ssq_status copying_create(const struct incoming *in, ssq_queue *queue,
+                                 bool unaligned, struct copying *c)
 {
     const int64_t n = (int64_t)in->span;
-    ssq_tensor *bytes = NULL;
-    ssq_status st = ssq_tensor_create(queue->device, SSQ_U8, 1, &n, &bytes);
-    if (st == SSQ_OK)
-        st = ssq_tensor_from_buffer(bytes->view.buffer, in->dtype, in->rank,
-                                    in->shape, in->strides, 0, made);
-    if (st == SSQ_OK)
-        st = ssq_copy(queue, SSQ_COPY(.x = from, .y = bytes));
-    ssq_tensor_destroy(&bytes);
+    ssq_status st = ssq_tensor_create(queue->device, in->dtype, in->rank,
+                                      in->shape, &c->made);
+    if (st == SSQ_OK && unaligned)
+        st = ssq_tensor_create(queue->device, SSQ_U8, 1, &n, &c->bytes);
+    if (st == SSQ_OK && unaligned)
+        st = ssq_tensor_from_buffer(c->bytes->view.buffer, in->dtype, in->rank,
+                                    in->shape, in->strides, 0, &c->elements);
     return st;
 }
 
-/* Later work of the queue waits for the producer. */
+/* Copy x, which is bytes if the memory is unaligned, to a contiguous tensor. */
+static ssq_status copying_run(const struct copying *c, ssq_queue *queue,
+                              const ssq_tensor *x)
+{
+    if (c->bytes == NULL)
+        return ssq_copy(queue, SSQ_COPY(.x = x, .y = c->made));
+    ssq_status st = ssq_copy(queue, SSQ_COPY(.x = x, .y = c->bytes));
+    return st == SSQ_OK
+               ? ssq_copy(queue, SSQ_COPY(.x = c->elements, .y = c->made))
+               : st;
+}
+
+/* Later work of the queue waits for the producer. The semaphore must exist
+ * until the wait is over. So a byte is copied after it, and this command holds
+ * the buffer. */
 static ssq_status wait_for(const struct foreign *f, const struct incoming *in,
-                           ssq_queue *queue)
+                           ssq_queue *queue, ssq_buffer *buffer)
 {
     const ssq_dlpack_vulkan *v = in->vulkan;
-    const struct backend *b = queue->device->backend;
-    if (v == NULL || v->semaphore == 0)
+    const int64_t one = 1;
+    ssq_tensor *byte = NULL, *held = NULL;
+    if (v == NULL)
         return SSQ_OK;
+    ssq_status st = ssq_tensor_create(queue->device, SSQ_U8, 1, &one, &byte);
+    if (st == SSQ_OK)
+        st = ssq_tensor_from_buffer(buffer, SSQ_U8, 1, &one, NULL, in->offset,
+                                    &held);
     pthread_mutex_lock(&queue->lock);
-    ssq_status st =
-        queue->capture != NULL
-            ? error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                        f->what)
-            : b->semaphore_wait(queue->impl, v->semaphore, v->value);
+    if (st == SSQ_OK && queue->capture != NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
+                       f->what);
+    if (st == SSQ_OK)
+        st = queue->device->backend->semaphore_wait(queue->impl, v->semaphore,
+                                                    v->value);
     pthread_mutex_unlock(&queue->lock);
+    if (st == SSQ_OK && v->semaphore != 0) {
+        st = ssq_copy(queue, SSQ_COPY(.x = held, .y = byte));
+        if (st != SSQ_OK)
+            (void)queue_wait(queue);
+    }
+    ssq_tensor_destroy(&held);
+    ssq_tensor_destroy(&byte);
     return st;
 }
 
-/* From here on nothing fails but the library's own calls. The deleter is called
- * when the buffer over the producer's memory is freed. */
+/* The deleter is called when the buffer over the producer's memory is freed. It
+ * is set last, because after an error the caller still owns the struct; the
+ * queue then has no command that uses the memory. */
 static ssq_status make(const struct foreign *f, const struct incoming *in,
                        ssq_queue *queue, bool copy, ssq_tensor **tensor)
 {
-    bool bytes = in->offset % dtype_bytes(in->dtype) != 0;
+    bool unaligned = in->offset % dtype_bytes(in->dtype) != 0;
+    struct copying c = {NULL, NULL, NULL};
     ssq_buffer *buffer = NULL;
-    ssq_tensor *x = NULL, *made = NULL;
-    ssq_status st = alias(f, in, queue, bytes, &buffer, &x);
-    if (st == SSQ_OK)
-        st = wait_for(f, in, queue);
+    ssq_tensor *x = NULL;
+    ssq_status st = alias(f, in, queue, unaligned, &buffer, &x);
     if (st == SSQ_OK && copy)
-        st = bytes ? copy_bytes(in, queue, x, &made)
-                   : copy_elements(in, queue, x, &made);
-    if (st != SSQ_OK) {
-        ssq_tensor_destroy(&made);
-        ssq_tensor_destroy(&x);
-        return st;
+        st = copying_create(in, queue, unaligned, &c);
+    if (st == SSQ_OK)
+        st = wait_for(f, in, queue, buffer);
+    if (st == SSQ_OK && copy) {
+        st = copying_run(&c, queue, x);
+        if (st != SSQ_OK)
+            (void)queue_wait(queue);
     }
-    buffer->released = f->deleter;
-    buffer->user = f->self;
-    *tensor = copy ? made : x;
-    if (copy)
-        ssq_tensor_destroy(&x);
-    return SSQ_OK;
+    if (st == SSQ_OK) {
+        buffer->released = f->deleter;
+        buffer->user = f->self;
+        buffer->read_only = (f->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+        *tensor = copy ? c.made : x;
+        *(copy ? &c.made : &x) = NULL;
+    }
+    ssq_tensor_destroy(&x);
+    copying_free(&c);
+    return st;
 }
 
 static ssq_status import(const struct foreign *f, ssq_queue *queue,

@@ -45,7 +45,7 @@ const char *dlpack_device_name(DLDeviceType type)
         "0",         "kDLCPU",      "kDLCUDA",   "kDLCUDAHost",    "kDLOpenCL",
         "5",         "6",           "kDLVulkan", "kDLMetal",       "kDLVPI",
         "kDLROCM",   "kDLROCMHost", "kDLExtDev", "kDLCUDAManaged", "kDLOneAPI",
-        "kDLWebGPU", "kDLHexagon"};
+        "kDLWebGPU", "kDLHexagon",  "kDLMAIA",   "kDLTrn"};
     return (unsigned)type < sizeof(names) / sizeof(names[0])
                ? names[(unsigned)type]
                : "an unknown kind";

@@ -173,14 +173,29 @@ static void copies(void)
     tap_ok(copied && deleted == 1, "it is copied, and given back");
     holds(x, in, 6, "the copy");
     ssq_tensor_destroy(&x);
+}
 
-    l = lend();
+static void protected(void)
+{
+    const float in[6] = {0, 1, 2, 3, 4, 5};
+    bool copied = false;
+    ssq_tensor *x = NULL;
+    struct lent *l = lend();
     l->dl.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
     core_status(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x),
                 SSQ_ERR_INVALID, "read-only",
                 "memory that must not be written");
     x = take(l, SSQ_FROM_DLPACK(.read_only = true, .copied = &copied));
     tap_ok(!copied, "the caller promises");
+    DLManagedTensorVersioned *again = NULL;
+    DLManagedTensor *old = NULL;
+    NEED(ssq_tensor_to_dlpack(x, NULL, &again));
+    tap_ok(again->flags == DLPACK_FLAG_BITMASK_READ_ONLY,
+           "it is read-only when it is exported again");
+    again->deleter(again);
+    core_status(ssq_tensor_to_dlpack_unversioned(x, NULL, &old),
+                SSQ_ERR_INVALID, "read-only",
+                "which the old struct cannot say");
     gone(&x, "read-only");
 
     l = lend();
@@ -191,13 +206,37 @@ static void copies(void)
     tap_ok(copied && deleted == 1, "or takes a copy");
     holds(x, in, 6, "of read-only memory");
     ssq_tensor_destroy(&x);
+}
 
-    l = lend();
+static void more_copies(void)
+{
+    const float in[6] = {0, 1, 2, 3, 4, 5};
+    bool copied = false;
+    ssq_tensor *x = NULL;
+    struct lent *l = lend();
     x = take(
         l, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS, .copied = &copied));
     NEED(ssq_queue_sync(queue));
     tap_ok(copied && deleted == 1, "a copy that is asked for");
     ssq_tensor_destroy(&x);
+
+    /* a repeated row, unaligned: the copy has elements of its own */
+    const float rows[6] = {0, 1, 2, 0, 1, 2};
+    l = lend();
+    memmove(l->memory + 1, l->memory, 24);
+    l->dl.dl_tensor.byte_offset = 1;
+    l->strides[0] = 0;
+    x = take(l, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_IF_NEEDED));
+    holds(x, rows, 6, "a repeated row");
+    NEED(ssq_fill(queue, SSQ_FILL(.x = x, .value = 5.0)));
+    ssq_tensor_destroy(&x);
+
+    l = lend();
+    l->shape[0] = 1;
+    l->strides[0] = -3;
+    x = take(l, NULL);
+    holds(x, in, 3, "a stride that is never used");
+    gone(&x, "a stride that is never used");
 }
 
 /* ---- imports that are refused ---- */
@@ -485,6 +524,33 @@ static void round_trip(const char *name)
            name);
 }
 
+/* The deleter of an import destroys the queue whose semaphore the import waits
+ * for, while work is in flight: once it was called under a lock that it needs,
+ * and once before the wait was over. */
+static void late_queue(const char *name)
+{
+    ssq_device *d = core_open(name);
+    ssq_queue *one = core_queue(d), *two = core_queue(d);
+    ssq_tensor *x = core_vector(d, SSQ_F32, 8), *y = NULL;
+    ssq_tensor *z = core_vector(d, SSQ_F32, 8);
+    DLManagedTensorVersioned *dl = NULL;
+    NEED(ssq_fill(one, SSQ_FILL(.x = x, .value = 1.0)));
+    NEED(ssq_tensor_to_dlpack(x, SSQ_TO_DLPACK(.producer = one), &dl));
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&one);
+    NEED(ssq_tensor_from_dlpack(two, dl, NULL, &y));
+    ssq_tensor_destroy(&y);
+    NEED(ssq_fill(two, SSQ_FILL(.x = z, .value = 2.0)));
+    while (ssq_queue_status(two) == SSQ_ERR_NOT_READY)
+        continue;
+    ssq_device_trim(d);
+    NEED(ssq_queue_sync(two));
+    tap_ok(true, "%s: the producer's queue ends with the import", name);
+    ssq_tensor_destroy(&z);
+    ssq_queue_destroy(&two);
+    ssq_device_close(&d);
+}
+
 /* Vulkan's struct, and lies in it. */
 static void vulkan(void)
 {
@@ -510,6 +576,14 @@ static void vulkan(void)
     v->device = (struct VkDevice_T *)(uintptr_t)64;
     core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
                 "another VkDevice", "another device");
+    *v = good;
+    v->version = 0;
+    core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
+                "version 0", "version 0");
+    *v = good;
+    v->instance = (struct VkInstance_T *)(uintptr_t)64;
+    core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
+                "another VkDevice", "another instance");
     *v = good;
     v->family = good.family + 1;
     core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
@@ -540,6 +614,8 @@ static void on(const char *name)
         aliases();
         empty();
         copies();
+        protected();
+        more_copies();
         lies();
         dtypes();
         at_random();
@@ -548,6 +624,7 @@ static void on(const char *name)
     }
     if (strncmp(name, "vulkan", 6) == 0)
         vulkan();
+    late_queue(name);
     round_trip(name);
 }
 
