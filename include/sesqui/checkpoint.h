@@ -33,7 +33,8 @@
  *  - A symbolic link is followed, and stays. Another hard link to the old file
  *    keeps the old contents.
  *  - The new file gets the permission bits of the old one, if the file system
- *    has them.
+ *    has them. Its owner is the process. Only the folder must be writable: a
+ *    file without write permission is replaced, too.
  *  - The file contains a CRC-64 of each tensor's name, dtype, shape and bytes,
  *    and one of the header.
  *
@@ -144,8 +145,9 @@ SSQ_API const char *ssq_safetensors_metadata(const ssq_safetensors *file,
 
 /** Read a tensor of a file into a tensor of a device. Floats are converted to
  *  floats. If the dtypes differ they are rounded to float32 and then to the
- *  tensor's dtype, each to nearest even. Integers and bools are converted to
- *  integers as by ssq_tensor_write.
+ *  tensor's dtype, each to nearest even. Overflow gives infinity and is not an
+ *  error: for example, of an F64 above float32's range. Integers and bools are
+ *  converted to integers as by ssq_tensor_write.
  *  @param file    its digest of the tensor is checked, if it has one
  *  @param axes    dimension i of the file's tensor is dimension axes[i] of
  *                 `tensor`, as in ssq_tensor_transpose. For example, {1, 0}
@@ -203,9 +205,9 @@ typedef struct ssq_params_rule {
                             have these parameters; they keep their values, and
                             are not saved. */
     const int *axes; /**< dimension i of the file's tensor is dimension axes[i]
-                          of the parameter. For example, {1, 0} if a kernel is
-                          [in, out] in the file and [out, in] here. NULL: the
-                          same order */
+                          of the parameter; each 0 or more. For example, {1, 0}
+                          if a kernel is [in, out] in the file and [out, in]
+                          here. NULL: the same order */
     int rank;        /**< number of axes: the rank of each parameter that
                           matches; 0 without axes */
 } ssq_params_rule;
@@ -263,7 +265,9 @@ typedef struct ssq_params_file_args {
  *   - SSQ_ERR_UNSUPPORTED  a dtype in the file, as ssq_safetensors_read
  *   - otherwise as ssq_safetensors_open
  *   After these errors nothing has changed. After SSQ_ERR_IO, SSQ_ERR_NOMEM or
- *   the queue's error some parameters may have the new values.
+ *   the queue's error some parameters may have the new values, and one a part
+ *   of them. Its master may have them and not the parameter: load again before
+ *   the next step.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
@@ -271,7 +275,8 @@ ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
 
 /** Save parameters and states in float32, with the values that ssq_params_read
  *  returns. The file contains nothing else: use it to publish weights. The call
- *  needs device memory for one parameter in float32.
+ *  needs device memory for one parameter in float32; for two if masters are
+ *  split or distributed.
  *
  *  If the optimizer is distributed, all ranks must make this call with the same
  *  rules, and each writes a file. Ranks of one process then need a thread each.
@@ -353,9 +358,16 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_save(
  *  bits as without the interruption. If a choice differs (ssq_checkpoint_save),
  *  the call succeeds and logs a warning.
  *
+ *  Gradients do not change: call ssq_params_clean if there are sums of earlier
+ *  passes.
+ *
  *  If the set of parameters is empty, they are created as in the file, in its
  *  order. Otherwise the set must have the same parameters in the same order.
  *  Afterwards passes create only parameters that ssq_params_allow names.
+ *
+ *  The optimizer must have its parameters before this call. With an empty set,
+ *  first load the parameters alone, then call ssq_params_optimize, then load
+ *  all parts.
  *
  *  Each rank of a distributed optimizer loads its shard: make the call on all
  *  ranks, with the same file. The number of ranks may differ from the save.
@@ -368,9 +380,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_save(
  *                        is damaged, or does not have a part
  *   - SSQ_ERR_INVALID    the policy, the kind of optimizer, a parameter or a
  *                        moment differs: the message names the first difference
- *   After these errors nothing has changed. If values cannot be written (for
- *   example SSQ_ERR_IO, SSQ_ERR_NOMEM or the queue's error), some may be those
- *   of the file; an empty set is empty again.
+ *   After these errors nothing has changed. Exception: with SSQ_MASTER_SPLIT
+ *   and an optimizer that was not used, parameters that ssq_params_write or
+ *   ssq_params_load has set may have been rounded again. If values cannot be
+ *   written (for example SSQ_ERR_IO, SSQ_ERR_NOMEM or the queue's error), some
+ *   may be those of the file; an empty set is empty again.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_load(
     ssq_queue *queue, const char *path, const ssq_checkpoint_args *args);

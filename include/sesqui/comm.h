@@ -18,8 +18,9 @@
  * A collective is enqueued like an op. It reads the results of work that was
  * enqueued before, and work that is enqueued later reads its results. A thread
  * of the communicator runs it. Meanwhile the host keeps later work of the
- * queue. This is so on every device, also on cpu: after a collective, read
- * results only after ssq_queue_sync.
+ * queue. If the device refuses this work later, for example for lack of memory,
+ * the queue fails. This is so on every device, also on cpu: after a collective,
+ * read results only after ssq_queue_sync.
  *
  * Rules for ranks
  *
@@ -35,9 +36,11 @@
  *    rank on the same device. This is not checked.
  *
  * Each collective has a number, and may have a tag. Before data is moved, all
- * ranks compare the number, the tag, the call, the dtypes and the number of
+ * ranks compare the number, the tag, the call, the root or the reduction,
+ * options.piece_bytes, the dtypes and, for each dtype in order, the number of
  * elements of each tensor. Shapes are not compared, and tensors without
- * elements are left out.
+ * elements are left out. A collective without elements still waits for all
+ * ranks.
  *
  * Begin and wait
  *
@@ -75,7 +78,8 @@
  *
  * After fork the child cannot use a communicator: calls return SSQ_ERR_DEVICE.
  * So do calls that wait for, or query, a queue or an event after a pending
- * collective. The child may destroy the communicator: nothing is freed, and no
+ * collective. ssq_comm_wait succeeds, and the wait for its queue then fails.
+ * The child may destroy the communicator: nothing is freed, and no
  * other rank is affected.
  *
  * nccl.h lists what is different with NCCL.
@@ -92,7 +96,8 @@
 extern "C" {
 #endif
 
-/** A communicator. It holds its device. */
+/** A communicator. It holds its device, and has two threads, with NCCL three.
+ *  They block all signals. */
 typedef struct ssq_comm ssq_comm;
 
 /** A collective that was enqueued with .work, until ssq_comm_wait. It holds its
@@ -152,8 +157,9 @@ ssq_comm_local_create(ssq_device *const *devices, unsigned n,
  *  Their calls that need it return SSQ_ERR_COMM. If a batch norm of a tape uses
  *  it, destroy it only after the backward of the pass.
  *  @param comm  set to NULL; NULL, or a pointer to NULL: does nothing
- *  @sync waits for the collective that is running and for earlier work of its
- *        queue */
+ *  @sync waits until the collective that is running has ended, and for earlier
+ *        work of its queue. On devices that are not asynchronous also for the
+ *        later work that was kept for a collective that is done. */
 SSQ_API void ssq_comm_destroy(ssq_comm **comm);
 
 /** Return the index of this rank, and the number of ranks; 0 for NULL.
@@ -221,7 +227,8 @@ typedef struct ssq_comm_broadcast_args {
     SSQ_ARGS(ssq_comm_broadcast_args, SSQ_COMM_BROADCAST_DEFAULTS, __VA_ARGS__)
 
 /** Copy the root's values of a list of tensors to all ranks, bit by bit. On the
- *  root the tensors are read, on the other ranks written.
+ *  root the tensors are read, on the other ranks written. A tape counts it as a
+ *  write on all ranks: broadcast no parameter between forward and backward.
  *  @return SSQ_ERR_INVALID also: root is not less than the number of ranks;
  *          tensors overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_broadcast(
@@ -344,7 +351,8 @@ typedef struct ssq_comm_fact {
 /** Compare facts, and the library's version, on all ranks. Equal facts cost an
  *  exchange of hashes. If facts differ, the group ends with SSQ_ERR_COMM on all
  *  ranks: the queues fail, and the message has the name and both values of the
- *  first difference.
+ *  first difference. If the names differ, it has both names. Of each text it
+ *  shows at most 200 bytes, around the difference.
  *  @param facts  [n] in the same order on all ranks; copied; may be NULL if n
  *                is 0
  *  @return as every collective; SSQ_ERR_INVALID also: a name or value is
@@ -368,7 +376,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
  *                        would be below 1e-6
  *   - SSQ_ERR_NOT_FOUND  on all ranks: a rank has no rate. The message has the
  *                        rank, and the command that measures it.
- *   - otherwise as every collective
+ *   - otherwise as every collective, but the call may have been counted, and
+ *     may have succeeded on other ranks: do not repeat it
  *   After an error that all ranks return, the group can still be used.
  *  @sync waits for all work of the queue, and for all ranks: ranks of one
  *        process need a thread each
@@ -384,8 +393,9 @@ typedef struct ssq_comm_place {
     char launcher[16];   /**< "Open MPI", "MPICH" or "Slurm"; "": none */
     unsigned rank, size; /**< in the job; without a launcher 0 and 1 */
     unsigned local_rank, local_size; /**< the same on this machine. If the
-                                          launcher does not set local_size, it
-                                          is local_rank + 1. */
+                                          launcher does not set local_size, or
+                                          not above local_rank, it is
+                                          local_rank + 1. */
     char device[32];                 /**< for ssq_device_open */
 } ssq_comm_place;
 #define SSQ_COMM_PLACE_INIT                                                    \
@@ -410,8 +420,8 @@ typedef struct ssq_comm_place {
  *  loads all drivers.
  *  @param place  in: struct_size; out: the rest, written only on success
  *  @return
- *   - SSQ_ERR_INVALID  a variable of the launcher is not a number, or the rank
- *                      is not below the size
+ *   - SSQ_ERR_INVALID  a variable of the launcher is not a number, a size is 0,
+ *                      or the rank is not below the size
  *   - otherwise as ssq_device_open("auto")
  *  @sync waits for the self-test, as ssq_device_open
  *  @threads any

@@ -117,8 +117,9 @@ typedef struct ssq_cuda_allocator {
     size_t struct_size; /**< sizeof(ssq_cuda_allocator) */
     void *user;         /**< passed to both */
     /** Return the address of `bytes` bytes of device memory, or 0 if none is
-     *  left. The address must be a multiple of 256. No work in flight on any
-     *  stream may use the memory. */
+     *  left. The address must be a multiple of 256: otherwise it is freed at
+     *  once, and the call that needs memory returns SSQ_ERR_INVALID. No work in
+     *  flight on any stream may use the memory. */
     uint64_t (*alloc)(void *user, uint64_t bytes);
     /** Free memory that alloc returned, with the same size. The library's work
      *  on it has run. */

@@ -25,11 +25,16 @@
  *
  *  - Calls on a device of cuda, opencl or vulkan that the parent opened return
  *    SSQ_ERR_DEVICE in the child; so do calls on its queues and other objects.
- *    The child cannot open a device of a driver that the parent had loaded,
- *    nor "auto" if it would have chosen that device. The exceptions are in
- *    status.h. The child may destroy inherited objects: no driver is called.
+ *    The exceptions are in status.h. The child may destroy inherited objects:
+ *    no driver is called.
+ *  - The child cannot open a device of a driver that the parent had loaded.
+ *    "auto" fails there, too, if such a driver is of cuda, vulkan or opencl and
+ *    no better backend is left. It fails even if it would have chosen cpu, for
+ *    example if the only OpenCL device is PoCL's processor. Open "cpu" by its
+ *    name then, or set SSQ_DEVICE=cpu.
  *  - Devices of cpu, reference and guard keep working in the child. fork waits
- *    until other threads have left short sections of the library.
+ *    for other threads that are in the library, also until an op, a launch of a
+ *    graph or a wait for a queue on such a device has ended.
  *  - The first call that lists or opens devices loads drivers. If several
  *    processes must use a driver, fork before that call.
  *  - Do not fork in a callback of the library.
@@ -103,12 +108,14 @@ typedef struct ssq_device_props {
                                  that cannot be split returns
                                  SSQ_ERR_UNSUPPORTED; the message has the
                                  operand, its bytes and this limit. */
-    uint32_t alignment;     /**< bytes, of the start of every buffer */
+    uint32_t alignment;     /**< bytes, of the start of every buffer that the
+                                 library allocates; imported ones may have less
+                                 (cuda.h) */
     uint32_t f16;           /**< SSQ_CAP_* bits */
     uint32_t bf16;          /**< SSQ_CAP_* bits */
     ssq_subnormals f32_subnormals;
-    bool host_memory;       /**< the host's processor does the work; on cuda:
-                                 the GPU is integrated */
+    bool host_memory;       /**< the host's processor does the work; never on
+                                 cuda */
     bool asynchronous;      /**< work may run after the call has returned */
     char refused[256];      /**< implementations that were refused at the
                                  opening, and why; "" if none */
@@ -277,8 +284,10 @@ typedef struct ssq_memory_info {
 } ssq_memory_info;
 #define SSQ_MEMORY_INFO_INIT {sizeof(ssq_memory_info), 0, 0, 0, 0, 0}
 
-/** Return how much device memory the library holds now, including scratch of
- *  work that has not been retired. Imported buffers are not counted.
+/** Return how much device memory the library's buffers hold now, including
+ *  scratch of work that has not been retired. Not counted, nor limited by
+ *  options.memory_limit: imported buffers, a queue's own memory (workspaces of
+ *  matmuls on cuda, staging memory on vulkan), and kernels.
  *  @param info  in: struct_size; out: the rest
  *  @return as every call
  *  @note Since 0.1. */
@@ -287,7 +296,8 @@ ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 
 /** Return slabs without a live buffer to the driver. First releases what
  *  finished work held. Blocks while another thread waits for a queue of the
- *  device, for example in ssq_queue_sync.
+ *  device, for example in ssq_queue_sync, and, if the device is not
+ *  asynchronous, while another thread runs an op or launches a graph on one.
  *  @param device  NULL: does nothing */
 SSQ_API void ssq_device_trim(ssq_device *device);
 
@@ -341,7 +351,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_sync(ssq_queue *queue);
 /** Report whether the queue is idle. If all work has run, results of reads are
  *  in host memory. Work that a trainer's replay holds back is handed to the
  *  device. The call does not wait for the device. It blocks while another
- *  thread waits for a queue of the same device, for example in ssq_queue_sync.
+ *  thread waits for a queue of the same device, for example in ssq_queue_sync,
+ *  and, if the device is not asynchronous, while another thread runs an op or
+ *  launches a graph on one.
  *  @return
  *   - SSQ_OK             all work has run
  *   - SSQ_ERR_NOT_READY  work is left, or a collective is pending
@@ -416,7 +428,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_wait(ssq_queue *queue,
 
 /** Report whether an event has been reached. Results of earlier reads are in
  *  host memory then. The call does not wait for the device. It blocks while
- *  another thread waits for the event's queue, for example in ssq_queue_sync.
+ *  another thread waits for the event's queue, for example in ssq_queue_sync,
+ *  and, on a device that is not asynchronous, while another thread runs an op
+ *  or launches a graph on that queue.
  *  @return
  *   - SSQ_OK             the event has been reached
  *   - SSQ_ERR_NOT_READY  not yet, or a collective is pending before it

@@ -12,22 +12,24 @@
  * other header. Both headers may be included, in any order. If dlpack/dlpack.h
  * is older than 1.0 and comes first, only the unversioned calls can be used.
  *
- * Ownership: who receives a struct calls its deleter once, when it no longer
+ * Ownership: the receiver of a struct calls its deleter once, when it no longer
  * uses the memory. A deleter of this library may be called from any thread, and
  * after the tensor, the queue and the device were destroyed.
  *
  * After an import the library calls the deleter once, on any thread, when it no
  * longer holds the memory: the last tensor on it is destroyed, the work on it
  * has run, and no graph, tape or trainer holds it. For example, a trainer with
- * .replay holds the inputs of passes that it remembers. The deleter must not
+ * .replay holds the inputs of passes that it remembers.
+ *
+ * The deleter must not
  * call this library, nor wait for a thread that does. In a child of fork that
  * cannot use the device it is not called. The struct, its shape and its strides
  * are not used after the call that imports it.
  *
- * Writes that another library makes, and writes through an imported tensor to
- * memory that this library also has under another tensor, are not noticed by
- * what depends on the old values: packed copies (pack.h), casts of parameters
- * that a tape keeps, and the check of writes between forward and backward.
+ * This library does not see the writes that another library makes. Nor does it
+ * connect a write through an imported tensor with other tensors that it has of
+ * the same memory. Packed copies (pack.h), casts of parameters that a tape
+ * keeps, and the check of writes between forward and backward miss both.
  *
  * Devices:
  *
@@ -158,8 +160,8 @@ typedef struct DLManagedTensorVersioned {
     DLTensor dl_tensor;
 } DLManagedTensorVersioned;
 
-/** The exchange between Python libraries in C. This library does not use it; it
- *  is here because dlpack/dlpack.h has it. */
+/** The exchange between Python libraries in C. This library does not use it:
+ *  it is declared as in dlpack/dlpack.h. */
 typedef int (*DLPackManagedTensorAllocator)(
     DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
     void (*SetError)(void *error_ctx, const char *kind, const char *message));
@@ -201,8 +203,9 @@ typedef struct DLPackExchangeAPI {
 #define SSQ_DLPACK_VULKAN_MAGIC   UINT64_C(0x4e414b4c55564c44)
 #define SSQ_DLPACK_VULKAN_VERSION 1u
 
-/** What DLTensor.data points to if the device is kDLVulkan. The producer owns
- *  the struct and all handles. They are valid until the deleter is called. */
+/** DLTensor.data points to this struct if the device is kDLVulkan. The producer
+ *  owns the struct and all handles. They are valid until the deleter is called.
+ */
 typedef struct ssq_dlpack_vulkan {
     uint64_t magic;   /**< SSQ_DLPACK_VULKAN_MAGIC */
     uint32_t version; /**< SSQ_DLPACK_VULKAN_VERSION. Later versions only append
@@ -257,7 +260,7 @@ typedef struct ssq_to_dlpack_args {
  *  after ssq_tensor_broadcast, or if it was imported with that flag; and
  *  IS_COPIED for a copy.
  *  @param args  NULL: all defaults
- *  @param dl    out; owned by the caller, who calls dl->deleter(dl) or gives
+ *  @param dl    out; owned by the caller: it must call dl->deleter(dl) or give
  *               the struct to a consumer
  *  @return
  *   - SSQ_ERR_INVALID      consumer or copy without producer; a queue of

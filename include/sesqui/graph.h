@@ -10,7 +10,9 @@
  *     ssq_graph_destroy(&graph);
  *
  * A capture belongs to one queue and to the thread that began it. Calls on this
- * queue check their arguments and record their ops. Until ssq_graph_end:
+ * queue check their arguments and record their ops. A call that fails records
+ * nothing, and the capture continues without it: ssq_graph_end does not report
+ * it. Until ssq_graph_end:
  *
  *  - On this queue ssq_queue_sync, ssq_tensor_read, ssq_tensor_write,
  *    ssq_event_record, ssq_queue_wait and ssq_graph_launch return
@@ -40,8 +42,10 @@ extern "C" {
 
 typedef struct ssq_graph ssq_graph;
 
-/** Begin a capture on a queue.
+/** Begin a capture on a queue. Work that a trainer's replay holds back is first
+ *  handed to the device.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @sync async
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 
@@ -90,6 +94,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
  *                           captured on the queue; calls have begun a step of
  *                           the graph's scaler or optimizer, or have
  *                           accumulated. Nothing was enqueued.
+ *          If another error comes after the first ops of the graph, for example
+ *          SSQ_ERR_NOMEM of an op on cpu, these have run and the queue has
+ *          failed: every later call on it returns this error.
  *  @sync async
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,

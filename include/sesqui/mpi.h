@@ -73,7 +73,9 @@ extern "C" {
  *                          then be pending for ever: end the process by _exit.
  *                          With MPI's default error handler on mpi_comm, some
  *                          failures of MPI end the process instead.
- *   - SSQ_ERR_NOMEM        also: no thread can be started
+ *   - SSQ_ERR_NOMEM        also: no thread can be started. The call can succeed
+ *                          on the other ranks then: their first collective
+ *                          fails, at the latest after the timeout
  *  @sync waits for all ranks, at most options.timeout
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_mpi_open(

@@ -18,13 +18,19 @@
  *
  * Order. Collectives run as NCCL kernels on the queue's stream, without a
  * thread and without host memory. With .work later work waits, too: the values
- * are the same, and nothing overlaps. ssq_comm_compare still runs on a thread
- * of the host.
+ * are the same, and nothing overlaps. If such a collective fails, the queue
+ * fails, also after ssq_comm_work_destroy. ssq_comm_compare still runs on a
+ * thread of the host.
  *
  * Waiting. A call may wait for the other ranks while NCCL connects them, at
- * most options.timeout. That happens at the first call of a kind and size.
- * Ranks of one process therefore need a thread each. Every call waits for a
- * thread that launches NCCL's kernels (some tens of microseconds).
+ * most options.timeout. NCCL connects them at the first call of a kind and
+ * size. After a failure the call waits up to 5 seconds more, until NCCL has
+ * aborted. Ranks of one process therefore need a thread each. Every call waits
+ * for a thread that launches NCCL's kernels (some tens of microseconds).
+ *
+ * ssq_comm_destroy waits up to half a second for the other ranks to end, too,
+ * or up to 5 seconds if it aborts a collective. If that is not enough, a thread
+ * goes on ending NCCL's communicator after the call has returned.
  *
  * Graphs. Collectives except ssq_comm_compare can be captured, by
  * ssq_graph_begin or by a program that captures the stream (cuda.h). All ranks
@@ -45,6 +51,7 @@
  *
  * Errors
  *
+ *  - A collective without elements does nothing, and waits for no rank.
  *  - Calls are not compared before data is moved, except by ssq_comm_compare. A
  *    trainer calls that before its first step. If ranks make different calls,
  *    they fail after options.timeout. Or they get wrong values, if NCCL cannot
@@ -58,6 +65,9 @@
  *  - A call that fails after its arguments were accepted, for example with
  *    SSQ_ERR_NOMEM, is counted. A later ssq_comm_compare then fails on all
  *    ranks.
+ *  - If NCCL fails in a call, or the call waits for longer than the timeout, it
+ *    returns SSQ_ERR_COMM, the group ends, and the queue fails. The queue also
+ *    fails if the call runs out of memory while it is handed to NCCL.
  *  - options.piece_bytes has no effect, but must be the same on all ranks.
  *
  * @sync waits for all ranks
@@ -82,9 +92,9 @@ struct ncclComm;
  *  @param bytes  SSQ_NCCL_ID_BYTES
  *  @return
  *   - SSQ_ERR_INVALID      bytes is another number
- *   - SSQ_ERR_UNSUPPORTED  the module or libnccl.so.2 is missing; its version
- *                          is not supported; a function is missing (the message
- *                          names it)
+ *   - SSQ_ERR_UNSUPPORTED  the module, libnccl.so.2 or NVIDIA's driver is
+ *                          missing; NCCL's version is not supported; a function
+ *                          is missing (the message names it)
  *   - SSQ_ERR_COMM         NCCL failed
  *  @sync host
  *  @threads any
@@ -110,7 +120,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_id(void *id, size_t bytes);
  *   - SSQ_ERR_COMM         a rank did not make the call within
  *                          options.timeout, or NCCL failed: for example, two
  *                          ranks have the same GPU
- *   - SSQ_ERR_NOMEM        also: no thread can be started
+ *   - SSQ_ERR_NOMEM        also: no thread can be started. The call can succeed
+ *                          on the other ranks then: their first collective
+ *                          fails, at the latest after the timeout
  *  @sync waits for all ranks, at most options.timeout
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_join(
@@ -132,10 +144,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_join(
  *   - SSQ_ERR_INVALID  nccl_comm is on another device (the message has both),
  *                      or has more than SSQ_COMM_MAX_SIZE ranks
  *   - SSQ_ERR_COMM     as ssq_comm_nccl_join. nccl_comm may have a pending
- *                      broadcast that never ends: abort it.
+ *                      broadcast that never ends: abort it. The device then
+ *                      stays open, and some memory is never freed.
  *   - otherwise as ssq_comm_nccl_join
- *  @sync waits for all ranks, in each step at most options.timeout. If
- *        nccl_comm is blocking, NCCL may wait longer for a missing rank.
+ *  @sync waits for all ranks, in each step at most options.timeout; after a
+ *        failure up to 5 seconds more. If nccl_comm is blocking, NCCL may wait
+ *        longer for a missing rank.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_comm_nccl_create(ssq_device *device, struct ncclComm *nccl_comm,

@@ -40,7 +40,12 @@ extern "C" {
 #define SSQ_INIT_LAYER ((ssq_init_kind)-1)
 
 /** Initial value of a layer's parameter: the fields of ssq_init_args with the
- *  same names. By default the layer's comment describes the value. */
+ *  same names. By default the layer's comment describes the value.
+ *
+ *  The fans are those of the weight's shape, read as [out, in, kernel...]. In
+ *  SSQ_LAYOUT_NHWC, filters are [out, kernel.., in]: fan_in is right, but
+ *  fan_out is not. There the Xavier kinds, and SSQ_FAN_OUT, have other results
+ *  than in SSQ_LAYOUT_NCHW. */
 typedef struct ssq_begin {
     ssq_init_kind kind;
     ssq_fan fan;
@@ -245,6 +250,8 @@ SSQ_API ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape,
  *
  *  It is one op if the new sizes divide the old ones. Otherwise it averages
  *  rows, then columns, in float32, and rounds to the dtype of x at the end.
+ *  This dtype holds also in a region of "float32". In a region of NULL, means
+ *  of rows are rounded to the dtype of x.
  *  @param x              of rank 4, in this layout, at least 1 x 1
  *  @param height, width  at least 1 */
 SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
@@ -378,11 +385,14 @@ SSQ_API ssq_var ssq_nn_gru_at(const char *where, ssq_tape *tape,
 /* ---- dropout ---- */
 
 /** Drop elements at random, as ssq_dropout, in a pass for training. In a pass
- *  for evaluation return x; p is not checked then.
+ *  for evaluation return x. p is checked in both.
  *
  *  Each call draws different numbers, and in each pass other ones. They depend
  *  on the seed of the parameters and on two numbers: of the pass, among the
- *  training passes of these parameters that draw, and of the call in it.
+ *  training passes of these parameters that draw, and of the call in it. If a
+ *  pass is captured in a graph, all launches draw the same numbers. This holds
+ *  also for the dropout of ssq_nn_attention. For other numbers use
+ *  ssq_dropout_var with a step of the program.
  *  @param p  probability of dropping an element, in [0, 1] */
 SSQ_API ssq_var ssq_nn_dropout_at(const char *where, ssq_tape *tape, ssq_var x,
                                   double p);

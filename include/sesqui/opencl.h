@@ -72,8 +72,16 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_queue_create(
  *
  *  The caller must order its commands and the library's: with ssq_queue_sync,
  *  or with one command queue for both (ssq_opencl_queue_create).
+ *
+ *  Ops refuse operands that overlap in one cl_mem, also if it was imported
+ *  twice. A sub-buffer counts as other memory than its parent and than other
+ *  sub-buffers: the caller must not write operands that overlap there.
  *  @param device  of the opencl backend, over the context of native
- *  @param native  a cl_mem buffer that kernels may read and write
+ *  @param native  a cl_mem buffer that kernels may read and write. If it was
+ *                 made with CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY or
+ *                 CL_MEM_HOST_WRITE_ONLY (not checked), a copy that the flag
+ *                 forbids, for example ssq_tensor_read, fails with
+ *                 SSQ_ERR_DEVICE and ends the queue.
  *  @param buffer  out; owned by the caller; release it with
  *                 ssq_buffer_destroy()
  *  @return

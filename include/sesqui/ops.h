@@ -25,7 +25,9 @@
  *    and element size. For example, y must not be x shifted by one element.
  *  - The check for overlap compares ranges of memory. It accepts columns of one
  *    matrix, but it may refuse other tensors that interleave without a common
- *    element, for example the even and the odd elements of a vector.
+ *    element, for example the even and the odd elements of a vector. In the
+ *    same way it refuses an output whose dimensions interleave, for example
+ *    shape {3, 2} with strides {2, 3}.
  *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op, for
  *    example because an operand is too large for a launch. The message lists
  *    the reasons. With ssq_device_options.host_fallback the op then runs on the

@@ -69,8 +69,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_pack(ssq_queue *queue,
  *
  *  Repack after each write that the library enqueues, captures or launches,
  *  also if no value changed. Writes to columns outside b, in a matrix of which
- *  it is a slice, do not count. Writes by the program's own code to memory that
- *  it has lent are not noticed: call this function after them, too.
+ *  it is a slice, do not count. Two kinds of writes to memory that the program
+ *  has lent are not noticed: by its own code, and by the library through
+ *  another buffer on the same bytes, for example a second import. Call this
+ *  function after them, too.
  *  @param packed  a tensor of ssq_gemm_pack
  *  @return SSQ_ERR_INVALID  packed is not a tensor of ssq_gemm_pack; a graph is
  *                           being captured, as in ssq_gemm_pack. The copy is

@@ -89,9 +89,10 @@ typedef struct ssq_var {
 /** Options of a parameter set. */
 typedef struct ssq_params_options {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_params_options));
-    uint64_t seed SSQ_DEFAULT(0); /**< of initial values. Those of a parameter
-                        depend on the seed and its name only, not on the other
-                        ones */
+    uint64_t seed SSQ_DEFAULT(0); /**< of initial values, and of the dropout of
+                        layers. Initial values of a parameter depend on the
+                        seed and its name only, not on the other ones. Loading
+                        a checkpoint replaces the seed */
     bool float32_gradients
         SSQ_DEFAULT(false); /**< gradients of 16-bit parameters are float32:
               twice the memory, and sums over passes are more accurate */
@@ -190,9 +191,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
                                                    const char *pattern);
 
 /** Remove parameters and their gradients from a set. This ends the current pass
- *  of its tapes: the next use of a parameter latches SSQ_ERR_INVALID. Structs
- *  of ssq_params_get that describe a removed parameter become invalid, and
- *  later parameters have smaller indices.
+ *  of its tapes: ssq_var_param, ssq_var_named, the backward and casts of
+ *  parameters then latch SSQ_ERR_INVALID. Begin a new pass. Structs of
+ *  ssq_params_get that describe a removed parameter become invalid, and later
+ *  parameters have smaller indices.
  *  @param pattern  as in ssq_params_optimize; not NULL
  *  @param removed  out, optional: the number of removed parameters
  *  @return
@@ -282,9 +284,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
  *                    ssq_params_stats.elements
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such name
- *   - SSQ_ERR_INVALID    n is not the number of elements; a graph is being
- *                        captured
- *   After another error host may be written in part.
+ *   - SSQ_ERR_INVALID    n is not the number of elements; host is NULL, also
+ *                        if n is 0; a graph is being captured
+ *   - SSQ_ERR_COMM       the optimizer is distributed, and its group has ended
+ *   After another error host may be written in part. If the optimizer is
+ *   distributed and the call fails on a rank, other ranks may wait for it until
+ *   the timeout.
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
@@ -516,12 +521,13 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
 /** Check whether ssq_tape_backward(tape, loss, ..) would succeed, without
  *  running or compiling anything. It finds ops whose derivative this device
  *  refuses for their dtypes or shapes, and operands that were written since
- *  they were read. An op that would run on the host (host_fallback) counts as
- *  refused.
+ *  they were read. With host_fallback an op that would run on the host is
+ *  accepted.
  *
- *  The pass does not change and may continue; but if loss is not a var of this
- *  pass, the tape latches that. Gradient tensors of parameters are created,
- *  without contents.
+ *  The pass does not change and may continue, also after an error: the tape
+ *  latches nothing. Gradient tensors of parameters are created, without
+ *  contents. While a graph is being captured on the queue, the call returns
+ *  SSQ_ERR_INVALID.
  *  @return SSQ_OK, or an error of ssq_tape_backward. The message has the line,
  *          scope, op and shapes of the last refused op of the pass and the
  *          number of other ones. Each of them is logged as a warning
@@ -563,10 +569,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
 
 /** Make a var of a tensor of the program. No gradient is computed for it. The
  *  tape holds its memory until the pass ends; the tensor itself may be
- *  destroyed before. A backward that needs it fails if it was written since an
- *  op has read it. Other parts of its buffer may be written; a write that
+ *  destroyed before. Inert, without an error, if tape is NULL.
+ *
+ *  A backward that needs it fails if it was written since an op has read it.
+ *  Other parts of its buffer may be written; a write that
  *  interleaves with the tensor, for example to its even elements, may count as
- *  a write to it (ops.h). Inert, without an error, if tape is NULL.
+ *  a write to it (ops.h).
  *
  *  Latches SSQ_ERR_INVALID: tensor is NULL or of another device.
  *  @param tensor  on the tape's device; not NULL

@@ -52,8 +52,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     uint64_t bytes,
                                                     ssq_buffer **buffer);
 
-/** Release the caller's reference to a buffer. The memory is freed when no
- *  tensor and no enqueued work holds it.
+/** Release the caller's reference to a buffer. If no tensor and no enqueued
+ *  work holds it, its memory is free for later buffers of the device. It may
+ *  return to the driver, and to other programs, only with ssq_device_trim: on
+ *  cuda always, elsewhere if the buffer shares a slab.
  *  @param buffer  set to NULL; NULL, or a pointer to NULL: does nothing
  *  @sync host but a CUDA driver without memory pools may wait to free a buffer
  *        of more than 32 MiB
@@ -71,8 +73,9 @@ SSQ_API uint64_t ssq_buffer_bytes(const ssq_buffer *buffer);
  *                 ssq_tensor_destroy()
  *  @return
  *   - SSQ_ERR_INVALID      dtype is not valid; rank or a size is out of range;
- *                          64 bits cannot count the elements; this thread
- *                          captures a graph on the device (graph.h)
+ *                          the product of the sizes other than 0 is 2^60 or
+ *                          more, also of an empty tensor; this thread captures
+ *                          a graph on the device (graph.h)
  *   - SSQ_ERR_UNSUPPORTED  a host or reserved dtype, for example SSQ_F64
  *   - SSQ_ERR_NOMEM        as ssq_buffer_create
  *  @sync waits as ssq_buffer_create
@@ -84,8 +87,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
 
 /** Create a tensor on a part of a buffer. It holds the buffer.
  *  @param strides  `rank` values in elements, each at least 0; NULL:
- *                  contiguous. A tensor with a stride of 0, or whose elements
- *                  overlap, can only be an input of ops.
+ *                  contiguous. A tensor whose elements overlap can only be an
+ *                  input of ops. So can one in which a stride does not step
+ *                  over all that the smaller strides reach, for example shape
+ *                  {2, 3} with strides {3, 2}. Strides of sizes of 1 do not
+ *                  matter.
  *  @param offset   bytes from the buffer's start; a multiple of the element
  *                  size
  *  @param tensor   out; owned by the caller; release it with
@@ -221,9 +227,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
  *                          empty; dtype is not valid; elements of tensor
  *                          overlap; a graph is being captured on the queue
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
- *   After an error the tensor has not changed.
- *  @sync async but on cuda a copy of more than 256 KiB from memory that is not
- *        pinned may wait for earlier work
+ *   After an error the tensor has not changed, unless the queue has failed. For
+ *   example, on vulkan memory can run out within a copy of more than 4 MiB:
+ *   later calls on the queue then return this SSQ_ERR_NOMEM, too.
+ *  @sync async but on cuda a copy from memory that is not pinned may wait for
+ *        earlier work, if it has more than 256 KiB, or if more than about 1 MiB
+ *        or 256 smaller copies of the queue have not run yet
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    const ssq_tensor *tensor,
@@ -246,8 +255,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
  *   If a value does not fit, host has not changed.
  *  @sync waits for all work of the queue, if a value may not fit: from a float
  *        to an integer dtype, or to an integer dtype that lacks values, for
- *        example i32 to u8. On cuda a copy of more than 256 KiB to memory that
- *        is not pinned waits, too. Otherwise async.
+ *        example i32 to u8. On cuda a copy to memory that is not pinned waits,
+ *        too, if it has more than 256 KiB, or if more than about 1 MiB or 256
+ *        smaller copies of the queue have not run yet. Otherwise async.
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_read(ssq_queue *queue,
                                                   const ssq_tensor *tensor,

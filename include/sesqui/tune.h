@@ -45,8 +45,9 @@ extern "C" {
 #endif
 
 /** The shape of a matmul, and the result of tuning it. Alignment, leading
- *  dimensions, alpha, beta, c, bias and activation are not part of the shape. A
- *  tuning is used for all of them, if its implementation supports the call. */
+ *  dimensions, alpha, beta, c, bias, activation and packing of b (pack.h) are
+ *  not part of the shape. A tuning is used for all of them, if its
+ *  implementation supports the call. */
 typedef struct ssq_gemm_tuning {
     size_t struct_size;
     int64_t batch, m, n, k;         /**< as in ssq_gemm_explanation */
@@ -127,7 +128,8 @@ SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
 /** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
  *  Devices that are open keep the tunings that they have read. If the file does
- *  not exist, the call succeeds.
+ *  not exist, or ssq_gemm_tuning_path is "" (for example because the cache was
+ *  off), the call succeeds and removes nothing. Also usable in a child of fork.
  *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not
  *                      written by the library; the cache's folder is not safe
  *                      to use (a warning has been logged); another process

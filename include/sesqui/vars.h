@@ -7,15 +7,17 @@
  *
  * ssq_<op>_var(x, .., options) calls ssq_<op>. Operands that can have a
  * gradient are vars, in the order of the op's arguments. They must have a float
- * dtype. The result is a var: the tape owns its memory, and chooses its shape,
- * for example the broadcast shape of a and b, and its dtype. The dtype follows
+ * dtype.
+ *
+ * The result is a var: the tape owns its memory, and chooses its shape, for
+ * example the broadcast shape of a and b, and its dtype. The dtype follows
  * the op's autocast class (amp/policy.h): for example, of an f16 x ssq_sqrt_var
  * is f16 and ssq_rsqrt_var float32. A region (ssq_tape_autocast_push) changes
  * this: with NULL both are f16. SSQ_VAR_NONE omits an optional operand.
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * These fields must be NULL in it: those that are vars in this call, results
+ * These fields must be NULL in it: the ones that are vars in this call, results
  * and reserve, gradients, and dloss of a loss (the loss scale is an argument of
  * ssq_tape_backward). An activation in it is run as a separate op. hn and cn,
  * which receive further results, may be NULL.
@@ -26,7 +28,7 @@
  * ssq_var_tensor before, if you need it after); or if it is of a region to be
  * recomputed and not its result.
  *
- * The tape is that of the first operand that has one. If none has, for example
+ * The tape of the first operand that has one is used. If none has, for example
  * if all are SSQ_VAR_NONE, nothing is latched.
  *
  * Functions that end in _at take the caller's place in the program, for

@@ -110,8 +110,9 @@ typedef struct ssq_vulkan_info {
     struct VkInstance_T *instance;
     struct VkPhysicalDevice_T *physical;
     struct VkDevice_T *device;
-    struct VkQueue_T *queue; /**< of the library, unless the caller opened the
-                                  device with it: then do not submit to it */
+    struct VkQueue_T *queue; /**< to which the library submits. Do not submit
+                                  to it, unless you opened the device with it
+                                  (ssq_vulkan_device_open) */
     uint32_t family;         /**< of queue */
     bool timelines;          /**< the library uses timeline semaphores */
 } ssq_vulkan_info;
@@ -136,6 +137,10 @@ ssq_vulkan_info_get(const ssq_device *device, ssq_vulkan_info *info);
  *  writes of compute shaders and transfers. Submit it to the queue of
  *  ssq_vulkan_device_open. Call ssq_queue_sync before you read the memory or
  *  destroy native.
+ *
+ *  Ops refuse operands that overlap in one VkBuffer, also if it was imported
+ *  twice. Two VkBuffers count as different memory: the caller must not bind
+ *  them to memory that overlaps, if the library writes to it.
  *  @param device  of ssq_vulkan_device_open, over the VkDevice that made
  *                 native (not checked)
  *  @param native  a VkBuffer with memory bound to it, with the usages

@@ -64,13 +64,7 @@ static ssq_status make_words(ssq_queue *queue, double max_norm,
 {
     const int64_t n = WORDS;
     uint32_t words[WORDS] = {0};
-    struct fpenv env = fpenv_enter();
-    FPENV_KEEP(max_norm);
-    words[CONTROL_CLIP] = AS_U32((float)max_norm);
-    fpenv_leave(env);
-    /* below float32's range, use its smallest number: 0 means no clipping */
-    if (words[CONTROL_CLIP] == 0)
-        words[CONTROL_CLIP] = 1;
+    words[CONTROL_CLIP] = optimizer_clip_word(max_norm);
     words[CONTROL_WANT_NORM] = 1;
     ssq_status st =
         tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, control);

@@ -108,9 +108,10 @@ static ssq_status check_options(const ssq_optimizer_options *options,
  * parameter must have a position in it. */
 static ssq_status check_whole(const ssq_optimizer_options *o)
 {
-    if (!(o->clip_norm >= 0.0))
+    if (!optimizer_clip_norm_valid(o->clip_norm))
         return error_set(SSQ_ERR_INVALID,
-                         "optimizer_create: clip_norm is %g, expected >= 0",
+                         "optimizer_create: clip_norm is %g, expected 0 or "
+                         "more, and a float32 or INFINITY",
                          o->clip_norm);
     if ((unsigned)o->master > SSQ_MASTER_NONE)
         return error_set(SSQ_ERR_INVALID,

@@ -242,6 +242,17 @@ bool slot_used(const ssq_group *group, int slot);
 /** Return whether the state exists without the buffer of momentum. */
 bool momentum_missing(const ssq_group *group);
 
+/* optimizer_hyper.c */
+/** Return whether clip_norm is 0 or more, and a float32 or INFINITY. */
+bool optimizer_clip_norm_valid(double value);
+/** Return the word of a valid clip_norm. */
+uint32_t optimizer_clip_word(double value);
+
+/* schedule.c */
+/** Return the value of a checked schedule. ssq_schedule_value checks it, which
+ *  takes a time that grows with a table. */
+double schedule_at(const ssq_schedule *schedule, uint32_t t);
+
 /* schedule_words.c */
 /** Set *words to 1 + total_steps words on the host, to be freed. */
 ssq_status schedule_words(const ssq_schedule *what, uint32_t **words);

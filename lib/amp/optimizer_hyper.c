@@ -5,6 +5,9 @@
  * block has their float32 words, which captured steps also read. */
 #include "lib/amp/optimizer.h"
 
+#include <float.h>
+#include <math.h>
+
 /* Return the field of a hyper-parameter; NULL if the kind does not read it.
  * What torch's schedulers call momentum is beta1 in kinds with betas. */
 static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
@@ -59,22 +62,35 @@ static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
     return SSQ_OK;
 }
 
+bool optimizer_clip_norm_valid(double value)
+{
+    return value >= 0.0 && (value <= (double)FLT_MAX || isinf(value));
+}
+
+uint32_t optimizer_clip_word(double value)
+{
+    struct fpenv env = fpenv_enter();
+    FPENV_KEEP(value);
+    uint32_t word = AS_U32((float)value);
+    fpenv_leave(env);
+    /* below float32's range, use its smallest number: 0 means no clipping */
+    return word == 0 && value > 0.0 ? 1 : word;
+}
+
 /* The word after the limit says if a norm is measured. One upload writes both,
  * so that no step sees a new one with an old one. LAMB always measures its
  * norm. Without a state nothing is written: make_control() reads the options.
  */
 static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
 {
-    if (!(value >= 0.0))
+    if (!optimizer_clip_norm_valid(value))
         return error_set(SSQ_ERR_INVALID,
-                         "optimizer_set: clip_norm is %g, expected >= 0",
+                         "optimizer_set: clip_norm is %g, expected 0 or more, "
+                         "and a float32 or INFINITY",
                          value);
-    struct fpenv env = fpenv_enter();
-    FPENV_KEEP(value);
-    const uint32_t words[2] = {AS_U32((float)value),
+    const uint32_t words[2] = {optimizer_clip_word(value),
                                value > 0.0 ||
                                    optimizer_reads(o->kind, OPTION_LAMB)};
-    fpenv_leave(env);
     ssq_status st = SSQ_OK;
     if (o->state != NULL)
         st = upload_words(queue, o->state->control, CONTROL_CLIP, words, 2);

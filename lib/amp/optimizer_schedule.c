@@ -112,11 +112,11 @@ static ssq_status check_values(const ssq_group *g, int which,
     uint32_t kind = g->optimizer->kind;
     bool beta =
         which == SCHEDULE_MOMENTUM && optimizer_reads(kind, OPTION_BETAS);
-    ssq_status st = SSQ_OK;
+    double value;
+    ssq_status st = ssq_schedule_value(s, 0, &value);
     for (uint32_t t = 0; st == SSQ_OK && (t == 0 || t < s->total_steps); t++) {
-        double value;
-        st = ssq_schedule_value(s, t, &value);
-        if (st == SSQ_OK && !(value >= 0.0 && value <= (double)FLT_MAX))
+        value = schedule_at(s, t);
+        if (!(value >= 0.0 && value <= (double)FLT_MAX))
             st = error_set(SSQ_ERR_INVALID,
                            "optimizer_schedule: %s is %g at step %u, expected "
                            "0 or more, and a float32",

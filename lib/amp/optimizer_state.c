@@ -395,9 +395,7 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
     uint32_t *words = mem_alloc_array((size_t)n, sizeof(*words));
     if (words == NULL)
         return error_nomem("optimizer", (size_t)n * sizeof(*words));
-    struct fpenv env = fpenv_enter();
-    words[CONTROL_CLIP] = AS_U32((float)o->options.clip_norm);
-    fpenv_leave(env);
+    words[CONTROL_CLIP] = optimizer_clip_word(o->options.clip_norm);
     words[CONTROL_WANT_NORM] =
         o->options.clip_norm > 0.0 || optimizer_reads(o->kind, OPTION_LAMB);
     words[CONTROL_SEED_LO] = (uint32_t)o->options.seed;

@@ -10,6 +10,7 @@
  */
 #include "lib/amp/optimizer.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Check what the calls of a step check first. The capture is informed last,
@@ -369,7 +370,7 @@ ssq_status optimizer_accumulate_begin(ssq_queue *queue, ssq_optimizer *o,
                        "%s: the sums of this step are summed over ranks "
                        "already: check or step",
                        what);
-    if (st == SSQ_OK && !isfinite(factor))
+    if (st == SSQ_OK && !(fabs((double)factor) <= (double)FLT_MAX))
         st = error_set(SSQ_ERR_INVALID, "%s: factor is %g", what, factor);
     if (st == SSQ_OK)
         st = optimizer_seal(queue, o, what);

@@ -138,7 +138,7 @@ static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
         return bad_number(what, "max_scale", o->max_scale, "more than 0");
     if (o->cap == SSQ_CEILING_CLAMP &&
         (as_begun(o, o->max_scale) < as_begun(o, o->init_scale) ||
-         !isfinite(o->max_scale)))
+         !isfinite(as_begun(o, o->max_scale))))
         return bad_number(what, "max_scale", o->max_scale,
                           "at least init_scale and finite");
     return SSQ_OK;

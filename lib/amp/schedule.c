@@ -4,10 +4,7 @@
  * A formula with a citation is that of the cited source, so that a run that
  * moves here keeps its learning rates. Values are rounded to float32 only when
  * they are sent to a device (schedule_words.c). */
-#include <sesqui/amp/schedule.h>
-
-#include "lib/core/error.h"
-#include "lib/core/fpenv.h"
+#include "lib/amp/optimizer.h"
 
 #include <math.h>
 
@@ -167,6 +164,17 @@ static double value_at(const ssq_schedule *s, uint32_t t)
     return s->base;
 }
 
+double schedule_at(const ssq_schedule *s, uint32_t t)
+{
+    struct fpenv env = fpenv_enter();
+    /* after the end a schedule keeps its last value */
+    uint32_t last = s->total_steps - 1;
+    double value = value_at(s, t < last ? t : last);
+    FPENV_KEEP(value);
+    fpenv_leave(env);
+    return value;
+}
+
 ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
                               double *value)
 {
@@ -180,10 +188,8 @@ ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
     struct fpenv env = fpenv_enter();
     ssq_status st = check_schedule(schedule);
     FPENV_KEEP(st);
-    /* after the end a schedule keeps its last value */
-    uint32_t last = schedule->total_steps - 1;
-    if (st == SSQ_OK)
-        *value = value_at(schedule, t < last ? t : last);
     fpenv_leave(env);
+    if (st == SSQ_OK)
+        *value = schedule_at(schedule, t);
     return st;
 }

@@ -42,21 +42,16 @@ ssq_status schedule_words(const ssq_schedule *s, uint32_t **words)
     if (w == NULL)
         return error_nomem("optimizer_schedule",
                            ((size_t)s->total_steps + 1) * sizeof(*w));
-    ssq_status st = SSQ_OK;
     w[0] = s->total_steps;
-    for (uint32_t t = 0; t < s->total_steps && st == SSQ_OK; t++) {
-        double value = 0.0;
-        st = ssq_schedule_value(s, t, &value);
+    for (uint32_t t = 0; t < s->total_steps; t++) {
+        double value = schedule_at(s, t);
         struct fpenv env = fpenv_enter();
         FPENV_KEEP(value);
         w[t + 1] = AS_U32((float)value);
         fpenv_leave(env);
     }
-    if (st == SSQ_OK)
-        *words = w;
-    else
-        mem_free(w);
-    return st;
+    *words = w;
+    return SSQ_OK;
 }
 
 /* The tensor is on the queue's device, and allowed in a capture. *table changes

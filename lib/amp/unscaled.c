@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unscaled.c - the gradients that were unscaled since a scaler's last update.
  *
- * Regions are disjoint, and sorted by buffer and offset. Strided gradients may
- * interleave, as columns of a matrix do. */
+ * Regions are disjoint, and sorted by their place in memory, not by buffer:
+ * memory that the caller has lent twice belongs to two buffers. Strided
+ * gradients may interleave, as columns of a matrix do. */
 #include "lib/amp/unscaled.h"
 
 #include <string.h>
 
+/* Where a view lies, in bytes (view_place). */
+struct range {
+    uintptr_t space;
+    uint64_t from, end;
+};
+
 struct region {
     struct view v; /* holds the buffer */
-    uint64_t end;  /* v.offset + its span: bytes in the buffer */
+    struct range at;
     bool contiguous;
 };
 
@@ -46,24 +53,29 @@ size_t unscaled_count(const struct unscaled *set)
     return set == NULL ? 0 : set->n;
 }
 
-/* The order of regions. Buffers are ordered by address, which stays the same
- * while the set exists, because it holds them. */
-static bool before(const struct region *r, const ssq_buffer *buffer,
-                   uint64_t offset)
+/* v must not be empty. */
+static struct range range_of(const struct view *v)
 {
-    if (r->v.buffer != buffer)
-        return (uintptr_t)r->v.buffer < (uintptr_t)buffer;
-    return r->v.offset < offset;
+    struct range r;
+    view_place(v, &r.space, &r.from);
+    r.end = r.from + view_span(v);
+    return r;
 }
 
-/* Return the first region that is not before an offset. */
-static size_t find(const struct unscaled *s, const ssq_buffer *buffer,
-                   uint64_t offset)
+/* The order of regions. It stays the same while the set exists, because the set
+ * holds the buffers. */
+static bool before(const struct range *r, uintptr_t space, uint64_t from)
+{
+    return r->space != space ? r->space < space : r->from < from;
+}
+
+/* Return the first region that is not before a place. */
+static size_t find(const struct unscaled *s, uintptr_t space, uint64_t at)
 {
     size_t from = 0, to = s->n;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        if (before(&s->region[middle], buffer, offset))
+        if (before(&s->region[middle].at, space, at))
             from = middle + 1;
         else
             to = middle;
@@ -81,37 +93,38 @@ static uint64_t bytes_of(const struct view *v)
  * count. If only one has gaps, all its bytes count if it is within the other.
  * Regions are disjoint, so the numbers may be added. */
 static uint64_t common(const struct region *r, const struct view *v,
-                       uint64_t end, bool contiguous)
+                       const struct range *at, bool contiguous)
 {
     if (view_same_place(&r->v, v))
         return bytes_of(v);
-    bool inside = v->offset >= r->v.offset && end <= r->end;
+    bool inside = at->from >= r->at.from && at->end <= r->at.end;
     if (!contiguous)
         return r->contiguous && inside ? bytes_of(v) : 0;
     if (!r->contiguous)
-        return r->v.offset >= v->offset && r->end <= end ? bytes_of(&r->v) : 0;
-    uint64_t from = r->v.offset > v->offset ? r->v.offset : v->offset;
-    uint64_t to = r->end < end ? r->end : end;
+        return r->at.from >= at->from && r->at.end <= at->end ? bytes_of(&r->v)
+                                                              : 0;
+    uint64_t from = r->at.from > at->from ? r->at.from : at->from;
+    uint64_t to = r->at.end < at->end ? r->at.end : at->end;
     return to - from;
 }
 
 enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
 {
-    uint64_t span = view_span(v);
-    if (set == NULL || span == 0)
+    if (set == NULL || view_span(v) == 0)
         return COVER_NONE;
-    uint64_t end = v->offset + span, bytes = 0;
+    const struct range at = range_of(v);
+    uint64_t bytes = 0;
     /* regions that begin earlier than this end before v */
-    uint64_t from = v->offset < set->longest ? 0 : v->offset - set->longest;
+    uint64_t from = at.from < set->longest ? 0 : at.from - set->longest;
     bool contiguous = view_contiguous(v), touched = false;
-    for (size_t i = find(set, v->buffer, from); i < set->n; i++) {
+    for (size_t i = find(set, at.space, from); i < set->n; i++) {
         const struct region *r = &set->region[i];
-        if (r->v.buffer != v->buffer || r->v.offset >= end)
+        if (r->at.space != at.space || r->at.from >= at.end)
             break;
         if (!view_overlap(&r->v, v))
             continue;
         touched = true;
-        bytes += common(r, v, end, contiguous);
+        bytes += common(r, v, &at, contiguous);
     }
     if (!touched)
         return COVER_NONE;
@@ -165,10 +178,11 @@ void unscaled_add(struct unscaled *set, const struct view *v)
     uint64_t span = view_span(v);
     if (span == 0 || unscaled_covers(set, v) != COVER_NONE)
         return;
-    size_t at = find(set, v->buffer, v->offset);
+    const struct range place = range_of(v);
+    size_t at = find(set, place.space, place.from);
     memmove(&set->region[at + 1], &set->region[at],
             (set->n - at) * sizeof(set->region[0]));
-    set->region[at] = (struct region){*v, v->offset + span, view_contiguous(v)};
+    set->region[at] = (struct region){*v, place, view_contiguous(v)};
     object_get(&v->buffer->object);
     set->n++;
     set->longest = span > set->longest ? span : set->longest;

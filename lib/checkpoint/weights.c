@@ -40,7 +40,7 @@ static ssq_status check_rule(const char *what, size_t i,
                          "%s: rules[%zu]: \"%.80s\" has %zu wild cards, "
                          "expected at most %d",
                          what, i, r->param, n, PATTERN_MOST);
-    if (r->file != NULL && pattern_cards(r->file) != n)
+    if (r->file != NULL && r->file[0] != '\0' && pattern_cards(r->file) != n)
         return error_set(SSQ_ERR_INVALID,
                          "%s: rules[%zu]: \"%.80s\" has %zu wild cards, and "
                          "\"%.80s\" %zu",

@@ -91,20 +91,20 @@ static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
 }
 
 struct range {
-    const ssq_buffer *buffer;
+    uintptr_t space;
     uint64_t begin, end;
 };
 
 static int by_place(const void *a, const void *b)
 {
     const struct range *x = a, *y = b;
-    uintptr_t p = (uintptr_t)x->buffer, q = (uintptr_t)y->buffer;
-    if (p != q)
-        return p < q ? -1 : 1;
+    if (x->space != y->space)
+        return x->space < y->space ? -1 : 1;
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Refuse tensors that overlap. After sorting, overlapping tensors
+/* Refuse tensors that overlap, also if they are of two buffers over the same
+ * lent memory. The job has no empty tensors. After sorting, overlapping tensors
  * are neighbours. */
 static ssq_status check_apart(const struct job *job, const char *what)
 {
@@ -113,13 +113,12 @@ static ssq_status check_apart(const struct job *job, const char *what)
     if (r == NULL)
         return error_nomem(what, job->n * sizeof(*r));
     for (size_t i = 0; i < job->n; i++) {
-        const struct view *v = &job->views[i];
-        r[i] = (struct range){v->buffer, v->buffer->offset + v->offset,
-                              v->buffer->offset + v->offset + view_span(v)};
+        view_place(&job->views[i], &r[i].space, &r[i].begin);
+        r[i].end = r[i].begin + view_span(&job->views[i]);
     }
     qsort(r, job->n, sizeof(*r), by_place);
     for (size_t i = 1; i < job->n && st == SSQ_OK; i++)
-        if (r[i].buffer == r[i - 1].buffer && r[i].begin < r[i - 1].end)
+        if (r[i].space == r[i - 1].space && r[i].begin < r[i - 1].end)
             st = error_set(SSQ_ERR_INVALID, "%s: two of the tensors overlap",
                            what);
     mem_free(r);

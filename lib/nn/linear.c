@@ -29,8 +29,11 @@ ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape, const char *name,
     ssq_var bias = SSQ_VAR_NONE;
     if (o.bias)
         bias = layer_param(&l, "bias", 1, shape, &o.bias_init, &bias_begin);
+    int64_t rows = 1; /* not -1: in may be 0 */
+    for (int i = 0; i < v.rank - 1; i++)
+        rows *= v.shape[i];
     if (v.rank != 2)
-        x = ssq_var_reshape_at(where, x, 2, (const int64_t[]){-1, in});
+        x = ssq_var_reshape_at(where, x, 2, (const int64_t[]){rows, in});
     ssq_var y = ssq_gemm_var_at(where, x, w, bias, SSQ_GEMM(.trans_b = true));
     if (v.rank == 2)
         return y;

@@ -81,7 +81,10 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
     const struct view *x = &v->is.tensor.view;
     struct param *p = v->param == NONE ? NULL : param_of(t->params, v->param);
     bool shared = false;
-    ssq_status st = p == NULL ? SSQ_OK : may_share(t, p, dtype, &shared);
+    /* after a removal the index may be of another parameter */
+    ssq_status st = p == NULL ? SSQ_OK : check_places(t, "cast");
+    if (st == SSQ_OK && p != NULL)
+        st = may_share(t, p, dtype, &shared);
     if (st == SSQ_OK && shared) {
         st = share(t, p, dtype, made);
     } else if (st == SSQ_OK) {

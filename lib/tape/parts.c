@@ -299,7 +299,9 @@ ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
                           int axis)
 {
     static const char op[] = "var_concat";
-    ssq_tape *t = x == NULL || n == 0 ? NULL : x[0].tape;
+    ssq_tape *t = NULL;
+    for (size_t i = 0; x != NULL && i < n && t == NULL; i++)
+        t = x[i].tape;
     if (t == NULL || t->status != SSQ_OK)
         return var_inert(t);
     for (size_t i = 0; i < n; i++)

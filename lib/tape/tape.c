@@ -79,6 +79,7 @@ ssq_status ssq_tape_create(ssq_queue *queue, ssq_params *params,
     t->queue = queue;
     object_get(&params->object);
     t->params = params;
+    t->removals = params->removals;
     st = autocast_begin(t, tape_ops, params->policy_name);
     if (st == SSQ_OK)
         st = make_one(t);

@@ -24,6 +24,7 @@ static const struct {
     {"lamb", "max_norm", "max_grad_norm is -1", -1.0},
     {"sgd", "clip", "clip_norm is -1", -1.0},
     {"sgd", "clip", "clip_norm is nan", (double)NAN},
+    {"sgd", "clip", "clip_norm is 1e+39", 1e39},
     {"sgd", "lr", "optimizer_create: lr is 1e+39", 1e39},
     {"adam", "momentum", "adam has no momentum", 0.9},
     {"adam", "dampening", "adam has no dampening", 0.9},
@@ -392,6 +393,8 @@ static void test_hyper(const struct rig *r)
             "clip_norm is the whole optimizer's");
     REFUSED(ssq_optimizer_set(r->queue, t.o, NULL, SSQ_HYPER_CLIP_NORM, -0.5),
             "clip_norm is -0.5");
+    REFUSED(ssq_optimizer_set(r->queue, t.o, NULL, SSQ_HYPER_CLIP_NORM, 1e39),
+            "clip_norm is 1e+39");
     REFUSED(ssq_optimizer_set(NULL, t.o, NULL, SSQ_HYPER_LR, 0.5),
             "queue is NULL");
     REFUSED(ssq_optimizer_set(r->queue, NULL, NULL, SSQ_HYPER_LR, 0.5),

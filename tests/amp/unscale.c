@@ -4,6 +4,8 @@
  * and what is half true is refused. */
 #include "tests/amp/amp.h"
 
+#include <sesqui/dlpack.h>
+
 #define SCALE 1024.0f
 #define N     6 /* elements of both parameters: "a" has 4, "b" 2 */
 
@@ -99,6 +101,16 @@ static ssq_status step(const struct pair *p)
     return ssq_optimizer_step(p->r->queue, p->o, p->scaler);
 }
 
+/* Return a tensor of another buffer over the same memory. */
+static ssq_tensor *twin(const struct rig *r, const ssq_tensor *x)
+{
+    struct DLManagedTensorVersioned *dl = NULL;
+    ssq_tensor *y = NULL;
+    NEED(ssq_tensor_to_dlpack(x, NULL, &dl));
+    NEED(ssq_tensor_from_dlpack(r->queue, dl, NULL, &y));
+    return y;
+}
+
 /* Unscaled as these, then a step: divided once. */
 static void once(const struct rig *r, const char *how)
 {
@@ -111,6 +123,11 @@ static void once(const struct rig *r, const char *how)
         NEED(ssq_scaler_unscale(r->queue, p.scaler, 2, both, both));
     } else if (strcmp(how, "from f16 into them") == 0) {
         NEED(unscale(&p, p.half, p.flat));
+    } else if (strcmp(how, "another buffer over the same memory") == 0) {
+        x = twin(r, p.flat);
+        NEED(unscale(&p, x, x));
+        tap_ok(unscale(&p, p.ga, p.ga) == SSQ_ERR_INVALID,
+               "%s: %s: a second division is refused", r->name, how);
     } else if (strcmp(how, "one matrix over both") == 0) {
         NEED(ssq_tensor_reshape(p.flat, 2, matrix, &x));
         NEED(unscale(&p, x, x));
@@ -346,6 +363,8 @@ int main(void)
         struct rig r = rig_open(core_device(d));
         for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
             once(&r, ways[i]);
+        if (strcmp(r.name, "cpu") == 0 || strcmp(r.name, "reference") == 0)
+            once(&r, "another buffer over the same memory");
         mixtures(&r);
         twice(&r);
         clipped(&r);

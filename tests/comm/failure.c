@@ -5,6 +5,8 @@
 #include "tests/comm/comm.h"
 #include "tests/comm/short.h"
 
+#include <sesqui/dlpack.h>
+
 /* What a sync of every rank but one answers: its status, and a text with all
  * |-separated parts, within some seconds. */
 static void all_fail(struct group *g, unsigned but, const char *parts,
@@ -225,6 +227,26 @@ static void test_compare(void)
 
 /* ---- misuse ---- */
 
+static void refuse_overlap(struct group *g, const ssq_tensor *x,
+                           const ssq_tensor *y, const char *what)
+{
+    const ssq_tensor *both[] = {x, y};
+    core_status(
+        ssq_comm_all_reduce(g->queue[0], g->comm[0],
+                            SSQ_COMM_ALL_REDUCE(.tensors = both, .n = 2)),
+        SSQ_ERR_INVALID, "overlap", what);
+}
+
+static void twice_lent(struct group *g, const ssq_tensor *x)
+{
+    struct DLManagedTensorVersioned *dl = NULL;
+    ssq_tensor *twin = NULL;
+    NEED(ssq_tensor_to_dlpack(x, NULL, &dl));
+    NEED(ssq_tensor_from_dlpack(g->queue[0], dl, NULL, &twin));
+    refuse_overlap(g, x, twin, "two buffers over the same memory");
+    ssq_tensor_destroy(&twin);
+}
+
 static void test_arguments(void)
 {
     struct group g;
@@ -236,7 +258,6 @@ static void test_arguments(void)
     ssq_tensor *i32 = core_vector(g.dev[0], SSQ_I32, 10);
     NEED(ssq_tensor_slice(x, 0, 5, 10, 1, &part));
     NEED(ssq_tensor_slice(x, 0, 0, 10, 2, &column));
-    const ssq_tensor *both[] = {x, part};
 
     core_status(reduce_one(&g, 0, NULL, SSQ_COMM_SUM, NULL), SSQ_ERR_INVALID,
                 "tensor 0 is NULL", "a NULL tensor");
@@ -249,10 +270,8 @@ static void test_arguments(void)
     core_status(reduce_one(&g, 0, x, SSQ_COMM_SUM,
                            "thirty-two characters are one more"),
                 SSQ_ERR_INVALID, "at most 31", "a long tag");
-    core_status(
-        ssq_comm_all_reduce(g.queue[0], g.comm[0],
-                            SSQ_COMM_ALL_REDUCE(.tensors = both, .n = 2)),
-        SSQ_ERR_INVALID, "overlap", "tensors that overlap");
+    refuse_overlap(&g, x, part, "tensors that overlap");
+    twice_lent(&g, x);
     core_status(ssq_comm_all_gather(g.queue[0], g.comm[0],
                                     SSQ_COMM_ALL_GATHER(.x = x, .y = i32)),
                 SSQ_ERR_INVALID, "f32|i32", "gathered into another dtype");

@@ -175,6 +175,8 @@ static void parts(const struct rig *r)
     x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), P(t, "z", 2, 4, 3)}, 2,
                        0);
     latched(r, SSQ_ERR_INVALID, "var_concat|4,3", "columns that do not fit");
+    x = ssq_var_concat((ssq_var[]){SSQ_VAR_NONE, P(t, "x", 2, 3, 4)}, 2, 0);
+    latched(r, SSQ_ERR_INVALID, "x is not a var", "no first part");
     x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), P(t, "y", 1, 4)}, 2, 0);
     latched(r, SSQ_ERR_INVALID, "x[1] has rank 1", "a matrix and a row");
     x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4)}, 1, -3);

@@ -20,8 +20,9 @@
  * its first check, unscale, accumulate, step, visit, model_to_master,
  * master_to_model, save or load, also by checkpoint.h. Masters are then made
  * from the model, and moments are zeroed. Groups and parameters can be added
- * before it only. Later calls allocate device memory only for the sums of the
- * first ssq_optimizer_accumulate and for longer schedules.
+ * before it only. Later calls allocate the sums of the first
+ * ssq_optimizer_accumulate, a table for each ssq_optimizer_schedule, and
+ * scratch for the work. So a later step may return SSQ_ERR_NOMEM, too.
  *
  * The first use cannot be in a capture (SSQ_ERR_INVALID): call
  * ssq_optimizer_model_to_master before it. If it fails, nothing has changed.
@@ -240,8 +241,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *
  *  ssq_params_read and ssq_params_save wait. So do ssq_params_to_float32, if
  *  masters are split, and on rank 0 ssq_checkpoint_save. Local ranks then need
- *  a thread each. ssq_params_save writes a file on each
- *  rank; it may be the same one. None of these calls can be captured.
+ *  a thread each. ssq_params_save writes a file on each rank; it may be the
+ *  same one. None of these calls can be captured. Exception: over NCCL, check,
+ *  unscale, step and master_to_model (nccl.h).
  *
  *  After SSQ_ERR_COMM some ranks may have the parameters of one step and others
  *  those of the next: load a checkpoint. After another error of a step call it
@@ -279,7 +281,8 @@ typedef struct ssq_memory_report {
     uint64_t sums;     /**< of ssq_optimizer_accumulate; 0 before the first */
     uint64_t masters;  /**< or remainders */
     uint64_t moments;
-    uint64_t other; /**< words; if distributed, also partial results */
+    uint64_t other; /**< words; if distributed, also partial results. Not
+                         counted: tables of schedules, and scratch */
 } ssq_memory_report;
 #define SSQ_MEMORY_REPORT_INIT                                                 \
     {                                                                          \
@@ -325,12 +328,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
  *  are.
  *
  *  After ssq_optimizer_accumulate it writes the sums, times factor, to the
- *  gradients. The norm for clipping is measured by this call: later changes are
- *  not in it.
+ *  gradients. The verdict and the norm for clipping are found by this call:
+ *  later changes are not in them. For example, a step is skipped although the
+ *  program has repaired the gradient, and a NaN that it writes is applied.
  *  @return
  *   - SSQ_ERR_INVALID  a gradient is f16; a gradient was unscaled since the
  *                      last update, by ssq_scaler_unscale or another optimizer
- *   - otherwise as ssq_optimizer_check */
+ *   - otherwise as ssq_optimizer_check
+ *   After an error of memory or the device the check may count for the scaler,
+ *   but no gradient was unscaled. The call may be repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_scaler *scaler);
 
@@ -386,8 +392,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
  *  @param grads     n float tensors of any strides that do not overlap
  *  @param max_norm  > 0; INFINITY only measures
  *  @param norm      out, optional: f32, one element: the norm before clipping
- *  @return SSQ_ERR_INVALID  a dtype or overlap; max_norm is not > 0
- *          After an error no gradient has changed.
+ *  @return
+ *   - SSQ_ERR_INVALID      a dtype or overlap; max_norm is not > 0
+ *   - SSQ_ERR_UNSUPPORTED  a gradient that is not contiguous is too large for a
+ *                          launch
+ *          After an error no gradient has changed. A max_norm above float32's
+ *          range counts as INFINITY.
  *  @note May be captured. Class B: the same bits on every device, in the order
  *        of kernels/reduce/norm.h. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -412,8 +422,9 @@ typedef enum ssq_hyper {
 } ssq_hyper;
 
 /** Set a hyper-parameter, from the next step on. Captured steps use the value
- *  too. Setting lr also removes the group's schedule of lr. A momentum or beta1
- *  that a schedule drives continues to follow it.
+ *  too (but see ssq_optimizer_schedule). Setting lr also removes the group's
+ *  schedule of lr. A momentum or beta1 that a schedule drives continues to
+ *  follow it.
  *  @param group  NULL: the default group
  *  @param value  in the range of the options; -1 is not a default here
  *  @return SSQ_ERR_INVALID  out of range; the optimizer has no such
@@ -428,11 +439,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
 
 /** Report a hyper-parameter: the double that was set or scheduled, before it is
  *  rounded to float32. If a schedule drives it, this is the value for the next
- *  step. The host learns of finished steps with a delay: to be exact, call
+ *  step. Works in a child of fork.
+ *
+ *  The host learns of finished steps with a delay: to be exact, call
  *  ssq_queue_sync on the queue of the steps before. A skipped step does not
- *  count; a launch of a captured step does, but one of a graph that the caller
- *  captured through CUDA only with the next step outside of such a graph. Works
- *  in a child of fork.
+ *  count. A launch of a captured step does. If the caller captured the graph
+ *  through CUDA, its launches count from the next step outside of such a graph.
  *  @param group  NULL: the default group
  *  @param value  out
  *  @return SSQ_ERR_INVALID  group is of another optimizer; the optimizer has no
@@ -448,13 +460,17 @@ ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
  *  scheduled beta1, as in torch.
  *
  *  A captured step uses a new schedule if, at the capture, the group had one of
- *  at least the same length. Otherwise it keeps the old one.
+ *  at least the same length. Otherwise it keeps what it had at the capture, and
+ *  sees no later change of this schedule: not a shorter one, no removal, and no
+ *  ssq_optimizer_set of lr. Capture again after setting a longer schedule.
  *  @param group     NULL: the default group
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
  *  @param schedule  copied, also its table. NULL removes the schedule
- *  @return SSQ_ERR_INVALID  as ssq_schedule_value; a beta1 of 1; another hyper;
- *                           the kind has no momentum, or the group no buffer
- *                           for it; group is of another optimizer; a capture
+ *  @return SSQ_ERR_INVALID  as ssq_schedule_value; a value is below 0, or above
+ *                           the largest float32; a beta1 that is 1 as a
+ *                           float32; another hyper; the kind has no momentum,
+ *                           or the group no buffer for it; group is of another
+ *                           optimizer; a capture
  *          After an error the old schedule is in use. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_group *group,
@@ -564,8 +580,10 @@ typedef struct ssq_overflow_report {
     size_t struct_size;
     char name[64];       /**< the first such parameter, cut to 63 bytes; ""
                               if there was none */
-    uint64_t index;      /**< first non-finite element, flat */
-    bool nan;            /**< that element is NaN, not Inf */
+    uint64_t index;      /**< first element that is not finite, also times
+                              factor / scale; flat */
+    bool nan;            /**< that element is NaN, not Inf. A check of a trainer
+                              with labels out of range is not reported */
     uint32_t infs, nans; /**< in all gradients of that check */
     uint32_t tensors;    /**< gradients that have at least one */
     uint32_t check;      /**< number of that check of this optimizer, from 1;
@@ -584,7 +602,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_overflow_report *report);
 
 /** Counts of the last check and step of one parameter. Gradients are counted as
- *  they were (scaled); values that are not finite are not counted. */
+ *  they were (scaled); values that are not finite are not counted. After
+ *  ssq_optimizer_accumulate the float32 sums are counted, before factor: the
+ *  underflow of 16-bit gradients is then not visible. */
 typedef struct ssq_statistics {
     size_t struct_size;
     uint64_t elements;

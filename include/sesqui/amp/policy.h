@@ -48,8 +48,9 @@ typedef struct ssq_policy {
  *   - loss_scale=VALUE, at most once: dynamic, none, or a number.
  *
  *  The number is a static scale, for example "mixed_float16,loss_scale=512". It
- *  is a decimal of up to 15 digits or 2^N, and must be a positive, normal
- *  float32. A static scale, also 1, still skips steps whose gradients are not
+ *  is a decimal of up to 15 digits, with an exponent of -22 to 22, or 2^N. It
+ *  must be a positive, normal float32. A static scale, also 1, still skips
+ *  steps whose gradients are not
  *  finite. With none nothing is scaled or skipped. A trainer creates the
  *  scaler; without one the program must. The policies of a tape's regions must
  *  not have this word.

@@ -116,8 +116,9 @@ typedef enum ssq_scale_refill {
  *  preset's with ssq_scaler_options_preset, and change fields. */
 typedef struct ssq_scaler_options {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_scaler_options));
-    double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite; rounded to float32
-                                   unless binary64 */
+    double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite, also as a float32,
+                                   to which it is rounded; with binary64 as a
+                                   double */
     double growth_factor SSQ_DEFAULT(2.0);  /**< >= 1, finite */
     double backoff_factor SSQ_DEFAULT(0.5); /**< in (0, 1] */
     uint32_t growth_interval
@@ -128,8 +129,8 @@ typedef struct ssq_scaler_options {
     uint32_t repeat_lag SSQ_DEFAULT(0); /**< added before later ones */
     ssq_scale_floor floor
         SSQ_DEFAULT(SSQ_FLOOR_CLAMP); /**< the rule at min_scale */
-    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale]; not used with
-                                   SSQ_FLOOR_NONE */
+    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale], not 0 as a
+                                   float32; not used with SSQ_FLOOR_NONE */
     ssq_scale_cap cap
         SSQ_DEFAULT(SSQ_CEILING_FINITE); /**< the rule at max_scale */
     double max_scale
@@ -183,8 +184,9 @@ typedef struct ssq_scaler_options {
  *  "keras3,init_scale=1024,growth_interval=500". They are init_scale,
  *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
  *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
- *  number is a decimal of up to 15 digits, or 2^N. ssq_scaler_create checks the
- *  ranges.
+ *  number is a decimal of up to 15 digits with an exponent of -22 to 22, for
+ *  example 1e-4 (write 2^N for numbers outside), or 2^N. If a setting occurs
+ *  twice, the last counts. ssq_scaler_create checks the ranges.
  *  @param options  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such preset or setting; the message lists them
@@ -304,9 +306,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
                                                     ssq_scaler *scaler);
 
-/** Set the scale to a number, as torch's update(new_scale). The counters of the
- *  machine do not change. It counts as the update of the step (updates, skips),
- *  but as in torch it needs no check and no use of the scale before.
+/** Set the scale to a number, as torch's update(new_scale). good, hyst, grown,
+ *  since and ovf do not change. It counts as the update of the step (updates,
+ *  skipped, consecutive, max_consecutive_skips), but as in torch it needs no
+ *  check and no use of the scale before. Without a bad check consecutive
+ *  becomes 0. The action is CLEAN or HOLD.
  *  @param scale  rounded to float32
  *  @return
  *   - SSQ_ERR_INVALID  scale is not positive and finite as a float32
@@ -366,10 +370,14 @@ typedef struct ssq_scaler_state {
     }
 
 /** Report the last state that has arrived on the host. Each update, each call
- *  that sets the state, and each launch of a captured update sends a copy. The
- *  result is therefore the state after one of them that is finished; after a
- *  sync, after the last one. Nothing is enqueued. If several queues are used,
+ *  that sets the state, and each ssq_graph_launch of an update sends a copy.
+ *  The result is therefore the state after one of them that is finished; after
+ *  a sync, after the last one. Nothing is enqueued. If several queues are used,
  *  the copy of the last call counts.
+ *
+ *  Launches of a graph that the caller captured through CUDA send no copy:
+ *  neither this call nor ssq_scaler_update sees their events. Use
+ *  ssq_scaler_state_get then.
  *  @param state  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_SCALE   state.events is not 0; state is written
@@ -389,7 +397,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
                                                        ssq_scaler_state *state);
 
 /** Restore a saved state: the scaler continues as if never interrupted. No
- *  counter moves.
+ *  counter moves. Call it between steps, before the scale is used: gradients
+ *  that were scaled before are divided by the new scale, without an error.
  *
  *  The state is trusted, since a program may fill it in: it has no checksum. A
  *  damaged state with possible values is loaded; for example, good 8 in place
@@ -401,9 +410,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *             its rules (keras3 and colossalai reach both, pytorch 0, megatron
  *             infinity)
  *           - counters that contradict each other or the options, for example
- *             hyst > hysteresis, grown > 1 or skipped > updates. The state
- *             right after a step that was skipped for its labels is refused
- *             too, if consecutive is 0
+ *             hyst > hysteresis, grown > 1 or skipped > updates
  *           - something was checked since the last update; a capture
  *          After an error nothing has changed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(

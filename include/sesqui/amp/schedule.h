@@ -82,8 +82,9 @@ typedef struct ssq_schedule {
     bool linear
         SSQ_DEFAULT(false); /**< ONE_CYCLE: linear, not cosine */
     const double *table
-        SSQ_DEFAULT(NULL); /**< TABLE: total_steps values, which may be
-                             negative; ssq_optimizer_schedule copies them */
+        SSQ_DEFAULT(NULL); /**< TABLE: total_steps finite values.
+                             ssq_optimizer_schedule refuses negative ones, and
+                             copies the table; ssq_schedule_value takes any */
 } ssq_schedule;
 #define SSQ_SCHEDULE_DEFAULTS                                                  \
     sizeof(ssq_schedule), SSQ_SCHEDULE_CONSTANT, 1e-3, 1, 1, 0.1, 0, 0.0, 0.0, \
@@ -98,7 +99,8 @@ typedef struct ssq_schedule {
 /** Compute the value at step t, in double. The table holds it rounded to
  *  float32.
  *  @param t      any; past the end the last value
- *  @param value  out
+ *  @param value  out; infinite or NaN if the formula overflows, for example
+ *                with a gamma above 1. ssq_optimizer_schedule refuses that
  *  @return SSQ_ERR_INVALID  a field that the kind uses is out of range; the
  *                           message has its value
  *  @note Since 0.1. */

@@ -109,10 +109,12 @@ typedef struct ssq_attention_args {
  *
  *  The last dimension of q, k, v and y must have stride 1, unless its size is 0
  *  or 1, and other strides are free. For example, a [batch, t, heads, d] tensor
- *  can be passed as a transposed view. The scores are never stored completely.
- *  An implementation keeps at most a row of tk, or a tile, for each unit of
- *  work, and float32 or float64 copies of the keys and values of one head. If
- *  lse is NULL, it may keep one in device scratch.
+ *  can be passed as a transposed view.
+ *
+ *  The scores are never stored completely. An implementation keeps at most a
+ *  row of tk, or a tile, for each unit of work. It also keeps float32 or
+ *  float64 copies of the keys and values of one head, and in device scratch an
+ *  lse if lse is NULL.
  *  @return SSQ_ERR_INVALID  also if kv_heads does not divide heads; if a last
  *                           dimension does not have stride 1; or if scale,
  *                           dropout or softcap is out of range

@@ -23,8 +23,11 @@
  * that number, and the variance is 0. Sums of m terms use at most
  * min(m, 64 + ceil(m / 64)) dependent float32 additions.
  *
- * A NaN or an Inf in a set makes the whole set NaN. Squares are formed in
- * float32: deviations above 1.8e19 overflow, and the set is then 0 or NaN.
+ * A NaN or an Inf in a set makes the whole set NaN. Sums can be float32. If the
+ * sum of the squares of a set of m overflows (deviations above 1.8e19 /
+ * sqrt(m)), rstd is 0, and y is activation(beta). If the sum of |x| overflows,
+ * the set can be NaN. In both cases running statistics can become Inf or NaN
+ * for good. If var + eps is 0, rstd is infinite: equal numbers give NaN.
  *
  * The backward ops do not undo a fused activation. Their dy is the gradient of
  * the input of the activation: call for example ssq_relu_backward first.
@@ -58,7 +61,8 @@ typedef struct ssq_batch_norm_args {
     bool training SSQ_DEFAULT(true); /**< normalize with the statistics of the
                                           batch, not with the running ones */
     double momentum SSQ_DEFAULT(0.1); /**< 0..1, used as float32 */
-    double eps SSQ_DEFAULT(1e-5);     /**< >= 0, finite; used as float32 */
+    double eps SSQ_DEFAULT(1e-5);     /**< 0 to the largest float32; used as
+                                           float32 */
     ssq_activation activation;
     bool population_variance; /**< running_var moves to the biased var of the
                                    batch, not to var m / (m - 1); used only if
@@ -97,33 +101,44 @@ typedef struct ssq_batch_norm_args {
  *  different numbers of elements, and x may be empty on some.
  *
  *   - Each rank computes the statistics of its x. One all_gather of
- *     3 c + 1 float32 values (tag "batch_norm") sends them to all ranks, and
- *     each rank joins them in one order. Nothing cancels.
+ *     3 c + 1 float32 values sends them to all ranks, and each rank joins them
+ *     in one order. Nothing cancels. Its tag is "batch_norm" with eps and
+ *     momentum.
  *   - mean, rstd and running statistics therefore have the same bits on every
  *     rank, in every run and with every transport.
  *   - All ranks must call it in the same place among their collectives, with
- *     the same c, eps, momentum and population_variance. A different c or
- *     another collective ends the group, with an error that names both calls
- *     (comm.h). The other values are not compared.
- *   - One value per channel on a rank is legal. If all ranks together have one,
- *     var is 0, and running_var moves towards 0.
+ *     the same c, eps, momentum and population_variance. A different c, eps or
+ *     momentum (in about 4 digits) or another collective ends the group, with
+ *     an error that names both calls (comm.h). population_variance is not
+ *     compared. With NCCL nothing is compared (nccl.h).
+ *   - One value per channel on a rank is legal, if there are two ranks or more.
+ *     If all ranks together have one, var is 0, and running_var moves towards
+ *     0.
  *   - A NaN on one rank makes its channel NaN on all ranks.
  *   - A group of one rank calls no collective and has the bits of comm = NULL.
  *   - comm must be on the queue's device. The caller owns it; on a tape it must
  *     live until the backward pass.
+ *   - The rules of comm.h hold, for this call and its backward. Results can be
+ *     read only after ssq_queue_sync, also on cpu. With NCCL a call may wait
+ *     for the other ranks: ranks of one process then need a thread each.
  *
  *  @return
  *   - SSQ_ERR_INVALID  axis, eps, momentum, a shape or the activation is not
  *                      valid; x has one value per channel in training, for
- *                      example [1, c] (without comm); only one of the running
- *                      statistics is set; training is false and there are none;
- *                      comm is on another device; a graph is being captured
- *                      and the transport of comm is not nccl
- *   - SSQ_ERR_COMM     the group of ranks has ended
+ *                      example [1, c] (without comm, or with one rank); only
+ *                      one of the running statistics is set; training is false
+ *                      and there are none;
+ *                      comm is on another device; a graph is being captured,
+ *                      or the caller captures its stream (cuda.h), and the
+ *                      transport of comm is not nccl
+ *   - SSQ_ERR_COMM     the group of ranks has ended; or as ssq_comm_status
+ *   After SSQ_ERR_NOMEM with comm the collective may have been counted. Do not
+ *   repeat the call: destroy comm and create a new group.
  *  @note Running statistics move in every training call, also in a step that a
  *        scaler then skips, because the scaler decides after the backward pass.
  *        An Inf or a NaN in x makes the running statistics of its channel NaN
- *        for good. Both is so in torch. Class R. Since 0.1. */
+ *        (running_mean perhaps Inf) for good. Both is so in torch. Class R.
+ *        Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args);
 
@@ -145,9 +160,9 @@ typedef struct ssq_batch_norm_backward_args {
     const ssq_tensor *dbeta;         /**< out, optional, f32: [c] */
     int axis SSQ_DEFAULT(1);         /**< the forward op's */
     bool training SSQ_DEFAULT(true); /**< the forward op's */
-    double
-        eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if mean is set */
-    ssq_comm *comm;            /**< the forward op's; used only if training */
+    double eps SSQ_DEFAULT(1e-5); /**< the forward op's; must be valid, but is
+                                       not used if mean is set */
+    ssq_comm *comm; /**< the forward op's; used only if training */
 } ssq_batch_norm_backward_args;
 #define SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
@@ -169,7 +184,7 @@ typedef struct ssq_batch_norm_backward_args {
  *
  *  Outputs are written, not accumulated. If x is empty, dgamma and dbeta are 0.
  *  Statistics that are computed again have the bits that the forward op would
- *  have saved.
+ *  have saved. They need 8 bytes of scratch for each channel.
  *
  *  With comm, in training, the averages of dx are over the channel's elements
  *  on all ranks. dx is then the gradient of the sum of all ranks' losses, if
@@ -186,7 +201,8 @@ typedef struct ssq_batch_norm_backward_args {
  *                      them, in training; dx, dgamma and dbeta are all NULL;
  *                      and the causes of ssq_batch_norm
  *   - SSQ_ERR_COMM     the group of ranks has ended
- *  After an error with comm, dgamma and dbeta may have been written.
+ *  After an error with comm, dgamma and dbeta may have been written. After
+ *  SSQ_ERR_NOMEM do not repeat the call, as in ssq_batch_norm.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
     ssq_queue *queue, const ssq_batch_norm_backward_args *args);
@@ -201,7 +217,8 @@ typedef struct ssq_group_norm_args {
     const ssq_tensor *rstd;  /**< out, optional, f32: [n, groups] */
     int axis SSQ_DEFAULT(1); /**< the channels, not 0; negative: from the end */
     int64_t groups SSQ_DEFAULT(1); /**< >= 1, divides c */
-    double eps SSQ_DEFAULT(1e-5);  /**< >= 0, finite; used as float32 */
+    double eps SSQ_DEFAULT(1e-5);  /**< 0 to the largest float32; used as
+                                        float32 */
     ssq_activation activation;
 } ssq_group_norm_args;
 #define SSQ_GROUP_NORM_DEFAULTS                                                \
@@ -266,6 +283,8 @@ typedef struct ssq_group_norm_backward_args {
  *       dbeta = sum of dy
  *
  *  Outputs are written, not accumulated. If x is empty, dgamma and dbeta are 0.
+ *  Statistics that are computed again have the bits that the forward op would
+ *  have saved. They need 8 bytes of scratch for each example and group.
  *  @return SSQ_ERR_INVALID  only one of mean and rstd is set; dx, dgamma and
  *                           dbeta are all NULL; axis, eps or a shape is not
  *                           valid; groups does not divide c

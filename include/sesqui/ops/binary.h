@@ -226,8 +226,8 @@ typedef struct ssq_where_args {
 
 /** Choose: y = a if cond is not 0, otherwise b. If the dtypes are equal, the
  *  bits are copied. Otherwise the value is rounded as in ssq_cast. Its
- *  gradients are ssq_where with a tensor of zeros for the other operand. Since
- *  0.1. */
+ *  gradients are ssq_where with a tensor of zeros for the other operand, and
+ *  then, if the operand was broadcast, ssq_sum_to. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_where(ssq_queue *queue,
                                             const ssq_where_args *args);
 typedef struct ssq_glu_args {

@@ -70,8 +70,8 @@ typedef struct ssq_cast_args {
     uint64_t seed;          /**< used only if stochastic */
     uint32_t id;            /**< used only if stochastic: which stream of this
                                  seed and step */
-    const ssq_tensor *step; /**< used only if stochastic: i32, one element;
-                                 NULL: 0; must not overlap y */
+    const ssq_tensor *step; /**< i32, one element; NULL: 0; must not overlap y;
+                                 used only if stochastic, but always checked */
 } ssq_cast_args;
 #define SSQ_CAST_DEFAULTS                                                      \
     sizeof(ssq_cast_args), NULL, NULL, SSQ_ROUND_NEAREST, 0, 0, NULL
@@ -169,7 +169,8 @@ typedef struct ssq_slice_assign_args {
 /** Assign to a slice: y[start + i * step] = x[i] in every dimension.
  *  @return SSQ_ERR_INVALID  also if start + (size of x - 1) * step is outside
  *                           y, or start < 0, or step < 1. For example, .step =
- *                           {2} is 0 in dimension 1.
+ *                           {2} is 0 in dimension 1. If the size of x is 0,
+ *                           start may be 0 to the size of y.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_slice_assign(ssq_queue *queue, const ssq_slice_assign_args *args);
@@ -274,8 +275,8 @@ typedef struct ssq_index_check_args {
  *  there are such elements,
  *
  *      record[0] += their number, modulo 2^32
- *      record[1] = the position of the first one in the row-major order of
- *      index record[2] = its value
+ *      record[1] = the position of the first one, row-major in index
+ *      record[2] = its value
  *      record[3] = n
  *
  *  Otherwise record keeps its bits. Fill it with zeros first. For example, of

@@ -14,15 +14,22 @@
  *    and is modulo 2^8.
  *  - Functions are at most 1 ulp off in float32. softsign is 1.5 ulp off, and
  *    so is elu for |alpha| between 2^-20 and 2^20 (kernels/scalar/scalar.h).
- *    The gradient of a function is dy times the slope, which is rounded to
+ *    softplus rounds beta x and log(1 + exp(beta x)) before it divides: with a
+ *    beta other than 1 it can be 3 + |beta x| ulp off, and more for beta x
+ *    below -87. ssq_glu and ssq_axpby also round intermediate values.
+ *  - The gradient of a function is dy times the slope, which is rounded to
  *    float32 first, so it can be several ulp off, and more if the slope is
  *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
- *    Definitions, derivatives and special values are as in PyTorch; the
+ *  - Definitions, derivatives and special values are as in PyTorch; the
  *    exceptions are stated.
- *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs, neg and
- *    where pass the bits of the argument (a signalling NaN of 16 bits becomes
- *    quiet); pow has those of C99; at a NaN x the slopes of abs and clamp are
- *    0, that of relu is 1 and that of leaky_relu is alpha.
+ *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg
+ *    pass the bits of the argument (a signalling NaN of 16 bits becomes quiet);
+ *    where copies or casts (binary.h); pow has those of C99; at a NaN x the
+ *    slopes of abs and clamp are 0, that of relu is 1 and that of leaky_relu is
+ *    alpha.
+ *  - Some gradients are 0 for any dy, also for NaN and Inf: of relu and clamp
+ *    where the slope is 0, of the operand that maximum or minimum does not
+ *    return, and of pow for a at b = 0.
  *  - alpha, beta, min and max are rounded to float32 first.
  *  - An output may be exactly one of the inputs if their elements have the same
  *    size. For example, an f16 y may not be an f32 x. The gradients of ops that
@@ -246,7 +253,8 @@ typedef struct ssq_softplus_args {
 
 /** Compute softplus: y = log(1 + exp(beta x)) / beta. If beta x > 20, y is x.
  *  Floats.
- *  @return SSQ_ERR_INVALID  also if beta is below 2^-126
+ *  @return SSQ_ERR_INVALID  also if beta is NaN, below 2^-126 or above the
+ *                           largest float32
  *  @note beta is used as float32. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softplus(ssq_queue *queue,
                                                const ssq_softplus_args *args);
@@ -269,7 +277,8 @@ typedef struct ssq_softplus_backward_args {
              __VA_ARGS__)
 
 /** Compute the gradient of softplus: dx = dy sigmoid(beta x). Floats.
- *  @return SSQ_ERR_INVALID  also if beta is below 2^-126
+ *  @return SSQ_ERR_INVALID  also if beta is NaN, below 2^-126 or above the
+ *                           largest float32
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softplus_backward(ssq_queue *queue, const ssq_softplus_backward_args *args);
@@ -428,7 +437,7 @@ typedef struct ssq_clamp_args {
     double min SSQ_DEFAULT(-1e300), max
         SSQ_DEFAULT(1e300); /**< a min below float32's range or a max above it:
                                  no bound. The other way it is an infinity: y
-                                 is then +Inf or -Inf everywhere */
+                                 is then max or -Inf, except NaN */
 } ssq_clamp_args;
 #define SSQ_CLAMP_DEFAULTS sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_INIT                                                         \

@@ -15,9 +15,10 @@
  *     f16     yes   yes   no     f16 and bf16 have no common 16-bit format:
  *     bf16    yes   no    yes    cast one of the two (SSQ_ERR_INVALID)
  *
- * Subnormals: on processors with AVX512_BF16 or AMX, the default
- * implementations for bf16 on "cpu" ("dot", "amx") flush subnormal factors and
- * sums to 0. props.f32_subnormals is still SSQ_SUBNORMALS_PRESERVED, because it
+ * Subnormals: on processors with AMX, and on AMD's with AVX512_BF16, default
+ * implementations for bf16 on "cpu" ("amx"; "dot" and "gemv") flush subnormal
+ * factors and sums to 0. So does "dot" if ssq_gemm_tune chooses it.
+ * props.f32_subnormals is still SSQ_SUBNORMALS_PRESERVED, because it
  * describes all other arithmetic. ssq_gemm_explain reports this in
  * .flushed. The implementation "packed" flushes nothing: choose it with
  * ssq_implementation_pin. doc/design/numbers.md contains the bounds.
@@ -93,9 +94,10 @@ typedef struct ssq_gemm_args {
     const ssq_tensor *d;    /**< out, [m,n]; must not overlap a, b or bias */
     bool trans_a;
     bool trans_b;
-    double alpha SSQ_DEFAULT(1.0); /**< used as float32 */
-    double beta;                   /**< used as float32; if it is not 0, c must
-                                        be set */
+    double alpha SSQ_DEFAULT(1.0); /**< used as float32, not checked: above its
+                                        range infinite; 1e-50 counts as 0 */
+    double beta;                   /**< used as float32, in the same way; if it
+                                        is not 0, c must be set */
     ssq_activation activation;
     uint32_t flags; /**< SSQ_GEMM_*, OR-ed */
 } ssq_gemm_args;
@@ -122,16 +124,18 @@ typedef struct ssq_gemm_args {
  *  element size are equal.
  *
  *  If beta is 0, c is not read. If alpha or k is 0, a and b are not read, and d
- *  is still written. NaN in an operand that is not read has no effect. NaN and
- *  infinities in the others propagate as in IEEE 754. If the float32 sum of
+ *  is still written. Operands that are not read must be valid all the same, but
+ *  NaN in them has no effect. NaN and infinities in the others propagate as in
+ *  IEEE 754. If the float32 sum of
  *  |op(a)| |op(b)| overflows, an element can be infinite or NaN although the
  *  exact result is finite.
  *  @return
  *   - SSQ_ERR_INVALID      the inner dimensions differ; d is not [m,n]; a
  *                          stride is not as above; beta is not 0 and c is NULL;
  *                          the activation or a flag is not valid; f16 times
- *                          bf16; b was packed with another trans_b, or was
- *                          written after ssq_gemm_pack (pack.h)
+ *                          bf16; b was packed with another trans_b, was written
+ *                          after it was packed, or could not be packed again
+ *                          (pack.h)
  *   - SSQ_ERR_UNSUPPORTED  SSQ_GEMM_REQUIRE_MATRIX_UNITS is set, and no matrix
  *                          units would be used
  *  @note Class R: |d - exact| <= E + u |exact|, E about
@@ -148,6 +152,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
  *  The batches of a and b broadcast as in torch.matmul: sizes of 1 and missing
  *  leading dimensions repeat. d's batch must be exactly the result of that, for
  *  example [8,m,n] for a of [8,m,k] and b of [k,n]. c broadcasts to d's shape.
+ *
  *  bias is [n] for the whole batch. Batch dimensions of a, b and c may have any
  *  strides, also 0. A strided batch of BLAS is a tensor [batch,m,k] over one
  *  buffer. Everything else is as in ssq_gemm.

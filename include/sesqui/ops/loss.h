@@ -85,8 +85,9 @@ typedef struct ssq_cross_entropy_args {
  *     finite. (In torch their NaN spreads into the gradient.)
  *   - Without rows, or with ignored ones only, the mean is NaN with gradient
  *     0, and the sum is 0.
- *   - If rows count but all their w[t] are 0, the mean is NaN, and so is the
- *     gradient of these rows (of ssq_nll_loss only at t).
+ *   - If rows count but all their w[t] are 0, the mean and the gradient of
+ *     these rows are divided by 0. They are NaN (of ssq_nll_loss only at t).
+ *     With label smoothing they are infinite if another weight is not 0.
  *   - A target outside 0..c-1 that is not ignored makes the loss and the
  *     gradient of its row NaN. It adds nothing to the divisor of the mean. A
  *     call cannot check targets, because they are on the device.
@@ -177,8 +178,9 @@ typedef struct ssq_smooth_l1_args {
     const ssq_tensor *dx;
     const ssq_tensor *dloss;
     ssq_reduction reduction;
-    double beta SSQ_DEFAULT(1.0); /**< >= 0, finite; used as float32; if it is
-                                       below 2^-126, the op is ssq_l1 */
+    double beta SSQ_DEFAULT(1.0); /**< 0 to the largest float32; used as
+                                       float32; if it is below 2^-126, the op
+                                       is ssq_l1 */
 } ssq_smooth_l1_args;
 #define SSQ_SMOOTH_L1_DEFAULTS                                                 \
     sizeof(ssq_smooth_l1_args), NULL, NULL, NULL, NULL, NULL,                  \

@@ -74,7 +74,7 @@ typedef struct ssq_perplexity_args {
     SSQ_ARGS(ssq_perplexity_args, SSQ_PERPLEXITY_DEFAULTS, __VA_ARGS__)
 
 /** Compute the perplexity: y = exp(loss), with the bits of ssq_exp. Above a
- *  loss of 88.7 it is Inf.
+ *  loss of about 88.72 it is Inf.
  *  @return SSQ_ERR_INVALID  the shapes differ; y overlaps loss without being
  *                           exactly loss
  *  @note Since 0.1. */

@@ -16,9 +16,12 @@
  * the mean: if a row is one number repeated, the mean is that number.
  *
  * A NaN in a row makes the whole row NaN. So does an Inf in a layer norm. An
- * Inf in an RMS norm gives NaN there and 0 elsewhere, as in torch. Squares are
- * formed in float32: deviations above 1.8e19 overflow, and the row is then 0 or
- * NaN.
+ * Inf in an RMS norm gives NaN there and 0 elsewhere, as in torch.
+ *
+ * Sums can be float32. If the sum of the squares overflows (deviations above
+ * 1.8e19 / sqrt(n)), rstd is 0: y is then beta, or 0 without beta. If the sum
+ * of |x| overflows, the row can be NaN. If var + eps is 0, rstd is infinite: a
+ * row of equal numbers is then NaN.
  *
  * A call returns SSQ_ERR_INVALID if ndim, eps or a shape is not valid, or if an
  * output overlaps another operand and "may be" does not allow it.
@@ -45,7 +48,8 @@ typedef struct ssq_layer_norm_args {
                                   same followed by ndim times 1 */
     const ssq_tensor *rstd;  /**< out, optional, f32, as mean */
     int ndim SSQ_DEFAULT(1); /**< 1..rank of x */
-    double eps SSQ_DEFAULT(1e-5); /**< >= 0, finite; used as float32 */
+    double eps SSQ_DEFAULT(1e-5); /**< 0 to the largest float32; used as
+                                       float32 */
 } ssq_layer_norm_args;
 #define SSQ_LAYER_NORM_DEFAULTS                                                \
     sizeof(ssq_layer_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1e-5
@@ -81,8 +85,8 @@ typedef struct ssq_layer_norm_backward_args {
     const ssq_tensor *dgamma; /**< out, optional, float: the last ndim sizes */
     const ssq_tensor *dbeta;  /**< out, optional, float: the last ndim sizes */
     int ndim SSQ_DEFAULT(1);  /**< the forward op's */
-    double
-        eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if rstd is set */
+    double eps SSQ_DEFAULT(1e-5); /**< the forward op's; must be valid, but is
+                                       not used if rstd is set */
 } ssq_layer_norm_backward_args;
 #define SSQ_LAYER_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_layer_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
@@ -117,7 +121,8 @@ typedef struct ssq_rms_norm_args {
     const ssq_tensor *y;     /**< out, float, x's shape; may be x */
     const ssq_tensor *rstd;  /**< out, optional, f32, as ssq_layer_norm */
     int ndim SSQ_DEFAULT(1); /**< 1..rank of x */
-    double eps SSQ_DEFAULT(1e-5); /**< >= 0, finite; used as float32 */
+    double eps SSQ_DEFAULT(1e-5); /**< 0 to the largest float32; used as
+                                       float32 */
 } ssq_rms_norm_args;
 #define SSQ_RMS_NORM_DEFAULTS                                                  \
     sizeof(ssq_rms_norm_args), NULL, NULL, NULL, NULL, 1, 1e-5
@@ -146,8 +151,8 @@ typedef struct ssq_rms_norm_backward_args {
                                    or x */
     const ssq_tensor *dgamma; /**< out, optional, float: the last ndim sizes */
     int ndim SSQ_DEFAULT(1);  /**< the forward op's */
-    double eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if rstd is set
-                                       */
+    double eps SSQ_DEFAULT(1e-5); /**< the forward op's; must be valid, but is
+                                       not used if rstd is set */
 } ssq_rms_norm_backward_args;
 #define SSQ_RMS_NORM_BACKWARD_DEFAULTS                                         \
     sizeof(ssq_rms_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL, 1, \

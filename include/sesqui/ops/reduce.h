@@ -122,7 +122,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_min(ssq_queue *queue,
 
 typedef struct ssq_argmax_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_argmax_args));
-    const ssq_tensor *x; /**< in, any dtype */
+    const ssq_tensor *x; /**< in, any dtype, rank >= 1 */
     const ssq_tensor *y; /**< out, i32: the shape of x without the axis, or with
                               1 in its place; must not overlap x */
     int axis

@@ -5,6 +5,7 @@
 
 #include "lib/op/random/random.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -107,6 +108,7 @@ static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
                          (unsigned)a->fan > SSQ_FAN_OUT ? (int)a->fan
                                                         : (int)a->kind);
     if (!number(a->value, a->kind == SSQ_INIT_CONSTANT) ||
+        (a->kind == SSQ_INIT_CONSTANT && fabs(a->value) > (double)FLT_MAX) ||
         !number(a->gain, false) || !number(a->slope, true))
         return error_set(SSQ_ERR_INVALID,
                          "init: value is %g, gain is %g, slope is %g", a->value,
