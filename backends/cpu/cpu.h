@@ -62,7 +62,7 @@ void cpu_free(struct backend_device *device, struct backend_mem *mem);
 /** Device memory. */
 struct cpu_mem {
     struct backend_mem mem;
-    bool borrowed; /* it is the caller's */
+    bool borrowed; /* the caller owns it, and frees it */
 };
 ssq_status cpu_import(struct backend_device *device, const void *handle,
                       struct backend_mem **mem);

@@ -42,7 +42,7 @@
 struct vulkan_timeline {
     VkSemaphore semaphore;
     unsigned refs; /* device's lock */
-    bool borrowed; /* semaphore is the caller's, and never destroyed */
+    bool borrowed; /* the caller owns the semaphore, and destroys it */
     /* A submission of another queue has waited for it: the driver may look
      * at it once more after that has run (vulkan_timeline_put()). Device's
      * lock. */

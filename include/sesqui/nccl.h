@@ -30,7 +30,7 @@
  *
  * ssq_comm_destroy waits up to half a second for the other ranks to end, too,
  * or up to 5 seconds if it aborts a collective. If that is not enough, a thread
- * goes on ending NCCL's communicator after the call has returned.
+ * continues to end NCCL's communicator after the call has returned.
  *
  * Graphs. Collectives except ssq_comm_compare can be captured, by
  * ssq_graph_begin or by a program that captures the stream (cuda.h). All ranks

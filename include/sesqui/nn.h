@@ -42,8 +42,8 @@ extern "C" {
 /** Initial value of a layer's parameter: the fields of ssq_init_args with the
  *  same names. By default the layer's comment describes the value.
  *
- *  The fans are those of the weight's shape, read as [out, in, kernel...]. In
- *  SSQ_LAYOUT_NHWC, filters are [out, kernel.., in]: fan_in is right, but
+ *  The fans are computed from the weight's shape, read as [out, in, kernel...].
+ *  In SSQ_LAYOUT_NHWC, filters are [out, kernel.., in]: fan_in is right, but
  *  fan_out is not. There the Xavier kinds, and SSQ_FAN_OUT, have other results
  *  than in SSQ_LAYOUT_NCHW. */
 typedef struct ssq_begin {
@@ -293,7 +293,7 @@ SSQ_API ssq_var ssq_nn_layer_norm_at(const char *where, ssq_tape *tape,
 #define ssq_nn_layer_norm(...) ssq_nn_layer_norm_at(SSQ_AT, __VA_ARGS__)
 
 /** Normalise over the last ndim dimensions, as ssq_rms_norm. Parameter:
- *  name.weight of their sizes, initially 1; there is no bias.
+ *  name.weight of their sizes, initially 1. It has no bias.
  *  @param options  ndim and eps are used; tensors must be NULL */
 SSQ_API ssq_var ssq_nn_rms_norm_at(const char *where, ssq_tape *tape,
                                    const char *name, ssq_var x,

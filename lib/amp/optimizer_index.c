@@ -44,12 +44,10 @@ ssq_status optimizer_check_apart(const ssq_optimizer *o, const char *name,
                                  const ssq_tensor *t, const char *what)
 {
     struct overlap l = {o, &t->view, NULL};
-    uint64_t bytes = view_span(&t->view), at;
-    uintptr_t space;
-    if (bytes == 0)
+    if (view_span(&t->view) == 0)
         return SSQ_OK;
-    view_place(&t->view, &space, &at);
-    (void)interval_overlapping(o->places, space, at, at + bytes, overlap_look,
+    const struct byte_range r = view_bytes(&t->view);
+    (void)interval_overlapping(o->places, r.space, r.from, r.to, overlap_look,
                                &l);
     if (l.found == NULL)
         return SSQ_OK;
@@ -67,11 +65,12 @@ void optimizer_index(ssq_optimizer *o)
         struct place_of *p = &o->params[i].place[k];
         *p = (struct place_of){.param = i, .grad = k == 1};
         const struct view *v = place_view(o, p);
-        uint64_t bytes = view_span(v);
-        if (bytes == 0)
+        if (view_span(v) == 0)
             continue;
-        view_place(v, &p->interval.space, &p->interval.from);
-        p->interval.to = p->interval.from + bytes;
+        const struct byte_range r = view_bytes(v);
+        p->interval.space = r.space;
+        p->interval.from = r.from;
+        p->interval.to = r.to;
         interval_add(&o->places, &p->interval);
     }
 }

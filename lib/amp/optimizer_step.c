@@ -370,8 +370,10 @@ ssq_status optimizer_accumulate_begin(ssq_queue *queue, ssq_optimizer *o,
                        "%s: the sums of this step are summed over ranks "
                        "already: check or step",
                        what);
-    if (st == SSQ_OK && !(fabs((double)factor) <= (double)FLT_MAX))
-        st = error_set(SSQ_ERR_INVALID, "%s: factor is %g", what, factor);
+    if (st == SSQ_OK && !(fabs(factor) <= (double)FLT_MAX))
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: factor is %g, expected a finite float32", what,
+                       factor);
     if (st == SSQ_OK)
         st = optimizer_seal(queue, o, what);
     return st == SSQ_OK ? optimizer_sums(o) : st;

@@ -8,15 +8,9 @@
 
 #include <string.h>
 
-/* Where a view lies, in bytes (view_place). */
-struct range {
-    uintptr_t space;
-    uint64_t from, end;
-};
-
 struct region {
     struct view v; /* holds the buffer */
-    struct range at;
+    struct byte_range at;
     bool contiguous;
 };
 
@@ -53,18 +47,9 @@ size_t unscaled_count(const struct unscaled *set)
     return set == NULL ? 0 : set->n;
 }
 
-/* v must not be empty. */
-static struct range range_of(const struct view *v)
-{
-    struct range r;
-    view_place(v, &r.space, &r.from);
-    r.end = r.from + view_span(v);
-    return r;
-}
-
 /* The order of regions. It stays the same while the set exists, because the set
  * holds the buffers. */
-static bool before(const struct range *r, uintptr_t space, uint64_t from)
+static bool before(const struct byte_range *r, uintptr_t space, uint64_t from)
 {
     return r->space != space ? r->space < space : r->from < from;
 }
@@ -93,18 +78,18 @@ static uint64_t bytes_of(const struct view *v)
  * count. If only one has gaps, all its bytes count if it is within the other.
  * Regions are disjoint, so the numbers may be added. */
 static uint64_t common(const struct region *r, const struct view *v,
-                       const struct range *at, bool contiguous)
+                       const struct byte_range *at, bool contiguous)
 {
     if (view_same_place(&r->v, v))
         return bytes_of(v);
-    bool inside = at->from >= r->at.from && at->end <= r->at.end;
+    bool inside = at->from >= r->at.from && at->to <= r->at.to;
     if (!contiguous)
         return r->contiguous && inside ? bytes_of(v) : 0;
     if (!r->contiguous)
-        return r->at.from >= at->from && r->at.end <= at->end ? bytes_of(&r->v)
-                                                              : 0;
+        return r->at.from >= at->from && r->at.to <= at->to ? bytes_of(&r->v)
+                                                            : 0;
     uint64_t from = r->at.from > at->from ? r->at.from : at->from;
-    uint64_t to = r->at.end < at->end ? r->at.end : at->end;
+    uint64_t to = r->at.to < at->to ? r->at.to : at->to;
     return to - from;
 }
 
@@ -112,14 +97,14 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
 {
     if (set == NULL || view_span(v) == 0)
         return COVER_NONE;
-    const struct range at = range_of(v);
+    const struct byte_range at = view_bytes(v);
     uint64_t bytes = 0;
     /* regions that begin earlier than this end before v */
     uint64_t from = at.from < set->longest ? 0 : at.from - set->longest;
     bool contiguous = view_contiguous(v), touched = false;
     for (size_t i = find(set, at.space, from); i < set->n; i++) {
         const struct region *r = &set->region[i];
-        if (r->at.space != at.space || r->at.from >= at.end)
+        if (r->at.space != at.space || r->at.from >= at.to)
             break;
         if (!view_overlap(&r->v, v))
             continue;
@@ -178,7 +163,7 @@ void unscaled_add(struct unscaled *set, const struct view *v)
     uint64_t span = view_span(v);
     if (span == 0 || unscaled_covers(set, v) != COVER_NONE)
         return;
-    const struct range place = range_of(v);
+    const struct byte_range place = view_bytes(v);
     size_t at = find(set, place.space, place.from);
     memmove(&set->region[at + 1], &set->region[at],
             (set->n - at) * sizeof(set->region[0]));

@@ -90,17 +90,12 @@ static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
     return SSQ_OK;
 }
 
-struct range {
-    uintptr_t space;
-    uint64_t begin, end;
-};
-
 static int by_place(const void *a, const void *b)
 {
-    const struct range *x = a, *y = b;
+    const struct byte_range *x = a, *y = b;
     if (x->space != y->space)
         return x->space < y->space ? -1 : 1;
-    return x->begin < y->begin ? -1 : x->begin > y->begin;
+    return x->from < y->from ? -1 : x->from > y->from;
 }
 
 /* Refuse tensors that overlap, also if they are of two buffers over the same
@@ -108,17 +103,15 @@ static int by_place(const void *a, const void *b)
  * are neighbours. */
 static ssq_status check_apart(const struct job *job, const char *what)
 {
-    struct range *r = mem_alloc_array(job->n + 1, sizeof(*r));
+    struct byte_range *r = mem_alloc_array(job->n + 1, sizeof(*r));
     ssq_status st = SSQ_OK;
     if (r == NULL)
         return error_nomem(what, job->n * sizeof(*r));
-    for (size_t i = 0; i < job->n; i++) {
-        view_place(&job->views[i], &r[i].space, &r[i].begin);
-        r[i].end = r[i].begin + view_span(&job->views[i]);
-    }
+    for (size_t i = 0; i < job->n; i++)
+        r[i] = view_bytes(&job->views[i]);
     qsort(r, job->n, sizeof(*r), by_place);
     for (size_t i = 1; i < job->n && st == SSQ_OK; i++)
-        if (r[i].space == r[i - 1].space && r[i].begin < r[i - 1].end)
+        if (r[i].space == r[i - 1].space && r[i].from < r[i - 1].to)
             st = error_set(SSQ_ERR_INVALID, "%s: two of the tensors overlap",
                            what);
     mem_free(r);

@@ -24,14 +24,14 @@ struct range {
     uint64_t begin, end;
 };
 
-/* A copy of what the op uses of a buffer, in host memory, for the reference.
- * Other bytes are not copied: other queues may write them at the same time, and
- * of an imported buffer they may belong to somebody else. */
+/* A copy in host memory, for the reference, of the bytes of a buffer that the
+ * op uses. Other bytes are not copied: another queue may write them at the same
+ * time, and in an imported buffer they may belong to another library. */
 struct mirror {
     ssq_buffer *real;       /* the device's buffer; the op's views hold it */
     ssq_buffer copy;        /* used in its place; never counted or freed */
     struct backend_mem mem; /* of copy; its host memory is owned */
-    struct range used, written; /* by all views, and by those that write */
+    struct range used, written; /* by all views, and by views that write */
 };
 
 /* One mirror per buffer, even if several views use it. Overlapping operands and

@@ -156,17 +156,19 @@ bool view_overlap(const struct view *in_a, const struct view *in_b)
     return !rows_interleave(a, b);
 }
 
-void view_place(const struct view *v, uintptr_t *space, uint64_t *at)
+struct byte_range view_bytes(const struct view *v)
 {
     const ssq_buffer *b = v->buffer;
     const struct backend *backend = b->device->backend;
-    *space = (uintptr_t)b;
-    *at = v->offset;
-    if (backend->mem_handle == NULL)
-        return; /* no memory can be lent: buffers never overlap */
-    uint64_t memory = memory_of(b);
-    *at += b->offset + (backend->mem_addressed ? memory : 0);
-    *space = backend->mem_addressed ? 0 : (uintptr_t)memory;
+    /* if no memory can be lent, buffers never overlap */
+    struct byte_range r = {(uintptr_t)b, v->offset, 0};
+    if (backend->mem_handle != NULL) {
+        uint64_t memory = memory_of(b);
+        r.from += b->offset + (backend->mem_addressed ? memory : 0);
+        r.space = backend->mem_addressed ? 0 : (uintptr_t)memory;
+    }
+    r.to = r.from + view_span(v);
+    return r;
 }
 
 bool view_self_overlap(const struct view *v)

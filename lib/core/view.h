@@ -80,10 +80,15 @@ bool view_same_place(const struct view *a, const struct view *b);
  *  separate column slices of one matrix. For other strided views that
  *  interleave, true may be wrong; false is always right. */
 bool view_overlap(const struct view *a, const struct view *b);
-/** Set the position of a view, for an index. Views that overlap have the same
- *  *space, and their ranges of view_span() bytes from *at on overlap. The
- *  buffer must have memory. */
-void view_place(const struct view *v, uintptr_t *space, uint64_t *at);
+/** The bytes of a view, from..to - 1 of a space. They also compare views of
+ *  different buffers: a program may lend the same memory twice. */
+struct byte_range {
+    uintptr_t space;
+    uint64_t from, to;
+};
+/** Return the range of a view. Ranges of views that overlap have the same space
+ *  and overlap. The buffer must have memory. */
+struct byte_range view_bytes(const struct view *v);
 /** True if an element may appear twice, because of a stride of 0 or of strides
  *  that overlap. */
 bool view_self_overlap(const struct view *v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dlpack.h - what the export and the import of DLPack share. */
+/* dlpack.h - devices and dtypes of DLPack, for the export and the import. */
 #ifndef LIB_INTEROP_DLPACK_H
 #define LIB_INTEROP_DLPACK_H
 
@@ -12,7 +12,7 @@
 ssq_status dlpack_device(const ssq_device *device, const char *what,
                          DLDevice *dl);
 /** Set *dtype to the dtype of a DLDataType. Returns SSQ_ERR_UNSUPPORTED if
- *  tensors do not have it; the text names it. */
+ *  tensors do not have it. The error text has its name. */
 ssq_status dlpack_dtype_read(DLDataType dl, const char *what, ssq_dtype *dtype);
 /** Return the DLDataType of a dtype that tensors can have. */
 DLDataType dlpack_dtype(ssq_dtype dtype);

@@ -111,13 +111,13 @@ static ssq_status order(struct exported *e, const ssq_to_dlpack_args *a,
 /* ---- the struct ---- */
 
 /* Set data, and byte_offset, which is 0 where data is an address. */
-static ssq_status set_data(struct exported *e, DLTensor *t)
+static void set_data(struct exported *e, DLTensor *t)
 {
     const struct view *v = &e->tensor->view;
     const ssq_buffer *b = v->buffer;
     const struct backend *backend = b->device->backend;
     if (view_elements(v) == 0)
-        return SSQ_OK;
+        return;
     void *handle = backend->mem_handle(b->mem);
     uint64_t at = b->offset + v->offset;
     t->data = handle;
@@ -127,7 +127,7 @@ static ssq_status set_data(struct exported *e, DLTensor *t)
         t->byte_offset = 0;
     }
     if (t->device.device_type != kDLVulkan)
-        return SSQ_OK;
+        return;
     ssq_vulkan_info info = SSQ_VULKAN_INFO_INIT;
     backend->info(b->device->impl, &info);
     e->vulkan.magic = SSQ_DLPACK_VULKAN_MAGIC;
@@ -141,7 +141,6 @@ static ssq_status set_data(struct exported *e, DLTensor *t)
     e->vulkan.offset = b->offset;
     t->data = &e->vulkan;
     t->byte_offset = v->offset;
-    return SSQ_OK;
 }
 
 static void describe(struct exported *e, DLTensor *t)
@@ -194,12 +193,11 @@ static ssq_status make(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
         st = tensor_wrap(&tensor->view, &e->tensor);
     if (st == SSQ_OK)
         st = order(e, a, t->device.device_type);
-    if (st == SSQ_OK)
-        st = set_data(e, t);
     if (st != SSQ_OK) {
         release(e);
         return st;
     }
+    set_data(e, t);
     describe(e, t);
     *out = e;
     return SSQ_OK;

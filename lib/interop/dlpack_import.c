@@ -17,7 +17,7 @@ struct foreign {
     const DLTensor *t;
     uint64_t flags;
     void *self;
-    void (*deleter)(void *self); /* calls that of the struct */
+    void (*deleter)(void *self); /* calls the struct's deleter */
     const char *what;            /* begins error texts */
 };
 
@@ -26,8 +26,8 @@ struct incoming {
     ssq_dtype dtype;
     int64_t shape[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
     int rank;
-    uint64_t span;   /* bytes from the first to the end of the last element; 0:
-                        there are no elements */
+    uint64_t span;   /* bytes from the first to the end of the last element; 0
+                        if the tensor is empty */
     uint64_t offset; /* of the first element in the memory to be imported */
     union {
         struct native_span span; /* if memory is an address */
@@ -195,7 +195,10 @@ static ssq_status take_vulkan(const struct foreign *f, const ssq_queue *queue,
     in->handle = in->memory.words;
     in->offset = v->offset + f->t->byte_offset;
     if (in->offset < v->offset)
-        return error_set(SSQ_ERR_INVALID, "%s: byte_offset is %llu", f->what,
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: offset %llu plus byte_offset %llu has more than "
+                         "64 bits",
+                         f->what, (unsigned long long)v->offset,
                          (unsigned long long)f->t->byte_offset);
     return SSQ_OK;
 }
@@ -263,8 +266,8 @@ static ssq_status alias(const struct foreign *f, const struct incoming *in,
     return st;
 }
 
-/* Copies in progress: what is made before the first command is enqueued, so
- * that nothing fails after it for lack of memory. */
+/* A copy in progress. These tensors are created before the first command is
+ * enqueued, so that nothing fails after it for lack of memory. */
 struct copying {
     ssq_tensor *made;  /* the result; NULL: no copy */
     ssq_tensor *bytes; /* unaligned memory as bytes, and as elements */

@@ -322,6 +322,7 @@ int main(void)
         test_clip(&r, "sgd", 1.0, 1024.0);
         test_clip(&r, "sgd", 1.0, 1000.0);
         test_clip(&r, "adamw", 0.25, 3e5);
+        test_clip(&r, "sgd", 1e-46, 1024.0); /* below float32's range */
         test_clip(&r, "rmsprop", 1e6, 0x1p30);
         test_lamb(&r);
         rig_close(&r);

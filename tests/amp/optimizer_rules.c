@@ -250,6 +250,8 @@ static void test_stages(const struct rig *r)
                 PARTS)
     REFUSED(ssq_optimizer_step(r->queue, t.o, unused), "optimizer_step: ");
     REFUSED(ssq_scaler_update(r->queue, scaler), "scaler_update: ");
+    REFUSED(ssq_optimizer_accumulate(r->queue, t.o, 1e39),
+            "factor is 1e+39, expected a finite float32");
     NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
     REFUSED(ssq_optimizer_unscale(r->queue, t.o, scaler),
             "optimizer_unscale: |unscale() has already been called on this "

@@ -384,6 +384,7 @@ static void options(const struct rig *r)
     REFUSED(tolerance, -0.1, "tolerance is -0.1");
     base.cap = SSQ_CEILING_CLAMP;
     REFUSED(max_scale, 32768.0, "max_scale is 32768");
+    REFUSED(max_scale, 1e39, "max_scale is 9.99");
     base = rig_preset("nntrainer");
     base.init_scale = 8;
     REFUSED(min_scale, 2.0, "min_scale is 2|ERROR_SNAP");

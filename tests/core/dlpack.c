@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dlpack.c - tensors out to other libraries and in from them. The other library
- * is this file: it makes structs by hand, frees what it lent at once, and lies
- * in every field. */
+ * is this file: it makes structs by hand, frees its memory at once, and puts a
+ * wrong value into every field. */
 #include <sesqui/dlpack.h>
 #include <sesqui/vulkan.h>
 
@@ -18,7 +18,7 @@ static ssq_queue *queue;
 
 static int deleted;
 
-/* What a producer lends: the struct, and room for elements. */
+/* A producer's struct, and memory for its elements. */
 struct lent {
     DLManagedTensorVersioned dl;
     int64_t shape[8], strides[8];
@@ -220,7 +220,7 @@ static void more_copies(void)
     tap_ok(copied && deleted == 1, "a copy that is asked for");
     ssq_tensor_destroy(&x);
 
-    /* a repeated row, unaligned: the copy has elements of its own */
+    /* a repeated row, unaligned: in the copy no elements share memory */
     const float rows[6] = {0, 1, 2, 0, 1, 2};
     l = lend();
     memmove(l->memory + 1, l->memory, 24);
@@ -436,7 +436,7 @@ static void *call_deleter(void *dl)
     return NULL;
 }
 
-/* What a struct says of a tensor on cpu. */
+/* The fields of a struct that is exported from cpu. */
 static void described(void)
 {
     const int64_t shape[2] = {2, 3}, wide[2] = {4, 3};
@@ -551,7 +551,7 @@ static void late_queue(const char *name)
     ssq_device_close(&d);
 }
 
-/* Vulkan's struct, and lies in it. */
+/* Vulkan's struct, also with wrong values. */
 static void vulkan(void)
 {
     ssq_vulkan_info info = SSQ_VULKAN_INFO_INIT;
@@ -600,7 +600,8 @@ static void vulkan(void)
     v->offset = UINT64_MAX;
     dl->dl_tensor.byte_offset = 8;
     core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
-                "byte_offset is 8", "an offset past 64 bits");
+                "offset 18446744073709551615 plus byte_offset 8",
+                "an offset past 64 bits");
     *v = good;
     dl->deleter(dl);
     ssq_tensor_destroy(&x);

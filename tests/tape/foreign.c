@@ -254,6 +254,11 @@ static void wrong_rules(const struct bed *b)
             SSQ_ERR_INVALID, "rules[0]: \"h.*\" has 1 wild cards, and \"h\" 0",
             "wild cards");
     refused(b, t,
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cub*", "", NULL, 0}},
+                            .count = 1),
+            SSQ_ERR_INVALID, "has a \"cube\", which is none",
+            "one that is left out, with a wild card");
+    refused(b, t,
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{LONG8, "a", NULL, 0}},
                             .count = 1),
             SSQ_ERR_INVALID, "has 9 wild cards, expected at most 8",

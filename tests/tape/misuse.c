@@ -105,6 +105,24 @@ static void vars(const struct rig *r)
            "%s: no var makes no var", r->name);
 }
 
+/* A linear layer of vectors of size 0 has the bias as its result. */
+static void linear_of_nothing(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
+    ssq_tensor *x = NULL;
+    NEED(ssq_tensor_create(r->device, SSQ_F32, 3, (int64_t[]){2, 3, 0}, &x));
+    ssq_tape_begin(t, true);
+    const ssq_tensor *y = ssq_var_tensor(
+        ssq_nn_linear(t, "nothing", ssq_var_input(t, x), 4, NULL));
+    ssq_tensor_desc d = SSQ_TENSOR_DESC_INIT;
+    tap_ok(ssq_tape_status(t) == SSQ_OK &&
+               ssq_tensor_desc_get(y, &d) == SSQ_OK && d.rank == 3 &&
+               d.shape[0] == 2 && d.shape[1] == 3 && d.shape[2] == 4,
+           "%s: a linear layer of [2,3,0] gives [2,3,4]", r->name);
+    ssq_tape_begin(t, true);
+    ssq_tensor_destroy(&x);
+}
+
 /* Arguments that an op would find too late, or not at all. */
 static void late(const struct rig *r)
 {
@@ -468,6 +486,7 @@ int main(void)
         huge_result(&r);
         vars(&r);
         late(&r);
+        linear_of_nothing(&r);
         captures(&r);
         parts(&r);
         layers(&r);

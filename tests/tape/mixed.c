@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixed.c - every op of a tape with parameters of 16 bits in every operand:
- * none refuses them, and each gradient is that of its parameter. The same with
+ * no op refuses them, and each gradient belongs to its parameter. The same with
  * a policy that moves the op to another class of autocast, and with a result
  * that is used with its dimensions reversed, so that its gradient is strided.
  */

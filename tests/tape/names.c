@@ -157,6 +157,14 @@ static void within(const struct bed *b)
     core_status(ssq_tape_status(tape), SSQ_ERR_INVALID,
                 "removed since the pass began", "%s: a var of what is there",
                 b->name);
+    tape = ssq_trainer_begin(t);
+    (void)net(b, tape, "fc", "head", OUT);
+    ssq_var w = ssq_var_named(tape, "fc.weight");
+    NEED(ssq_params_remove(p, "fc.weight", NULL));
+    (void)ssq_var_cast(w, SSQ_F16);
+    core_status(ssq_tape_status(tape), SSQ_ERR_INVALID,
+                "removed since the pass began",
+                "%s: a cast of a parameter that is gone", b->name);
     tap_ok(step(b, t, "fc", "head") == SSQ_OK && count(t) == 4,
            "%s: the next pass is a new one", b->name);
     ssq_trainer_destroy(&t);

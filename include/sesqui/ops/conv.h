@@ -233,7 +233,7 @@ typedef ssq_conv2d_backward_data_args ssq_conv_transpose2d_backward_data_args;
  *  dilation; dy is 0 outside. A fused activation is not undone. NaN and
  *  infinities are as in ssq_conv2d.
  *
- *  There is no output_padding here: it is computed from the size of dy.
+ *  output_padding is not an argument: it is computed from the size of dy.
  *  @return SSQ_ERR_INVALID  also if the output_padding that follows is not
  *                           legal
  *  @note Class R. Since 0.1. */

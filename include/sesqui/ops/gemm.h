@@ -124,11 +124,10 @@ typedef struct ssq_gemm_args {
  *  element size are equal.
  *
  *  If beta is 0, c is not read. If alpha or k is 0, a and b are not read, and d
- *  is still written. Operands that are not read must be valid all the same, but
- *  NaN in them has no effect. NaN and infinities in the others propagate as in
- *  IEEE 754. If the float32 sum of
- *  |op(a)| |op(b)| overflows, an element can be infinite or NaN although the
- *  exact result is finite.
+ *  is still written. Operands that are not read must also be valid, but NaN in
+ *  them has no effect. NaN and infinities in the others propagate as in IEEE
+ *  754. If the float32 sum of |op(a)| |op(b)| overflows, an element can be
+ *  infinite or NaN although the exact result is finite.
  *  @return
  *   - SSQ_ERR_INVALID      the inner dimensions differ; d is not [m,n]; a
  *                          stride is not as above; beta is not 0 and c is NULL;

@@ -267,6 +267,11 @@ static bool run_refused(struct bed *b)
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "value is -1");
     a.value = (double)NAN;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "value is nan");
+    a.kind = SSQ_INIT_CONSTANT;
+    a.value = -1e39;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                   "value is -1e+39");
+    a.kind = SSQ_INIT_NORMAL;
     a.value = 0.0;
     a.kind = (ssq_init_kind)12;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, 12");
