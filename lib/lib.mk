@@ -38,8 +38,8 @@ EXTRA_DIST += lib/sesqui.map
 # What they include and make writes, before it is known who includes what.
 $(libcore_a_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h
 
-# The ops over vars: what the headers of the ops and vars.list say, as a table.
-# include/sesqui/vars.h is made likewise, and kept: make vars.
+# The ops over vars as a table, from the headers of the ops and vars.list. make
+# vars makes include/sesqui/vars.h from the same files; it is kept.
 vars_inputs = lib/tape/vars.awk $(sesquiops_HEADERS) lib/tape/vars.list
 vars_awk = cd $(srcdir) && LC_ALL=C $(AWK) -v top=. -f lib/tape/vars.awk
 vars_from = $(sesquiops_HEADERS) lib/tape/vars.list
@@ -53,7 +53,7 @@ vars:
 		mv vars.h.new $(srcdir)/include/sesqui/vars.h
 .PHONY: vars
 
-# So is the list of ops in include/sesqui/sesqui.hpp: make hpp.
+# make hpp makes the list of ops in include/sesqui/sesqui.hpp; it is kept.
 hpp = $(srcdir)/include/sesqui/sesqui.hpp
 EXTRA_DIST += build-aux/hpp.awk
 hpp:

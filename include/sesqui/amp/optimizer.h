@@ -117,7 +117,8 @@ typedef struct ssq_optimizer_options {
                            their global L2 norm is at most this: coef = clip /
                            (norm + 1e-6), applied if < 1 (torch, apex,
                            Megatron). 0: no clipping, and no norm is measured.
-                           INFINITY: only measure */
+                           INFINITY: only measure. Numbers that would round to 0
+                           become 2^-149 */
     ssq_master_kind master SSQ_DEFAULT(SSQ_MASTER_F32);
     bool flat_master SSQ_DEFAULT(false); /**< one contiguous master per group,
                            in the order of ssq_optimizer_add (fastai); float32
