@@ -234,7 +234,7 @@ static void refuse_overlap(struct group *g, const ssq_tensor *x,
     core_status(
         ssq_comm_all_reduce(g->queue[0], g->comm[0],
                             SSQ_COMM_ALL_REDUCE(.tensors = both, .n = 2)),
-        SSQ_ERR_INVALID, "overlap", what);
+        SSQ_ERR_INVALID, "overlap", "%s", what);
 }
 
 static void twice_lent(struct group *g, const ssq_tensor *x)
