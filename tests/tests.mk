@@ -24,12 +24,18 @@ SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 # Where the modules of this build are; drivers are not for every checker.
 module_path = $(abs_top_builddir)/.libs
 
-# In make check PoCL compiles without its optimizer, in a third of the time:
+# In make check PoCL and lavapipe compile without their optimizers, PoCL in a
+# third of the time, and PoCL compiles a kernel once, for groups of any size:
 # what most tests ask of a driver does not depend on that. The targets below use
-# PoCL as users have it.
+# both as users have them.
 plain_pocl = -cl-opt-disable
+plain_drivers = POCL_WORK_GROUP_SPECIALIZATION=0; \
+	export POCL_WORK_GROUP_SPECIALIZATION; \
+	GALLIVM_PERF=nopt; export GALLIVM_PERF;
 check-full check-op check-groups digests check-coopmat \
 check-distros: plain_pocl =
+check-full check-op check-groups digests check-coopmat \
+check-distros: plain_drivers =
 
 # A test needs no home, no network and no device. ccache would need a home.
 # PoCL, Mesa and NVIDIA's driver keep what they compile for the tests that
@@ -40,7 +46,7 @@ AM_TESTS_ENVIRONMENT = \
 	XDG_CACHE_HOME='$(abs_top_builddir)/tests/cache$(plain_pocl)'; \
 	export XDG_CACHE_HOME; \
 	POCL_EXTRA_BUILD_FLAGS='$(plain_pocl)'; \
-	export POCL_EXTRA_BUILD_FLAGS; \
+	export POCL_EXTRA_BUILD_FLAGS; $(plain_drivers) \
 	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; \
 	export POCL_CACHE_DIR; \
 	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \

@@ -107,11 +107,12 @@ struct suite {
     /** For runs that are no test of drivers: those do every stride-th case; 0
      *  and 1 are all of them. */
     size_t stride;
-    /** In make check two drivers take turns, where kernels differ by a function
-     *  or a dtype alone: case i is for the drivers whose number, counted from
-     *  0, is even where turn(i) is even and odd where it is odd; SUITE_ALL: it
-     *  is for all of them. Where turn is NULL half of the cases are for each.
-     *  SSQ_TEST_FULL=1 and sesqui verify leave none out. */
+    /** In make check two drivers share the cases, where kernels differ by a
+     *  function or a dtype alone. Drivers are numbered from 0. Case i is for
+     *  the even ones if turn(i) % 4 is 0, for the odd ones if it is 1, and for
+     *  none if it is 2 or 3; SUITE_ALL: it is for all. Where turn is NULL, half
+     *  of the cases are for each. SSQ_TEST_FULL=1 and sesqui verify leave none
+     *  out. */
     int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */
 };

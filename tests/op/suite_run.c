@@ -251,7 +251,7 @@ static bool is_others(const struct run *r, size_t i, size_t d)
         before += k < d && is_driver(&r->beds[k]);
         drivers += is_driver(&r->beds[k]);
     }
-    return turn != SUITE_ALL && drivers > 1 && (size_t)turn % 2 != before % 2;
+    return turn != SUITE_ALL && drivers > 1 && (size_t)turn % 4 != before % 2;
 }
 
 /* Does this run leave case i out on driver d? */
