@@ -58,7 +58,8 @@ hpp = $(srcdir)/include/sesqui/sesqui.hpp
 EXTRA_DIST += build-aux/hpp.awk
 hpp:
 	$(AM_V_GEN){ sed '/^SESQUI_OP(/,$$d' $(hpp) && \
-		$(AWK) -f $(srcdir)/build-aux/hpp.awk $(sesquiops_HEADERS) && \
+		(cd $(srcdir) && \
+		$(AWK) -f build-aux/hpp.awk $(sesquiops_HEADERS)) && \
 		sed -n '/^#undef SESQUI_OP/,$$p' $(hpp); } >sesqui.hpp.new && \
 		mv sesqui.hpp.new $(hpp)
 .PHONY: hpp

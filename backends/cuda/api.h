@@ -64,6 +64,7 @@ typedef struct {
     X(CUDA_ERROR_INVALID_VALUE, 1) \
     X(CUDA_ERROR_OUT_OF_MEMORY, 2) \
     X(CUDA_ERROR_NO_DEVICE, 100) \
+    X(CUDA_ERROR_INVALID_HANDLE, 400) \
     X(CUDA_ERROR_NOT_READY, 600) \
     X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906) \
     X(CUDA_ERROR_CAPTURED_EVENT, 907) \
@@ -131,6 +132,7 @@ typedef struct {
     X(StreamCreate, cuStreamCreate, (CUstream *, unsigned)) \
     X(StreamDestroy, cuStreamDestroy_v2, (CUstream)) \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream)) \
+    X(StreamQuery, cuStreamQuery, (CUstream)) \
     X(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
     X(LaunchHostFunc, cuLaunchHostFunc, (CUstream, CUhostFn, void *)) \
     X(ThreadExchangeCaptureMode, cuThreadExchangeStreamCaptureMode, \

@@ -41,6 +41,7 @@ static const struct backend cuda_backend = {
     .queue_close = cuda_queue_close,
     .queue_sync = cuda_queue_sync,
     .completed = cuda_completed,
+    .failure = cuda_queue_failure,
     .command_end = cuda_command_end,
     .captured = cuda_captured,
     .call = cuda_call,

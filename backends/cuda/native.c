@@ -64,8 +64,10 @@ ssq_status cuda_queue_native(struct backend_device *d, const void *handle,
         return st;
     CUresult e = CU(d, StreamGetCtx)(stream, &context);
     cuda_leave(d);
-    if (e != CUDA_SUCCESS)
+    if (e == CUDA_ERROR_INVALID_HANDLE || e == CUDA_ERROR_INVALID_VALUE)
         return refuse_handle(d->core, "the stream is no CUstream");
+    if (e != CUDA_SUCCESS)
+        return cuda_error(d, "cuStreamGetCtx", e);
     if (context != d->context)
         return refuse_handle(d->core, "the stream is of another context");
     return cuda_queue_over(d, stream, queue);

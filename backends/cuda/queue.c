@@ -70,7 +70,7 @@ static void note_failure(struct backend_queue *q, const char *call,
              cuda_error_name(q->device->calls, error), (int)error);
 }
 
-static ssq_status check(struct backend_queue *q)
+ssq_status cuda_queue_failure(struct backend_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     ssq_status st = q->status;
@@ -183,6 +183,16 @@ static void put_mark(struct backend_queue *q)
     q->count++;
 }
 
+/* After a failure no mark can be recorded: ask the stream itself whether
+ * anything still runs. The caller must hold q->lock and have entered the
+ * context. */
+static void pass_failed(struct backend_queue *q)
+{
+    if (q->status != SSQ_OK && q->count == 0 && !is_captured(q) &&
+        CU(q->device, StreamQuery)(q->stream) != CUDA_ERROR_NOT_READY)
+        advance(q, q->submitted);
+}
+
 /* Wait for all commands, and store the result. The caller must have entered the
  * context, and must not hold q->lock. The stream must not be captured. */
 static void finish(struct backend_queue *q)
@@ -204,7 +214,7 @@ static void finish(struct backend_queue *q)
 
 ssq_status cuda_queue_enter(struct backend_queue *q)
 {
-    ssq_status st = check(q);
+    ssq_status st = cuda_queue_failure(q);
     return st == SSQ_OK ? cuda_enter(q->device) : st;
 }
 
@@ -221,7 +231,7 @@ ssq_status cuda_queue_leave(struct backend_queue *q, const char *call,
     if (!is_captured(q))
         finish(q); /* the core releases the command's operands after this */
     cuda_leave(q->device);
-    return check(q);
+    return cuda_queue_failure(q);
 }
 
 ssq_status cuda_queue_sync(struct backend_queue *q)
@@ -233,7 +243,7 @@ ssq_status cuda_queue_sync(struct backend_queue *q)
     if (!captured)
         finish(q);
     cuda_leave(q->device);
-    return captured ? cuda_refuse_captured(q, "sync") : check(q);
+    return captured ? cuda_refuse_captured(q, "sync") : cuda_queue_failure(q);
 }
 
 void cuda_queue_close(struct backend_queue *q)
@@ -297,6 +307,7 @@ uint64_t cuda_completed(struct backend_queue *q)
         CUstreamCaptureMode mode = cuda_relax(q->device);
         pass_reached(q);
         put_mark(q);
+        pass_failed(q);
         cuda_relaxed(q->device, mode);
         cuda_leave(q->device);
     }

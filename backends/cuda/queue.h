@@ -68,6 +68,7 @@ ssq_status cuda_queue_over(struct backend_device *device, CUstream stream,
 void cuda_queue_close(struct backend_queue *queue);
 ssq_status cuda_queue_sync(struct backend_queue *queue);
 uint64_t cuda_completed(struct backend_queue *queue);
+ssq_status cuda_queue_failure(struct backend_queue *queue);
 /** Mark the commands up to `sequence` as done, because an event after them was
  *  reached. If all marks are in flight, these commands have no mark yet. */
 void cuda_queue_reached(struct backend_queue *queue, uint64_t sequence);

@@ -148,6 +148,7 @@ const struct backend guard_backend = {
     .submit = guard_submit,
     .reserve = guard_queue_reserve,
     .completed = guard_completed,
+    .failure = guard_queue_failure,
     .event_open = guard_event_open,
     .event_close = guard_event_close,
     .event_record = guard_event_record,

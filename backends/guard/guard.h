@@ -88,6 +88,7 @@ ssq_status guard_submit(struct backend_queue *queue, const struct command *c);
 ssq_status guard_queue_reserve(struct backend_queue *queue,
                                const struct command *commands, size_t n);
 uint64_t guard_completed(struct backend_queue *queue);
+ssq_status guard_queue_failure(struct backend_queue *queue);
 
 /* The caller must hold the device's lock: */
 /** Append a mark, or a wait for a mark, to a queue. The queue gets a reference

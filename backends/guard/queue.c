@@ -265,3 +265,11 @@ uint64_t guard_completed(struct backend_queue *queue)
 {
     return atomic_load(&queue->completed);
 }
+
+ssq_status guard_queue_failure(struct backend_queue *queue)
+{
+    pthread_mutex_lock(&queue->device->lock);
+    ssq_status st = sticky(queue);
+    pthread_mutex_unlock(&queue->device->lock);
+    return st;
+}

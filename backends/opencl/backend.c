@@ -37,6 +37,7 @@ static const struct backend opencl_backend = {
     .queue_close = opencl_queue_close,
     .queue_sync = opencl_queue_sync,
     .completed = opencl_completed,
+    .failure = opencl_queue_check,
     .command_end = opencl_command_end,
     .identify = opencl_identify,
     .certified = opencl_certified,

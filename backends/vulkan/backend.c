@@ -38,6 +38,7 @@ static const struct backend vulkan_backend = {
     .queue_close = vulkan_queue_close,
     .queue_sync = vulkan_queue_sync,
     .completed = vulkan_completed,
+    .failure = vulkan_queue_failure,
     .reserve = vulkan_reserve,
     .command_end = vulkan_command_end,
     .identify = vulkan_identify,

@@ -134,6 +134,16 @@ void vulkan_command_end(struct backend_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
+ssq_status vulkan_queue_failure(struct backend_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = q->status;
+    pthread_mutex_unlock(&q->lock);
+    /* the text never changes after a failure */
+    return st == SSQ_OK ? SSQ_OK
+                        : q->device->core->error_set(st, "%s", q->text);
+}
+
 /* Commands that have run. A device begins when a submission is full, so that
  * somebody who only asks would ask for ever: who asks twice with nothing
  * enqueued in between is taken to wait, and what is recorded is sent. */

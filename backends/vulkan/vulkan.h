@@ -364,6 +364,7 @@ ssq_status vulkan_queue_open(struct backend_device *device,
 void vulkan_queue_close(struct backend_queue *queue);
 ssq_status vulkan_queue_sync(struct backend_queue *queue);
 uint64_t vulkan_completed(struct backend_queue *queue);
+ssq_status vulkan_queue_failure(struct backend_queue *queue);
 void vulkan_command_end(struct backend_queue *queue);
 ssq_status vulkan_launch(struct backend_queue *queue,
                          const struct launch *launch);

@@ -82,7 +82,9 @@ typedef struct ssq_safetensors_info {
         sizeof(ssq_safetensors_info), NULL, NULL, 0, {0}, 0                    \
     }
 
-/** Open a file and check its header. The bytes of tensors are read later.
+/** Open a file and check its header. The bytes of tensors are read later. The
+ *  CRC of the header is not compared, because other programs may have rewritten
+ *  it: ssq_checkpoint_load and ssq_trainer_load compare it.
  *
  *  A model in several files is opened by its index, for example
  *  "model.safetensors.index.json". The index names a file (a shard) in its own
@@ -401,7 +403,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_load(
  *                      (ssq_trainer_flush); the training has ended (save the
  *                      parameters with ssq_checkpoint_save); a load has failed
  *                      while it wrote; a parameter was created after the first
- *                      step
+ *                      step; a label of a pass was out of range and no call
+ *                      has returned that error yet: this one does, once
  *   - otherwise as ssq_checkpoint_save
  *   After an error the old file is unchanged.
  *  @note Since 0.1. */

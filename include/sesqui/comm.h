@@ -162,7 +162,8 @@ ssq_comm_local_create(ssq_device *const *devices, unsigned n,
  *        later work that was kept for a collective that is done. */
 SSQ_API void ssq_comm_destroy(ssq_comm **comm);
 
-/** Return the index of this rank, and the number of ranks; 0 for NULL.
+/** Return the index of this rank, and the number of ranks; 0 for NULL. These
+ *  work in a child of fork.
  *  @sync host
  *  @threads any */
 SSQ_API unsigned ssq_comm_rank(const ssq_comm *comm);

@@ -72,14 +72,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
  *   - Launches follow ssq_optimizer_set and schedules. ssq_scaler_state_get
  *     includes the launches; ssq_scaler_poll does not.
  *  @param device  of the cuda backend, over the context of native
- *  @param native  a CUstream; NULL: the default stream of the context. Not
- *                 CU_STREAM_PER_THREAD, which differs from thread to thread
+ *  @param native  a CUstream that exists (not checked: a driver may end the
+ *                 process for another pointer); NULL: the default stream of the
+ *                 context. Not CU_STREAM_PER_THREAD, which differs from thread
+ *                 to thread
  *  @param queue   out; owned by the caller; release it with
  *                 ssq_queue_destroy()
  *  @return
- *   - SSQ_ERR_INVALID      a device of another backend; native is not a
- *                          CUstream, belongs to another context, or is
- *                          CU_STREAM_PER_THREAD
+ *   - SSQ_ERR_INVALID      a device of another backend; native belongs to
+ *                          another context, or is CU_STREAM_PER_THREAD
  *   - SSQ_ERR_UNSUPPORTED  the driver is too old to report a stream's context
  *   - SSQ_ERR_NOMEM        also: no device memory for the queue's workspace
  *  @note Since 0.1. */

@@ -30,6 +30,7 @@
  *  - The other ranks notice it if MPI reports it, or by options.timeout. Then
  *    their collectives fail with SSQ_ERR_COMM. A rank that waits for several
  *    ranks waits one second longer, because one of these may know the cause.
+ *  - After such an error some memory is never freed, and the device stays open.
  *  - mpirun ends the whole job when a process dies, unless told otherwise: with
  *    Open MPI by --enable-recovery, with MPICH by -disable-auto-cleanup.
  *  - MPICH then sends SIGUSR1 to the remaining processes: ignore it. The mpirun

@@ -40,7 +40,8 @@
  *    caller must release it with ssq_x_destroy(&x), which sets x to NULL and
  *    cannot fail.
  *  - struct_size: initialize every struct with its SSQ_..._INIT, which sets the
- *    field. For example, a struct of zeros is refused.
+ *    field. For example, a struct of zeros is refused. The two structs of
+ *    allocators have no such macro: set the field.
  *
  * These calls differ:
  *
@@ -205,8 +206,11 @@ typedef struct ssq_allocator {
  *  @param allocator  copied; NULL restores malloc and free. With malloc, the
  *                    library keeps up to 8 MiB of freed blocks for later calls.
  *                    It frees them when its last object is destroyed.
- *  @return SSQ_ERR_INVALID  a callback is NULL; objects of the library exist,
- *                           for example a device that is open
+ *  @return SSQ_ERR_INVALID  a callback is NULL; the library has host memory in
+ *                           use. Objects exist, for example a device that is
+ *                           open, or destroyed ones could not be freed: in a
+ *                           child of fork, or after a collective over MPI or
+ *                           NCCL has failed
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_allocator_set(const ssq_allocator *allocator);

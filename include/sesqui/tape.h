@@ -31,8 +31,10 @@
  *
  * Writes between forward and backward. If an input or a parameter is written
  * after an op has read it, and the backward pass needs it, the backward fails
- * and names both places. Writes that the program makes through a driver are not
- * noticed.
+ * and names both places. Two kinds of writes to memory that the program has
+ * lent are not noticed: by its own code, also through a driver, and by the
+ * library through another buffer on the same bytes, for example a second
+ * import.
  *
  * Captures. Create tapes and parameters before a graph is captured. While the
  * tape's queue captures, ssq_tape_create returns SSQ_ERR_INVALID, and a layer
@@ -366,7 +368,8 @@ SSQ_API void ssq_tape_push(ssq_tape *tape, const char *name);
 SSQ_API void ssq_tape_pop(ssq_tape *tape);
 
 /** Do not record ops between pause and resume: no gradient flows through them.
- *  Pauses nest. A resume without a pause latches SSQ_ERR_INVALID.
+ *  Pauses nest. A resume without a pause latches SSQ_ERR_INVALID. NULL as the
+ *  tape does nothing.
  *  @sync host */
 SSQ_API void ssq_tape_pause(ssq_tape *tape);
 SSQ_API void ssq_tape_resume(ssq_tape *tape);
@@ -492,8 +495,10 @@ typedef struct ssq_tape_grad_args {
  *  Without create_graph nothing is recorded, and the gradients have the bits
  *  that ssq_tape_backward computes. With it they are made by ops over vars, in
  *  float32 if a formula needs it, and can be differentiated. Messages name the
- *  scope, line and op that is differentiated. With create_graph, regions to be
- *  recomputed that gradients flow through are kept in memory from then on.
+ *  scope and line of the op that is differentiated, and the op that failed:
+ *  with create_graph it can be one of the formula of a derivative, for example
+ *  mul at the line of a silu. With create_graph, regions to be recomputed that
+ *  gradients flow through are kept in memory from then on.
  *  @param loss   a single element
  *  @param vars   count vars that loss depends on: parameters (ssq_var_param,
  *                ssq_var_named), results of ssq_var_watch, or vars made from
@@ -642,8 +647,8 @@ SSQ_API ssq_var ssq_var_named_at(const char *where, ssq_tape *tape,
 /** Return the tensor of a var: owned by the tape, valid until the next begin.
  *  Do not destroy or write it. If it is asked for before the backward, the
  *  backward keeps it.
- *  @return NULL if var is inert or of another pass, or if its memory was
- *          released by the backward or a region to be recomputed
+ *  @return NULL if var is inert or of another pass, or if the backward or a
+ *          region to be recomputed has released it
  *  @sync host */
 SSQ_API const ssq_tensor *ssq_var_tensor(ssq_var var);
 
@@ -658,14 +663,16 @@ SSQ_API int ssq_var_rank(ssq_var var);
 SSQ_API int64_t ssq_var_size(ssq_var var, int i);
 
 /** Make a var with the same value through which no gradient flows: torch's
- *  detach.
+ *  detach. The result shows the memory of x: if the backward releases x, it
+ *  releases the result, too.
  *  @sync host */
 SSQ_API ssq_var ssq_var_detach_at(const char *where, ssq_var x);
 #define ssq_var_detach(...) ssq_var_detach_at(SSQ_AT, __VA_ARGS__)
 
 /** Make a var with the same value for which ssq_tape_grad can compute
  *  gradients: torch's detach().requires_grad_(). Ops on it are recorded. No
- *  gradient flows to x, and ssq_tape_backward computes none for it.
+ *  gradient flows to x, and ssq_tape_backward computes none for it. Like the
+ *  result of ssq_var_detach it shows the memory of x.
  *  @param x  a float var, for example an input
  *  @sync host
  *  @note Since 0.1. */

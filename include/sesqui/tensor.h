@@ -62,7 +62,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
  *  @threads object */
 SSQ_API void ssq_buffer_destroy(ssq_buffer **buffer);
 
-/** Return the size in bytes that was asked for; 0 for NULL. */
+/** Return the size in bytes that was asked for, or that the imported memory
+ *  has; 0 for NULL. */
 SSQ_API uint64_t ssq_buffer_bytes(const ssq_buffer *buffer);
 
 /** Create a contiguous tensor with a new buffer, which is not initialized.

@@ -23,7 +23,8 @@
  *
  *  - Start: parameters are copied from rank 0, as exact float32 values. The
  *    first ssq_trainer_begin copies the existing ones. So does the first one
- *    after a load or after ssq_trainer_end. A new parameter is copied when a
+ *    after a load, ssq_trainer_end or ssq_params_remove: all ranks must make
+ *    these three calls before the same pass. A new parameter is copied when a
  *    pass for training creates it.
  *  - Gradients are summed in float32, first over the passes of a rank, then
  *    over the ranks in the order that comm.h defines. The optimizer receives
@@ -412,7 +413,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
  *                      SSQ_PLACE_TRAIN_BEGIN, _BATCH_BEGIN, _STEP_END or
  *                      _BATCH_END has called it
  *   - SSQ_ERR_COMM     the group of ranks has ended
- *   - the error of the repeated step, or the status of a hook
+ *   - the queue's error
+ *   - the error of the repeated step, or the status of a hook. If a hook at
+ *     SSQ_PLACE_TRAIN_BEGIN has failed, the training has not begun: the next
+ *     call calls all hooks there again.
  *  @return the tape, owned by the trainer; NULL for NULL
  *  @sync waits if masters are split: after ssq_trainer_end, and with comm when
  *        parameters are copied from rank 0 */

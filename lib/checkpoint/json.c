@@ -81,6 +81,41 @@ static ssq_status skip_inside(struct json *j, char open, unsigned depth)
     return st;
 }
 
+/* Skip a character if it is one of two. */
+static bool skip_one(struct json *j, unsigned char a, unsigned char b)
+{
+    bool is = j->at < j->end && (*j->at == a || *j->at == b);
+    j->at += is;
+    return is;
+}
+
+/* Skip digits and return how many there were. */
+static size_t skip_digits(struct json *j)
+{
+    const unsigned char *from = j->at;
+    while (j->at < j->end && *j->at >= '0' && *j->at <= '9')
+        j->at++;
+    return (size_t)(j->at - from);
+}
+
+/* Skip a number: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)? */
+static ssq_status skip_number(struct json *j)
+{
+    (void)skip_one(j, '-', '-');
+    const bool zero = j->at < j->end && *j->at == '0';
+    const size_t n = skip_digits(j);
+    if (n == 0 || (zero && n > 1))
+        return fail(j, "a value");
+    if (skip_one(j, '.', '.') && skip_digits(j) == 0)
+        return fail(j, "a digit");
+    if (skip_one(j, 'e', 'E')) {
+        (void)skip_one(j, '+', '-');
+        if (skip_digits(j) == 0)
+            return fail(j, "a digit");
+    }
+    return SSQ_OK;
+}
+
 static ssq_status skip(struct json *j, unsigned depth)
 {
     static const char *const words[] = {"null", "true", "false"};
@@ -98,11 +133,7 @@ static ssq_status skip(struct json *j, unsigned depth)
         j->at += n;
         return SSQ_OK;
     }
-    const unsigned char *from = j->at;
-    while (j->at < j->end && *j->at != '\0' &&
-           strchr("+-.eE0123456789", *j->at) != NULL)
-        j->at++;
-    return j->at > from ? SSQ_OK : fail(j, "a value");
+    return skip_number(j);
 }
 
 ssq_status json_skip(struct json *j)

@@ -16,7 +16,7 @@
 /** Increase this when anything in this file changes, or a struct of an op or a
  *  launch. A module reads these structs at fixed offsets, so a module with
  *  another number is refused. */
-#define SSQ_BACKEND_ABI 19
+#define SSQ_BACKEND_ABI 20
 
 /** Opaque to the core, which only passes pointers to them. Each backend defines
  *  them for itself; two backends need not agree. */
@@ -224,6 +224,9 @@ struct backend {
      * returns. Unlike the other functions, any thread may call this at any time
      */
     uint64_t (*completed)(struct backend_queue *queue);
+    /* with completed: return the error of a command that has failed, with its
+     * text, and SSQ_OK if none is known to have failed. Does not wait */
+    ssq_status (*failure)(struct backend_queue *queue);
     /* optional: allocate the host memory that n commands need, mainly for
      * transfers, before the first is handed over. If this fails, all of them
      * are refused; a failure later would lose the queue */

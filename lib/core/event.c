@@ -187,8 +187,10 @@ ssq_status ssq_event_query(ssq_event *event)
     if (st != SSQ_OK)
         return st;
     st = ask(event, event->device->backend->event_query);
-    if (st != SSQ_OK)
+    if (st == SSQ_ERR_NOT_READY)
         return st;
+    if (st != SSQ_OK)
+        return queue_fail(event->queue, st);
     queue_retire(event->queue, false);
     return queue_check(event->queue, "event_query");
 }

@@ -220,11 +220,10 @@ static struct waiter *pump(ssq_queue *q, bool *more)
     }
     struct waiter *list = woken(q);
     struct pending *done = chain_finished(q);
-    bool good = atomic_load(&q->sticky) == SSQ_OK;
     pthread_cond_broadcast(&q->moved);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
-    chain_finish(done, good);
+    chain_release(done);
     chain_release(now);
     held_free_all(gone);
     return list;

@@ -241,5 +241,6 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
         return error_set(SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
                          (unsigned long long)left);
     device_retire(queue->device, false); /* lands downloads */
-    return queue_check(queue, "queue_status");
+    st = queue_check(queue, "queue_status");
+    return st == SSQ_OK ? queue_ask_failure((ssq_queue *)(uintptr_t)queue) : st;
 }

@@ -91,6 +91,9 @@ void queue_forget(ssq_queue *queue);
 /** Make the queue sticky with status and this thread's last text; returns
  *  status. The caller may or may not hold the lock. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
+/** Make the queue sticky if the backend knows of a failed command; returns its
+ *  error. Waits for nothing. */
+ssq_status queue_ask_failure(ssq_queue *queue);
 
 /* ---- commands held at a gate: the caller must hold the queue's lock ---- */
 
@@ -101,14 +104,13 @@ ssq_status queue_fail(ssq_queue *queue, ssq_status status);
  *  if no other thread calls the backend for this queue. */
 ssq_status chain_hand_over(ssq_queue *queue, struct pending **chain,
                            uint64_t *handed, struct pending **done);
-/** Unlink the finished commands and return them, for chain_finish(). */
+/** Unlink the finished commands, land their downloads if no command failed, and
+ *  return them for chain_release(). */
 struct pending *chain_finished(ssq_queue *queue);
 /** Report the writes of a chain's commands to witnesses. */
 void chain_tell(const ssq_queue *queue, const struct pending *chain);
-/** Without the lock: release finished commands. good: none of them failed, so
- *  their downloads land. */
-void chain_finish(struct pending *chain, bool good);
-/** Without the lock: release commands that were not handed over. */
+/** Without the lock: release commands that are finished, or were not handed
+ *  over. */
 void chain_release(struct pending *chain);
 /* ---- progress of a queue: lib/core/progress.c; see core.h, too ---- */
 

@@ -52,17 +52,20 @@ static void land(const struct op *op)
         d->landed(op->keep);
 }
 
-/* Finish commands. good: none of them failed. */
-void chain_finish(struct pending *p, bool good)
+/* Return the error of a command that has failed, as far as it is known. The
+ * caller must hold the lock. */
+static ssq_status failure(const ssq_queue *q)
 {
-    for (const struct pending *at = p; at != NULL && good; at = at->next)
-        land(at->command.op);
-    chain_release(p);
+    const struct backend *b = q->device->backend;
+    ssq_status st = (ssq_status)atomic_load(&q->sticky);
+    return st != SSQ_OK || b->failure == NULL ? st : b->failure(q->impl);
 }
 
-/* Unlink the finished commands and return them. The caller must hold the lock,
- * and call chain_finish() without it. Commands finish in order, so these are
- * always the first of the list. A backend without completed has none. */
+/* Unlink the finished commands, land them if none failed, and return them. The
+ * caller must hold the lock, and call chain_release() without it: a thread that
+ * finds the list empty may then rely on all reads. Commands finish in order, so
+ * these are always the first of the list. A backend without completed has
+ * none. */
 struct pending *chain_finished(ssq_queue *q)
 {
     if (q->first == NULL)
@@ -78,29 +81,28 @@ struct pending *chain_finished(ssq_queue *q)
     q->first = rest;
     if (rest == NULL)
         q->end = &q->first;
+    if (head != NULL && failure(q) == SSQ_OK)
+        for (const struct pending *p = head; p != NULL; p = p->next)
+            land(p->command.op);
     return head;
 }
 
-/* Unlink the finished commands of a queue, for chain_finish(p, *good). */
-static struct pending *unlink_finished(ssq_queue *q, bool wait, bool *good)
+/* Take the finished commands of a queue, for chain_release(). */
+static struct pending *take_finished(ssq_queue *q, bool wait)
 {
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
-    ssq_status st = SSQ_OK; /* a failure is sticky: a later call returns it */
-    if (wait)
-        st = q->device->backend->queue_sync(q->impl);
+    if (wait) /* a failure is sticky: a later call returns it */
+        (void)q->device->backend->queue_sync(q->impl);
     struct pending *p = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
-    *good = st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK;
     return p;
 }
 
 void queue_retire(ssq_queue *q, bool wait)
 {
-    bool good;
-    struct pending *p = unlink_finished(q, wait, &good);
-    chain_finish(p, good);
+    chain_release(take_finished(q, wait));
 }
 
 /* Unlike queue_retire(), this returns the error of the sync, so that the caller
@@ -113,8 +115,17 @@ ssq_status queue_finish(ssq_queue *q)
     fpenv_leave(env);
     struct pending *done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
-    chain_finish(done, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
+    chain_release(done);
     return st;
+}
+
+/* Return the error of a command that has failed, and keep it. Does not wait. */
+ssq_status queue_ask_failure(ssq_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = failure(q);
+    pthread_mutex_unlock(&q->lock);
+    return st == SSQ_OK ? SSQ_OK : queue_fail(q, st);
 }
 
 /* No download lands here: ssq_queue_destroy() has waited for all of them. */
@@ -127,23 +138,20 @@ void queue_forget(ssq_queue *q)
 }
 
 /* queues_lock, then each queue's own: the order of ARCHITECTURE.md. The pool
- * calls this without its lock. Commands are finished without any lock: what
+ * calls this without its lock. Commands are released without any lock: what
  * they hold may be freed then, also a queue of this device, and a deleter of
  * the program may be called. */
 void device_retire(ssq_device *device, bool wait)
 {
-    struct pending *done[2] = {NULL, NULL}, **end[2] = {&done[0], &done[1]};
+    struct pending *done = NULL, **end = &done;
     pthread_mutex_lock(&device->queues_lock);
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
-        bool good;
-        struct pending *p = unlink_finished(q, wait, &good);
-        *end[good] = p;
-        while (*end[good] != NULL)
-            end[good] = &(*end[good])->next;
+        *end = take_finished(q, wait);
+        while (*end != NULL)
+            end = &(*end)->next;
     }
     pthread_mutex_unlock(&device->queues_lock);
-    chain_finish(done[0], false);
-    chain_finish(done[1], true);
+    chain_release(done);
 }
 
 /* Create a pending command. It holds a copy of its op, or the graph that
@@ -356,7 +364,7 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     *taken = chain != first;
     done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
-    chain_finish(done, st == SSQ_OK);
+    chain_release(done);
     chain_release(now);
     chain_release(chain);
     return st;

@@ -191,7 +191,14 @@ static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
     struct view dense = *x, staged = {.buffer = NULL};
     ssq_status st = SSQ_OK;
     if (!plain(x, dtype)) {
-        st = scratch_get(queue, dtype, x->rank, x->shape, &staged);
+        bool recorded;
+        st = queue_recorded(queue, &recorded);
+        if (st == SSQ_OK && recorded)
+            st = error_set(SSQ_ERR_INVALID,
+                           "tensor_read: the program captures the queue's "
+                           "stream");
+        if (st == SSQ_OK)
+            st = scratch_get(queue, dtype, x->rank, x->shape, &staged);
         if (st == SSQ_OK)
             st = enqueue_copy(queue, x, &staged);
         dense = staged;

@@ -68,7 +68,7 @@ static ssq_status into_param(ssq_tape *t, struct into *to,
     if (st != SSQ_OK)
         return st;
     if (p->grad_state != GRAD_FULL) {
-        p->grad_state = GRAD_FULL; /* one op may use the parameter twice */
+        param_grad_begin(p); /* one op may use the parameter twice */
         to->tensor = p->grad;
         return SSQ_OK;
     }
@@ -396,9 +396,8 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         st = params_settle(tape->params, tape->queue);
     if (st == SSQ_OK)
         scale_bound(scale);
-    else {
+    else
         latch(tape, st, "backward", op);
-        ssq_params_clean(tape->params); /* they are incomplete */
-    }
+    params_backward_end(tape->params, st == SSQ_OK);
     return st;
 }

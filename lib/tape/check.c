@@ -64,10 +64,12 @@ static ssq_status walk_dry(struct survey *s)
 {
     ssq_tape *t = s->t;
     size_t stretches = t->stretches.n;
+    const struct stretch *open = NULL; /* the one that is computed again */
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct node n = *node_of(t, (uint32_t)i);
         const struct stretch *again = stretch_at(t, (uint32_t)i, &stretches);
         ssq_status st = again == NULL ? SSQ_OK : stretch_remake(t, again, &n);
+        open = again == NULL ? open : again;
         if (st == SSQ_OK)
             st = node_walk(t, &n);
         if (st != SSQ_OK) {
@@ -81,6 +83,8 @@ static ssq_status walk_dry(struct survey *s)
         for (unsigned k = 0; k < n.op->nouts; k++)
             if (n.out[k] != NONE)
                 held_put(t, &value_of(t, n.out[k])->grad);
+        if (open != NULL && i == open->node)
+            stretch_aside(t, open);
     }
     return SSQ_OK;
 }

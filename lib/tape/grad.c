@@ -74,11 +74,13 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
     value_of(t, loss)->grad = value_of(t, from)->is;
     value_of(t, loss)->grad.memory = (struct extent){NULL, 0, 0};
     size_t stretches = t->stretches.n;
+    const struct stretch *open = NULL; /* the one that is computed again */
     t->asking = true;
     for (size_t i = t->nodes.n; i-- > 0 && t->status == SSQ_OK;) {
         struct node n = *node_of(t, (uint32_t)i);
         const struct stretch *s = stretch_at(t, (uint32_t)i, &stretches);
         ssq_status st = s == NULL ? SSQ_OK : stretch_remake(t, s, &n);
+        open = s == NULL ? open : s;
         if (st == SSQ_OK)
             st = collect(t, &n);
         if (st == SSQ_OK)
@@ -86,6 +88,8 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
         if (st != SSQ_OK)
             latch_node(t, st, &n);
         drop(t, &n);
+        if (open != NULL && i == open->node)
+            stretch_aside(t, open);
     }
     t->asking = false;
     for (size_t i = 0; i < t->stretches.n; i++)

@@ -246,6 +246,24 @@ ssq_status param_grad(ssq_params *p, struct param *of)
                          v->rank, v->shape, &of->grad);
 }
 
+void param_grad_begin(struct param *p)
+{
+    p->first = p->first || p->grad_state == GRAD_NONE;
+    p->grad_state = GRAD_FULL;
+}
+
+void params_backward_end(ssq_params *params, bool good)
+{
+    for (size_t i = 0; i < params->n; i++) {
+        struct param *p = &params->at[i];
+        if (p->first && !good)
+            p->grad_state = GRAD_NONE;
+        p->first = false;
+    }
+    if (!good)
+        ssq_params_clean(params);
+}
+
 ssq_status param_settle(ssq_queue *queue, struct param *p)
 {
     if (p->grad == NULL || p->grad_state > GRAD_CLEAN)

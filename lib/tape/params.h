@@ -33,6 +33,7 @@ struct param {
     ssq_tensor *grad;                    /* owned; NULL: not requested yet */
     enum grad_state grad_state, checked; /* checked: the state before
                                             ssq_tape_check */
+    bool first; /* this backward is the first that writes the gradient */
     uint32_t whole_behind;   /* the node after which the gradient is complete:
                                 ready.c */
     bool state;              /* it has no gradient, for example a running
@@ -153,6 +154,11 @@ ssq_status params_take(ssq_params *params, ssq_queue *queue,
 
 /** Create the gradient's tensor of p, unless it exists. */
 ssq_status param_grad(ssq_params *params, struct param *p);
+/** Begin to write a gradient. The next gradient of this pass is added. */
+void param_grad_begin(struct param *p);
+/** End a backward. If it failed, parameters whose gradient it wrote for the
+ *  first time have no gradient, and the other gradients are stale. */
+void params_backward_end(ssq_params *params, bool good);
 /** Set a gradient that a backward did not reach to zeros. params_settle() does
  *  this for all parameters. */
 ssq_status param_settle(ssq_queue *queue, struct param *p);

@@ -54,7 +54,7 @@ static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
         st = param_grad(t->params, p);
         *fresh = p->grad_state != GRAD_FULL;
         zeros = p->grad_state == GRAD_ZERO;
-        p->grad_state = GRAD_FULL;
+        param_grad_begin(p);
         *sum = p->grad;
     } else {
         const struct view like = v->is.tensor.view;

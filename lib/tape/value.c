@@ -9,6 +9,16 @@ ssq_var var_of(ssq_tape *t, uint32_t id)
     return (ssq_var){t, id, t->pass};
 }
 
+/* Return the state of a value. A view has the state of the value whose memory
+ * it shows, also if no node made the view. */
+static enum value_state state_of(const ssq_tape *t, uint32_t id)
+{
+    enum value_state state = VALUE_LIVE;
+    for (; state == VALUE_LIVE && id != NONE; id = value_of(t, id)->base)
+        state = value_of(t, id)->state;
+    return state;
+}
+
 ssq_status var_check(ssq_tape *t, ssq_var v, const char *what)
 {
     ssq_status st = SSQ_OK;
@@ -23,12 +33,12 @@ ssq_status var_check(ssq_tape *t, ssq_var v, const char *what)
                        what, v.pass, t->pass);
     else if (v.id >= t->nvalues)
         st = error_set(SSQ_ERR_INVALID, "%s is not a var", what);
-    else if (value_of(t, v.id)->state == VALUE_ASIDE)
+    else if (state_of(t, v.id) == VALUE_ASIDE)
         st = error_set(SSQ_ERR_INVALID,
                        "%s is of a region to be recomputed, and not what its "
                        "pop has left",
                        what);
-    else if (value_of(t, v.id)->state == VALUE_RELEASED)
+    else if (state_of(t, v.id) == VALUE_RELEASED)
         st = error_set(SSQ_ERR_INVALID,
                        "%s was released by the backward of this pass", what);
     return st;
@@ -192,7 +202,7 @@ int64_t ssq_var_size(ssq_var var, int i)
 const ssq_tensor *ssq_var_tensor(ssq_var var)
 {
     struct value *v = var_there(var);
-    if (v == NULL || v->state != VALUE_LIVE)
+    if (v == NULL || state_of(var.tape, var.id) != VALUE_LIVE)
         return NULL;
     for (uint32_t i = var.id; i != NONE; i = value_of(var.tape, i)->base)
         value_of(var.tape, i)->kept = true;

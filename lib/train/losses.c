@@ -130,7 +130,10 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          trainer == NULL ? "trainer" : "mean");
     uint32_t sum = 0;
-    ssq_status st = labels_send(trainer->labels, trainer->queue);
+    ssq_status st = queue_check(trainer->queue, what);
+    if (st != SSQ_OK)
+        return st;
+    st = labels_send(trainer->labels, trainer->queue);
     if (st == SSQ_OK && trainer->window.losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
                              SSQ_F32);

@@ -73,12 +73,16 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
         return st;
     float sum = 0.0f;
     trainer_drop_spoilt(trainer);
-    if (trainer->window.losses > 0)
+    st = labels_send(trainer->labels, trainer->queue);
+    if (st == SSQ_OK && trainer->window.losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
                              SSQ_F32);
     ssq_status synced = queue_wait(trainer->queue);
-    if (st != SSQ_OK || synced != SSQ_OK)
-        return st != SSQ_OK ? st : synced;
+    st = st != SSQ_OK ? st : synced;
+    if (st == SSQ_OK)
+        st = labels_tell(trainer->labels);
+    if (st != SSQ_OK)
+        return st;
     words[0] = trainer->window.losses;
     words[2] = (uint32_t)trainer->steps;
     words[3] = (uint32_t)(trainer->steps >> 32);
@@ -165,6 +169,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     if (st != SSQ_OK)
         return st;
     trainer->steps = (uint64_t)words[3] << 32 | words[2];
+    (void)labels_spoilt(trainer->labels); /* of losses that are replaced */
     trainer->window =
         (struct window){.losses = words[0], .steps = trainer->steps};
     trainer->sent.losses = 0;

@@ -87,7 +87,9 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     bool whole;
     t->scored = false;
     ssq_tape_begin(t->tape, training);
-    ssq_status st = repeat_end(t->queue, t, &whole);
+    ssq_status st = queue_check(t->queue, what);
+    if (st == SSQ_OK)
+        st = repeat_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
         st = check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
@@ -95,8 +97,9 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         if (t->due == DUE_NOTHING) {
             ssq_params_clean(t->params);
             ssq_status end = call_outside(t, SSQ_PLACE_STEP_END, training);
-            if (end == SSQ_OK)
+            if (end == SSQ_OK && t->owed)
                 end = call_outside(t, SSQ_PLACE_BATCH_END, training);
+            t->owed = false;
             st = st == SSQ_OK ? end : st;
         }
     }
@@ -229,7 +232,8 @@ static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
         st = apply(t, loss);
     if (st != SSQ_OK && t->due == DUE_NOTHING && t->divided)
         st = trainer_undivide(t, st);
-    if (t->due != DUE_NOTHING)
+    t->owed = t->due != DUE_NOTHING;
+    if (t->owed)
         return st;
     ssq_params_clean(t->params);
     counted = counted && (st == SSQ_OK || st == SSQ_ERR_SCALE);
@@ -301,9 +305,7 @@ static ssq_status flush(ssq_trainer *t)
     ssq_status st = leave_pass(t, "trainer_flush");
     if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
         return st;
-    bool again = t->due != DUE_NOTHING; /* a pass whose hooks at BATCH_END have
-                                           not been called */
-    if (!again) {
+    if (t->due == DUE_NOTHING) {
         optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
         t->due = DUE_STEP;
     }
@@ -312,8 +314,9 @@ static ssq_status flush(ssq_trainer *t)
         return st;
     ssq_params_clean(t->params);
     ssq_status end = trainer_call_outside(t, SSQ_PLACE_STEP_END);
-    if (again && end == SSQ_OK)
+    if (t->owed && end == SSQ_OK)
         end = trainer_call_outside(t, SSQ_PLACE_BATCH_END);
+    t->owed = false;
     return st == SSQ_OK ? end : st;
 }
 
@@ -335,7 +338,7 @@ ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer)
         return st;
     t->taken = 0;
     t->due = DUE_NOTHING;
-    t->unscaled = t->clipped = t->reduced = false;
+    t->owed = t->unscaled = t->clipped = t->reduced = false;
     ssq_params_clean(t->params);
     return SSQ_OK;
 }

@@ -25,7 +25,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     }
     trainer_free_hooks(t);
     trainer_free_ahead(t);
-    if (t->replay)
+    if (t->replay && !device_lost(t->queue->device))
         repeat_forget(t->queue);
     labels_destroy(t->labels, t->queue);
     mem_free(t->weights);

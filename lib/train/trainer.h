@@ -45,9 +45,10 @@ struct ssq_trainer {
     uint32_t accumulate; /* passes per step */
     uint32_t taken;      /* passes of the current step so far */
     enum due due;        /* work that is to be done, kept after a failure */
-    size_t given;        /* parameters, states included, that were offered to
-                            the optimizer */
-    uint64_t steps;      /* made so far, including skipped ones */
+    bool owed;    /* of a pass whose hooks at BATCH_END have not been called */
+    size_t given; /* parameters, states included, that were offered to
+                     the optimizer */
+    uint64_t steps;          /* made so far, including skipped ones */
     struct mailbox *mailbox; /* of sums; NULL: not created yet */
     ssq_tensor *sums;        /* device words: see losses.c */
     ssq_tensor *sum, *hits;  /* f32 []: sum of losses, sum of accuracies */

@@ -342,6 +342,8 @@ static void test_failure_spreads(void)
     core_status(ssq_queue_sync(next), SSQ_ERR_DEVICE, "fill|past the end",
                 "a queue that waits for a failed one fails with its text");
     tap_ok(out[0] == -1, "and what it had to do is not done");
+    core_status(ssq_queue_status(bad), SSQ_ERR_DEVICE, "fill|past the end",
+                "the failed queue is not done without an error");
     core_status(ssq_event_sync(e), SSQ_ERR_DEVICE, "fill|past the end",
                 "the event's sync answers the same");
     snprintf(text, sizeof(text), "%s", ssq_last_error());
@@ -349,6 +351,30 @@ static void test_failure_spreads(void)
                 "the failed queue, too");
     core_status(ssq_tensor_read(bad, t, out, sizeof(out), SSQ_F32),
                 SSQ_ERR_DEVICE, text, "and every later call on it");
+    ssq_event_destroy(&e);
+    ssq_queue_destroy(&bad);
+    ssq_queue_destroy(&next);
+    ssq_tensor_destroy(&t);
+}
+
+/* The error that a query of an event has returned stays with the queue. */
+static void test_query_fails(void)
+{
+    ssq_queue *bad = core_queue(dev), *next = core_queue(dev);
+    ssq_tensor *t = core_vector(dev, SSQ_F32, 4);
+    ssq_event *e = NULL;
+    struct view v = tensor_view(t, ACCESS_WRITE);
+    v.shape[0] = 5;
+    struct fill_op op = {.op = OP_HEADER(fill, y), .bits = 0, .y = v};
+    NEED(ssq_event_create(dev, &e));
+    NEED(queue_enqueue(bad, &op.op));
+    NEED(ssq_event_record(e, bad));
+    NEED(ssq_queue_wait(next, e));
+    (void)!ssq_queue_sync(next); /* runs the work of both */
+    core_status(ssq_event_query(e), SSQ_ERR_DEVICE, "fill|past the end",
+                "a query finds the failure");
+    core_status(queue_check(bad, "test"), SSQ_ERR_DEVICE, "fill|past the end",
+                "and the queue keeps it");
     ssq_event_destroy(&e);
     ssq_queue_destroy(&bad);
     ssq_queue_destroy(&next);
@@ -396,6 +422,7 @@ int main(void)
     test_writes_input();
     test_other_buffer();
     test_failure_spreads();
+    test_query_fails();
     test_many_buffers();
     ssq_queue_destroy(&queue);
     ssq_device_close(&dev);

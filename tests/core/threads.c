@@ -3,6 +3,7 @@
  * its queues, events between threads. Meant for a race detector. */
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "tests/core/core.h"
 
@@ -251,6 +252,60 @@ static void test_let_go(const char *name)
     ssq_device_close(&p.dev);
 }
 
+/* ---- reads that the host converts ---- */
+
+#define MANY   (1 << 20)
+#define ROUNDS 24
+
+struct asker {
+    ssq_queue *q;
+    atomic_bool end;
+};
+
+/* Retire what has finished on all queues of the device, again and again. */
+static void *ask(void *arg)
+{
+    struct asker *a = arg;
+    while (!atomic_load(&a->end))
+        (void)!ssq_queue_status(a->q);
+    return NULL;
+}
+
+/* The numbers are on the host after ssq_event_sync, also if another thread
+ * retires the read. */
+static void test_landing(const char *name)
+{
+    static double host[MANY];
+    ssq_device *dev = core_open(name);
+    ssq_queue *q = core_queue(dev);
+    struct asker a = {.q = core_queue(dev)};
+    ssq_tensor *t = core_vector(dev, SSQ_F32, MANY);
+    ssq_event *e = NULL;
+    pthread_t thread;
+    int wrong = 0;
+    NEED(ssq_event_create(dev, &e));
+    if (pthread_create(&thread, NULL, ask, &a) != 0)
+        tap_bail("no thread");
+    for (int i = 1; i <= ROUNDS; i++) {
+        NEED(ssq_fill(q, SSQ_FILL(.x = t, .value = i)));
+        NEED(ssq_tensor_read(q, t, host, sizeof(host), SSQ_F64));
+        NEED(ssq_event_record(e, q));
+        ssq_status st = ssq_event_sync(e);
+        wrong += st != SSQ_OK || host[MANY - 1] != i;
+    }
+    atomic_store(&a.end, true);
+    pthread_join(thread, NULL);
+    tap_ok(wrong == 0,
+           "%s: a reached event, while another thread retires: %d of %d reads "
+           "are late",
+           name, wrong, ROUNDS);
+    ssq_event_destroy(&e);
+    ssq_tensor_destroy(&t);
+    ssq_queue_destroy(&a.q);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
@@ -268,6 +323,7 @@ int main(void)
         ssq_device_close(&dev);
         test_events(name);
         test_let_go(name);
+        test_landing(name);
     }
-    return tap_done(8);
+    return tap_done(10);
 }

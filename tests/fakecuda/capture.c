@@ -279,6 +279,35 @@ static void captured_graph(const struct learned *expected)
     training_close(&p);
 }
 
+/* A read that is refused leaves nothing in the capture, also one that would
+ * convert first. */
+static void refused_read(void)
+{
+    ssq_device *dev = NULL;
+    ssq_queue *q;
+    float host[100];
+    uint64_t before, after, retired;
+    NEED(ssq_device_open("cuda:0", NULL, &dev));
+    NEED(ssq_cuda_queue_create(dev, stream, &q));
+    ssq_tensor *x = core_vector(dev, SSQ_F16, 100);
+    NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 1.0)));
+    NEED(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    core_status(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32),
+                SSQ_ERR_INVALID, "captur", "a read that converts");
+    CUgraphExec exec = instantiate();
+    fakecuda_counts(&before, &retired);
+    replay(exec, 1);
+    fakecuda_counts(&after, &retired);
+    tap_ok(after == before, "its graph launches %llu kernels",
+           (unsigned long long)(after - before));
+    OWN(cuGraphExecDestroy(exec));
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 /* The default stream, while a stream that waits for it is captured. */
 static void default_stream(void)
 {
@@ -353,6 +382,7 @@ int main(void)
     captured_graph(expected);
     table();
     default_stream();
+    refused_read();
     pools();
     OWN(cuStreamDestroy_v2(stream));
     OWN(cuCtxPopCurrent_v2(NULL));
@@ -361,5 +391,5 @@ int main(void)
            fakecuda_live());
     tap_ok(fakecuda_refused(text, sizeof(text)) == 0,
            "nothing was against the documentation: %s", text);
-    return tap_done(24);
+    return tap_done(26);
 }

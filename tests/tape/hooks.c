@@ -135,6 +135,43 @@ static void failures(const struct bed *b)
     }
 }
 
+static ssq_status fail_once(ssq_queue *queue, const ssq_tensor *verdict,
+                            void *user)
+{
+    bool *armed = user, fails = *armed;
+    (void)queue;
+    (void)verdict;
+    *armed = false;
+    return fails ? SSQ_ERR_INVALID : SSQ_OK;
+}
+
+/* A flush that is repeated ends no batch: its passes have ended theirs. */
+static void flush_again(const struct bed *b)
+{
+    struct diary d = {.wide = true};
+    bool armed = false;
+    ssq_trainer *t =
+        trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16", .accumulate = 4));
+    NEED(ssq_trainer_hook_add(t, write_diary, &d));
+    NEED(ssq_scaler_rank_hook_set(ssq_trainer_scaler(t), fail_once, &armed));
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 3; i++)
+            NEED(step(b, t));
+        memset(d.text, 0, sizeof(d.text));
+        armed = true;
+        core_status(ssq_trainer_flush(t), SSQ_ERR_INVALID, "hook",
+                    "%s: a flush whose step fails", b->name);
+        if (again == 0)
+            NEED(ssq_trainer_flush(t));
+        else
+            NEED(ssq_tape_status(ssq_trainer_begin(t)));
+        tap_ok(strcmp(d.text, again == 0 ? "S" : "Sb") == 0,
+               "%s: repeated by %s: %s", b->name,
+               again == 0 ? "a flush" : "a begin", d.text);
+    }
+    ssq_trainer_destroy(&t);
+}
+
 /* ssq_trainer_end may be repeated if a hook has failed. */
 static void failed_end(const struct bed *b)
 {
@@ -595,6 +632,7 @@ int main(void)
             failures(&b);
             scale_in_begin(&b);
             failed_end(&b);
+            flush_again(&b);
             misuse(&b);
             loads_in_hook(&b, SSQ_PLACE_TRAIN_BEGIN);
             loads_in_hook(&b, SSQ_PLACE_STEP_END);

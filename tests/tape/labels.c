@@ -265,6 +265,44 @@ static void saved(const struct bed *b, const struct setup *s)
     ssq_tensor_destroy(&bad);
 }
 
+/* A label error that was told belongs to the losses of its training: a load
+ * replaces both. One that was not told is told by a save, once. */
+static void loaded(const struct bed *b, const struct setup *s)
+{
+    static char path[64];
+    double want = 0, got = 0;
+    ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
+    ssq_tensor *right = labels_of(b, good), *bad = labels_of(b, wrong);
+    snprintf(path, sizeof(path), "labels-%ld", (long)getpid());
+    for (int i = 0; i < 2; i++)
+        NEED(pass(b, s, x, i, right));
+    NEED(ssq_trainer_save(x, path));
+    told(b, s, pass(b, s, x, 90, bad), WRONG "|skipped", "before a load");
+    NEED(ssq_trainer_load(x, path));
+    NEED(ssq_trainer_load(y, path));
+    NEED(ssq_trainer_loss(x, &got));
+    NEED(ssq_trainer_loss(y, &want));
+    tap_ok(got == want && isfinite(got),
+           "%s, %s: the mean of the losses that were loaded: %g, %g", b->name,
+           s->policy, got, want);
+    ssq_status st = pass(b, s, x, 91, bad);
+    if (st == SSQ_OK)
+        st = ssq_trainer_save(x, path);
+    core_status(st, SSQ_ERR_INVALID, WRONG, "%s, %s: a save tells of a label",
+                b->name, s->policy);
+    NEED(ssq_trainer_save(x, path));
+    NEED(ssq_trainer_load(y, path));
+    NEED(pass(b, s, y, 2, right));
+    tap_ok(ssq_trainer_loss(y, &got) == SSQ_OK && isfinite(got),
+           "%s, %s: and the next one keeps no loss of it: %g", b->name,
+           s->policy, got);
+    unlink(path);
+    ssq_trainer_destroy(&x);
+    ssq_trainer_destroy(&y);
+    ssq_tensor_destroy(&right);
+    ssq_tensor_destroy(&bad);
+}
+
 int main(void)
 {
     static const struct setup list[] = {
@@ -283,6 +321,7 @@ int main(void)
             evaluated(&b, &list[k]);
             shared(&b, &list[k]);
             saved(&b, &list[k]);
+            loaded(&b, &list[k]);
         }
         bed_close(&b);
     }

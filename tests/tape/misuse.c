@@ -301,6 +301,63 @@ static void params(const struct rig *r)
                 "params_get", "%s: a number past the end", r->name);
 }
 
+/* If the first backward of a parameter fails, it has no gradient. */
+static void first_fails(void)
+{
+    static const char op[] = "unary_backward";
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    struct rig own = rig_open("cpu", NULL), *r = &own;
+    ssq_tape *t = r->tape;
+    for (int good = 0; good < 2; good++) {
+        ssq_tape_begin(t, true);
+        ssq_var loss = ssq_sum_var(ssq_relu_var(P(t, "first", 2, 3, 4)), NULL);
+        NEED(ssq_implementation_pin(r->device, op, good == 1 ? NULL : "table"));
+        ssq_status st = ssq_tape_backward(t, loss, NULL);
+        NEED(ssq_implementation_pin(r->device, op, NULL));
+        NEED(ssq_params_find(r->params, "first", &info));
+        tap_ok((st == SSQ_OK) == (good == 1) &&
+                   (info.grad != NULL) == (good == 1),
+               "%s: the first backward of a parameter %s: %s", r->name,
+               good == 1 ? "succeeds after that" : "fails",
+               good == 1 ? "a gradient" : ssq_last_error());
+    }
+    rig_close(r);
+}
+
+/* Views of a released value are released, too: also those without a node. */
+static void released_views(const struct rig *r)
+{
+    static const char *const names[] = {"detach", "watch", "reshape in a pause",
+                                        "a detach of a detach"};
+    for (int k = 0; k < 4; k++) {
+        ssq_tape *t = r->tape;
+        ssq_tape_begin(t, true);
+        ssq_var y = ssq_tanh_var(ssq_tanh_var(P(t, "x", 2, 3, 4))), v;
+        if (k == 2)
+            ssq_tape_pause(t);
+        v = k == 1   ? ssq_var_watch(y)
+            : k == 2 ? ssq_var_reshape(y, 1, (int64_t[]){12})
+                     : ssq_var_detach(y);
+        if (k == 2)
+            ssq_tape_resume(t);
+        if (k == 3)
+            v = ssq_var_detach(v);
+        ssq_var loss = ssq_sum_var(ssq_tanh_var(y), NULL);
+        NEED(ssq_tape_backward(t, loss, NULL));
+        tap_ok(ssq_var_tensor(v) == NULL, "%s: %s: released with its base",
+               r->name, names[k]);
+        ssq_mean_var(v, NULL);
+        latched(r, SSQ_ERR_INVALID, "x was released by the backward", names[k]);
+        ssq_tape_begin(t, true);
+        y = ssq_tanh_var(P(t, "x", 2, 3, 4));
+        v = ssq_var_detach(y);
+        bool there = ssq_var_tensor(v) != NULL;
+        NEED(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL));
+        tap_ok(there && ssq_var_tensor(v) != NULL,
+               "%s: %s: kept where it was asked for", r->name, names[k]);
+    }
+}
+
 /* ---- backward ---- */
 
 static void backward(const struct rig *r)
@@ -338,6 +395,7 @@ static void backward(const struct rig *r)
             "a released var");
     core_status(ssq_tape_backward(NULL, x, NULL), SSQ_ERR_INVALID,
                 "tape is NULL", "%s: without a tape", r->name);
+    released_views(r);
 }
 
 /* ---- trainers ---- */
@@ -497,5 +555,6 @@ int main(void)
         all_groups(&r);
         rig_close(&r);
     }
+    first_fails();
     return tap_done(2 * 90);
 }

@@ -135,6 +135,31 @@ static void same(const char *name, const char *policy)
     }
 }
 
+/* ssq_tape_grad holds the values of one region at a time. */
+static void one_at_a_time(const char *name)
+{
+    static const int64_t shape[] = {ROWS, 5};
+    static float xs[ROWS * 5];
+    uint64_t peak[2];
+    for (int k = 0; k < 2; k++) {
+        ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
+        struct rig r = rig_open(name, "float32");
+        ssq_tensor *x = rig_floats(&r, 2, shape, xs);
+        ssq_tape_begin(r.tape, true);
+        ssq_var loss = net(r.tape, x, k == 0 ? PLAIN : MARKED), g;
+        ssq_var w = ssq_var_named(r.tape, "in.weight");
+        ssq_tape_grad(r.tape, loss, &w, 1, NULL, &g);
+        NEED(ssq_tape_status(r.tape));
+        NEED(ssq_tape_stats_get(r.tape, &s));
+        peak[k] = s.peak_bytes;
+        ssq_tensor_destroy(&x);
+        rig_close(&r);
+    }
+    tap_ok(2 * peak[1] < peak[0],
+           "%s: ssq_tape_grad: a peak of %llu bytes, without %llu", name,
+           (unsigned long long)peak[1], (unsigned long long)peak[0]);
+}
+
 /* Regions with several results, one that the loss does not need, one whose cast
  * is wanted behind it, and one around all. */
 static void results(const char *name)
@@ -272,9 +297,10 @@ int main(void)
     for (size_t i = 0; core_device(i) != NULL; i++) {
         same(core_device(i), "float32");
         same(core_device(i), "mixed_float16");
+        one_at_a_time(core_device(i));
         results(core_device(i));
         unpaired(core_device(i));
         misuse(core_device(i));
     }
-    return tap_done(2 * 23);
+    return tap_done(2 * 24);
 }

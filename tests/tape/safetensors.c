@@ -52,6 +52,12 @@ static const struct {
     {"{\"a\":{\"b\":" TEN TEN TEN TEN TEN TEN TEN "1", 0,
      "expected fewer nested values"},
     {"{\"__metadata__\":nil}", 0, "'n', expected a value"},
+    {"{\"a\":{\"b\":--}}", 0, "'-', expected a value"},
+    {"{\"a\":{\"b\":01}}", 0, "expected a value"},
+    {"{\"a\":{\"b\":.5}}", 0, "'.', expected a value"},
+    {"{\"a\":{\"b\":1.}}", 0, "'}', expected a digit"},
+    {"{\"a\":{\"b\":1e+}}", 0, "'}', expected a digit"},
+    {"{\"a\":{\"b\":1-2}}", 0, "'-', expected ',' or '}'"},
     {"{\"a\":{}}", 0, "\"a\" has no dtype"},
     {"{\"a\":{\"dtype\":\"F32\"}}", 0, "\"a\" has no shape"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[]}}", 0, "has no data_offsets"},
@@ -130,7 +136,8 @@ static void unknown(ssq_queue *q)
     static const char header[] =
         "{\"__metadata__\":null,\"a\":{\"dtype\":\"F32\",\"quantized\":"
         "{\"by\":["
-        "1,-2.5e3,true,null,\"x\"]},\"shape\":[2],\"data_offsets\":[0,"
+        "1,-2.5e3,0,-0.25E-7,true,null,\"x\"]},\"shape\":[2],\"data_offsets\":["
+        "0,"
         "8]},"
         "\"f4\":" T("F4", "[6]", "8", "11") ",\"f6\":" T(
             "F6_E3M2", "[4]", "11",

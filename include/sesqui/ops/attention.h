@@ -237,7 +237,7 @@ typedef struct ssq_rotary_args {
  *  rounded to nearest. The angle is p freq[i] rounded to float32, as in the
  *  code of most models. sin and cos are below 0.9 ulp for every float32 angle.
  *  Each multiplication and addition of the last line is rounded separately. A
- *  NaN result is the quiet NaN without sign.
+ *  NaN result of the rotation is the quiet NaN without sign.
  *
  *  If cos and sin are set, these numbers are used instead, as in torch code and
  *  ONNX. Use ssq_gather_rows to get rows of a cache. Su et al., RoFormer, 2021;

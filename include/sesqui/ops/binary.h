@@ -153,8 +153,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_maximum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
 /** Compute the gradient of ssq_minimum: dy goes to the lesser one. Equal
- *  operands get dy / 2 each. If one is NaN, both get dy. Needs both. Since
- *  0.1. */
+ *  operands, also -0 and +0, get dy / 2 each. If one is NaN, both get dy. Each
+ *  gradient needs a and b. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_minimum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 

@@ -28,8 +28,8 @@
  *    slopes of abs and clamp are 0, that of relu is 1 and that of leaky_relu is
  *    alpha.
  *  - Some gradients are 0 for any dy, also for NaN and Inf: of relu and clamp
- *    where the slope is 0, of the operand that maximum or minimum does not
- *    return, and of pow for a at b = 0.
+ *    where the slope is 0, of the lesser operand of maximum and the greater
+ *    one of minimum, and of pow for a at b = 0.
  *  - alpha, beta, min and max are rounded to float32 first.
  *  - An output may be exactly one of the inputs if their elements have the same
  *    size. For example, an f16 y may not be an f32 x. The gradients of ops that

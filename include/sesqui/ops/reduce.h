@@ -140,8 +140,8 @@ typedef struct ssq_argmax_args {
 
 /** Find the position of the maximum along one axis: the first one, as in
  *  PyTorch, or the last one. NaN is greater than all numbers, and -0 equals +0.
- *  @return SSQ_ERR_INVALID  also if the axis has no elements and y has; or if
- *                           the axis has more than 2^31 - 1 elements
+ *  @return SSQ_ERR_INVALID  also if y has elements, and the axis has none or
+ *                           more than 2^31 - 1
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmax(ssq_queue *queue,
                                              const ssq_argmax_args *args);

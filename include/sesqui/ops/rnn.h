@@ -217,7 +217,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset(ssq_queue *queue,
 typedef struct ssq_gru_reset_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_reset_backward_args));
     const ssq_tensor *gates; /**< in, float: [batch, 3h], saved by the cell */
-    const ssq_tensor *h;     /**< in, optional, float: the cell's h; NULL: 0 */
+    const ssq_tensor *h;     /**< in, optional, float: the cell's h; NULL: no
+                                  state before, and du_r and dv_r are 0 for any
+                                  dy */
     const ssq_tensor *dy;    /**< in, float: [batch, h], gradient of p */
     const ssq_tensor *dh;    /**< in, optional, float: [batch, h], dh_in of
                                   ssq_gru_cell_backward; NULL: 0 */

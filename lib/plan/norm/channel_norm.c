@@ -427,13 +427,13 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
 }
 
 /* Build the backward pass. Sums are omitted if they are not needed: dx with
- * given statistics has no averages. dx is written last because it may alias x
- * or dy. */
+ * given statistics has no averages. Their order does not depend on dx, so that
+ * dgamma and dbeta have the same bits without it. dx is written last because it
+ * may alias x or dy. */
 static void build_backward(struct plan *p,
                            const struct channel_norm_backward_op *op)
 {
-    const struct view *dx = view_absent(&op->dx) ? &op->dy : &op->dx;
-    struct geometry g = GEOMETRY(p, op, &op->x, &op->dy, dx);
+    struct geometry g = GEOMETRY(p, op, &op->x, &op->dy);
     struct view part[2], avg[2] = {{.dtype = SSQ_F32}, {.dtype = SSQ_F32}};
     bool averages = !view_absent(&op->dx) && !op->given;
     set_strides(&g, &op->mean, &op->rstd);
@@ -448,8 +448,11 @@ static void build_backward(struct plan *p,
         sum_dy(p, op, &g, part);
         fold(p, op, &g, part, avg, set_elements(&g, &op->x));
     }
-    if (!view_absent(&op->dx))
+    if (!view_absent(&op->dx)) {
+        g = GEOMETRY(p, op, &op->x, &op->dy, &op->dx);
+        set_strides(&g, &op->mean, &op->rstd);
         gradient(p, op, &g, avg);
+    }
 }
 
 const struct channel_norm_plan channel_norm_plans[] = {
