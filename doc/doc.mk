@@ -63,10 +63,23 @@ dist_performance_cpu_DATA = \
 	doc/performance/cpu/threads.svg
 
 # The headers and the guide as HTML in doc/reference/; needs doxygen.
-.PHONY: doc
+.PHONY: doc man3
 doc:
 	@test -n '$(DOXYGEN)' || \
 		{ echo 'make doc: configure found no doxygen' >&2; exit 1; }
 	$(MKDIR_P) doc/reference
 	$(DOXYGEN) doc/Doxyfile
 	@echo 'doc/reference/html/index.html'
+
+# Manual pages of section 3: one for each header, and a link to it for each of
+# its functions; needs doxygen, which adds pages of folders.
+man3:
+	@test -n '$(DOXYGEN)' || \
+		{ echo 'make man3: configure found no doxygen' >&2; exit 1; }
+	$(MKDIR_P) doc/reference
+	{ cat doc/Doxyfile && echo 'INPUT = $(abs_top_srcdir)/include' && \
+		echo 'FILE_PATTERNS = *.h' && echo 'GENERATE_HTML = NO' && \
+		echo 'GENERATE_MAN = YES' && echo 'MAN_LINKS = YES'; } | \
+		$(DOXYGEN) -
+	rm -f doc/reference/man/man3/_*.3
+	@echo 'doc/reference/man/man3'
