@@ -15,13 +15,17 @@ export LC_ALL
 
 # files VARIABLE PATTERN...: the list of what the patterns match. What editors
 # and merges leave behind has other names; a pattern that matches nothing
-# stands for itself. X_clblast.c is built on a condition: backend.mk has it.
+# stands for itself. X_clblast.c is built on a condition: backend.mk has it. What
+# configure and make write into the rooms, if the source is also the build's
+# folder, is not of the source.
 files() {
     variable=$1
     shift
     printf '\n%s =\n' "$variable"
     for file; do
-        case $file in *_clblast.c) continue ;; esac
+        case $file in
+        *_clblast.c | */cpu/native_table.c | */cpu/compiled.h) continue ;;
+        esac
         [ ! -f "$file" ] || echo "$variable += $file"
     done
 }

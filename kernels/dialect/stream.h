@@ -13,9 +13,11 @@
 
 #include "kernels/dialect/dialect.h"
 
-#if defined(NATIVE) && defined(__SSE2__)
+#if defined(NATIVE)
 #define STREAMED 1
+#if defined(__SSE2__)
 #include <immintrin.h>
+#endif
 
 /* More than a core's share of most caches, less than what it would be a pity to
  * write around them. */
@@ -31,10 +33,14 @@
 #define STREAM_STORE(TO, FROM)                                                 \
     _mm256_stream_si256((__m256i *)(TO),                                       \
                         _mm256_loadu_si256((const __m256i *)(FROM)))
-#else
+#elif defined(__SSE2__)
 #define STREAM_LINE 16u
 #define STREAM_STORE(TO, FROM)                                                 \
     _mm_stream_si128((__m128i *)(TO), _mm_loadu_si128((const __m128i *)(FROM)))
+#else
+/* Other processors have ordinary stores only. */
+#define STREAM_LINE            16u
+#define STREAM_STORE(TO, FROM) memcpy(TO, FROM, STREAM_LINE)
 #endif
 
 FN void stream_out(void *to, const void *from, size_t bytes)
@@ -58,6 +64,14 @@ FN void put_out(void *to, const void *from, size_t bytes, bool past)
         stream_out(to, from, bytes);
     else
         memcpy(to, from, bytes);
+}
+
+/* What was written past the caches is in memory after this. */
+FN void stream_fence(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
 }
 
 /* What is read soon, and is not where it would be guessed: its first lines are

@@ -4,6 +4,7 @@
 #include "lib/comm/parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- checks ---- */

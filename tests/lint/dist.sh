@@ -34,4 +34,20 @@ fi
     ! [ -d "$builddir/$f" ] || echo "$f: a directory that the build writes to"
 done >"$tmp/out"
 tap_empty 'the tarball has no file that the build writes'
-tap_done 2
+
+# In a build inside of the source tree, what it writes lies beside the sources.
+mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/op"
+(
+    cd "$tmp/tree" && cp "$srcdir/lib/op/ops.h" lib/op &&
+        : >backends/cpu/a.c && : >backends/cpu/native_table.c &&
+        : >backends/cpu/compiled.h && sh "$srcdir/build-aux/lists.sh" &&
+        grep '^core_sources +=' lists.mk
+) >"$tmp/out" 2>&1
+{
+    echo 'core_sources += lib/op/ops.h'
+    echo 'core_sources += backends/cpu/a.c'
+} >"$tmp/expected"
+diff "$tmp/expected" "$tmp/out" >"$tmp/diff"
+mv "$tmp/diff" "$tmp/out"
+tap_empty 'what a build writes into the source tree is not listed as source'
+tap_done 3

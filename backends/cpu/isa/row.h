@@ -199,11 +199,10 @@ INLINE char *row_of(const struct rows_at *at, int64_t row)
     return at->p + row * at->apart;
 }
 
-/* What went past the caches is there. */
 INLINE void row_fence(void)
 {
 #if STREAMED
-    _mm_sfence();
+    stream_fence();
 #endif
 }
 

@@ -33,11 +33,10 @@ static bool is_past(size_t all, ssq_dtype is)
 #endif
 }
 
-/* What went past the caches is there. */
 static void fence(void)
 {
 #if STREAMED
-    _mm_sfence();
+    stream_fence();
 #endif
 }
 
