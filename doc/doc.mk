@@ -71,15 +71,20 @@ doc:
 	$(DOXYGEN) doc/Doxyfile
 	@echo 'doc/reference/html/index.html'
 
-# Manual pages of section 3: one for each header, and a link to it for each of
-# its functions; needs doxygen, which adds pages of folders.
+# Manual pages of section 3: sesqui_X.h for each header, and a link to it for
+# each of its functions; needs doxygen. It names pages also after members and
+# folders, for example cos: those are left out.
 man3:
 	@test -n '$(DOXYGEN)' || \
 		{ echo 'make man3: configure found no doxygen' >&2; exit 1; }
+	rm -rf doc/reference/man
 	$(MKDIR_P) doc/reference
 	{ cat doc/Doxyfile && echo 'INPUT = $(abs_top_srcdir)/include' && \
 		echo 'FILE_PATTERNS = *.h' && echo 'GENERATE_HTML = NO' && \
 		echo 'GENERATE_MAN = YES' && echo 'MAN_LINKS = YES'; } | \
 		$(DOXYGEN) -
-	rm -f doc/reference/man/man3/_*.3
+	cd doc/reference/man/man3 && for page in *.h.3; do \
+		mv $$page sesqui_$$page || exit; \
+	done && sed -i 's|^\.so man3/|&sesqui_|' ssq_*.3 SSQ_*.3 && \
+		ls | grep -v '^sesqui_\|^ssq_\|^SSQ_' | xargs -r rm -f
 	@echo 'doc/reference/man/man3'

@@ -68,22 +68,36 @@ AC_DEFUN([SSQ_CHECK_NUMBERS], [
         [*" -ffp-contract=fast "*|*" -ffp-contract=on "*],
         [AC_MSG_ERROR([-ffp-contract=on and =fast fuse multiply and add, which
             changes results: remove them from CFLAGS])])
-    AC_MSG_CHECKING([whether float arithmetic is done in float])
-    ssq_saved_CFLAGS=$CFLAGS
-    CFLAGS="$OWN_CFLAGS $CFLAGS"
+    AC_MSG_CHECKING([whether this is a 64-bit system])
     AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
-        #include <float.h>
-        #ifdef __FAST_MATH__
-        #error fast math
-        #endif
-        #if FLT_EVAL_METHOD != 0
-        #error excess precision
-        #endif
-        extern int ssq_probe[sizeof(float) == 4 ? 1 : -1];
+        extern int ssq_probe[sizeof(void *) == 8 ? 1 : -1];
         ]])],
         [AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
-         AC_MSG_ERROR([float32 results would depend on the compiler; for x87
+         AC_MSG_ERROR([sesqui needs pointers of 64 bits: tensors and files can
+            be larger than a 32-bit system can address])])
+    AC_MSG_CHECKING([whether float arithmetic is done in float])
+    ssq_saved_CFLAGS=$CFLAGS
+    ssq_float=no
+    # On s390x, C11 asks gcc for double; its instructions are those of float.
+    for ssq_flag in '' -fexcess-precision=fast; do
+        AS_IF([test $ssq_float = no], [
+            CFLAGS="$OWN_CFLAGS $ssq_flag $ssq_saved_CFLAGS"
+            AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+                #include <float.h>
+                #ifdef __FAST_MATH__
+                #error fast math
+                #endif
+                #if FLT_EVAL_METHOD != 0
+                #error excess precision
+                #endif
+                extern int ssq_probe[sizeof(float) == 4 ? 1 : -1];
+                ]])],
+                [ssq_float=yes OWN_CFLAGS="$OWN_CFLAGS $ssq_flag"])])
+    done
+    AC_MSG_RESULT([$ssq_float])
+    AS_IF([test $ssq_float = no],
+        [AC_MSG_ERROR([float32 results would depend on the compiler; for x87
             arithmetic, add -msse2 -mfpmath=sse to CFLAGS])])
     CFLAGS=$ssq_saved_CFLAGS
 ])

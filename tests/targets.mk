@@ -320,6 +320,18 @@ update-sizes:
 	srcdir='$(srcdir)' CC='$(CC)' AWK='$(AWK)' \
 		$(SHELL) $(srcdir)/tests/lint/sizes.sh --update
 
+# The host's backends for other processors, under qemu; s390x is big-endian.
+cross_ops = unary binary cast softmax layer_norm reduce random optimizer
+check-cross:
+	@failed=; for arch in aarch64 s390x; do \
+		echo "# $$arch"; \
+		$(SHELL) $(srcdir)/tests/cross-check '$(abs_top_srcdir)' \
+			'$(abs_builddir)/variant-cross' $$arch \
+			'$(cross_ops)' || failed=1; \
+	done; test -z "$$failed"
+EXTRA_DIST += tests/cross-check
+.PHONY: check-cross
+
 # For quickstart: the logs of make check.
 print-logs:
 	@echo $(TEST_LOGS)

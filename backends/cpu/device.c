@@ -24,6 +24,12 @@
 
 unsigned cpu_count(struct backend_instance *instance, struct why *reason)
 {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    /* its code moves two 16-bit elements as one word */
+    (void)instance;
+    (void)refuse(reason, "cpu needs a little-endian processor");
+    return 0;
+#else
     (void)instance;
     struct cpu_features f;
     cpu_features_find(&f);
@@ -31,6 +37,7 @@ unsigned cpu_count(struct backend_instance *instance, struct why *reason)
         return 1;
     (void)refuse(reason, NOT_COMPILED, "not what this processor has");
     return 0;
+#endif
 }
 
 /* The name of a processor ends with blanks, and may begin with them. */

@@ -152,6 +152,20 @@ static ssq_status add_group(ssq_optimizer *o,
 /* The options are checked twice: here for the fields of the whole optimizer,
  * and in add_group() for those of the default group, which has the same struct.
  */
+/* A remainder is bytes to every file, so its words would have another order in
+ * files of another machine. */
+static ssq_status check_split(const ssq_optimizer_options *options)
+{
+    const uint16_t word = 1;
+    uint8_t first;
+    memcpy(&first, &word, sizeof(first));
+    if (options->master != SSQ_MASTER_SPLIT || first == 1)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_UNSUPPORTED,
+                     "optimizer_create: split masters need a little-endian "
+                     "processor: use SSQ_MASTER_F32");
+}
+
 ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
                                 const ssq_optimizer_options *options,
                                 ssq_optimizer **optimizer)
@@ -170,6 +184,8 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
         st = kind_from_name(kind, &k);
     if (st == SSQ_OK)
         st = check_whole(&whole);
+    if (st == SSQ_OK)
+        st = check_split(&whole);
     if (st == SSQ_OK)
         st = device_check(device, "optimizer_create");
     if (st != SSQ_OK)

@@ -61,9 +61,7 @@ struct tick_op {
  *  the slots below. An entry is a parameter, or a piece of one. An entry whose
  *  views continue those of the entry before is a piece of the same parameter.
  */
-#define SLOT_MASTER                                                            \
-    0 /* or remainder: u8 [2 n], each word low byte first on                   \
-         little-endian devices */
+#define SLOT_MASTER 0 /* or remainder: u8 [2 n], each word low byte first */
 #define SLOT_A      1
 #define SLOT_B      2
 #define SLOT_C      3

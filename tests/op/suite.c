@@ -344,25 +344,37 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     ssq_buffer_destroy(&buffer);
 }
 
-/* Raw element i into the image, and out of it, its low byte first. */
+/* An element's bits, in the host's order of bytes. */
+union raw {
+    uint32_t four;
+    uint16_t two;
+    uint8_t one;
+};
+
+static unsigned char *place(const struct operand *x, int64_t i)
+{
+    const struct plot *p = x->plot;
+    return p->image + p->offset + (size_t)element_at(x, i) * p->element;
+}
+
+/* Raw element i into the image. */
 static void put(struct operand *x, int64_t i, uint32_t bits)
 {
     size_t size = x->plot->element;
-    unsigned char *at =
-        x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
-    for (size_t k = 0; k < size; k++)
-        at[k] = (unsigned char)(bits >> 8 * k);
+    union raw r = {bits};
+    if (size < 4)
+        r.two = (uint16_t)bits;
+    if (size < 2)
+        r.one = (uint8_t)bits;
+    memcpy(place(x, i), &r, size);
 }
 
 static uint32_t get(const struct operand *x, int64_t i)
 {
     size_t size = x->plot->element;
-    const unsigned char *at =
-        x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
-    uint32_t bits = 0;
-    for (size_t k = 0; k < size; k++)
-        bits |= (uint32_t)at[k] << 8 * k;
-    return bits;
+    union raw r;
+    memcpy(&r, place(x, i), size);
+    return size == 4 ? r.four : size == 2 ? r.two : r.one;
 }
 
 /* An element of an input. Nothing is promised of float32 subnormals where a

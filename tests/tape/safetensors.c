@@ -286,6 +286,21 @@ static void put_bytes(const char *header, const void *bytes, size_t n)
     fclose(f);
 }
 
+/* Put n elements of so many bytes into the order of a file. */
+static void to_little_endian(unsigned char *x, size_t n, size_t bytes)
+{
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    for (size_t i = 0; i < n && first == 0; i++)
+        for (size_t k = 0; k < bytes / 2; k++) {
+            unsigned char *a = &x[i * bytes + k];
+            unsigned char *b = &x[(i + 1) * bytes - 1 - k], c = *a;
+            *a = *b;
+            *b = c;
+        }
+}
+
 /* 2 x 3 of each kind of float, and its transpose, into floats of each kind. */
 static void floats(const struct rig *r)
 {
@@ -320,6 +335,7 @@ static void floats(const struct rig *r)
                              SSQ_ROUND_NEAREST, 0));
             NEED(ssq_convert(expect, SSQ_F32, narrow, kinds[to].dtype, 6,
                              SSQ_ROUND_NEAREST, 0));
+            to_little_endian(bytes, 6, kinds[k].bytes);
             put_bytes(header, bytes, 6 * kinds[k].bytes);
             NEED(
                 ssq_tensor_create(r->device, kinds[to].dtype, 2, shape, &t[0]));

@@ -87,8 +87,12 @@ static void set_up(struct bed *b, struct trial *t)
     ssq_optimizer_options first = options_of(t, t->c->lr);
     ssq_optimizer_options second = options_of(t, 2.0 * t->c->lr);
     ssq_group *group = NULL;
-    need(b, ssq_optimizer_create(b->device, t->c->kind, &first, &t->optimizer));
-    if (b->failed ||
+    ssq_status st =
+        ssq_optimizer_create(b->device, t->c->kind, &first, &t->optimizer);
+    /* Split masters are for little-endian processors. */
+    b->skipped = st == SSQ_ERR_UNSUPPORTED && t->s->master == SSQ_MASTER_SPLIT;
+    need(b, b->skipped ? SSQ_OK : st);
+    if (b->failed || b->skipped ||
         !need(b, ssq_optimizer_group(t->optimizer, &second, &group)))
         return;
     for (int k = 0; k < TENSORS; k++) {
