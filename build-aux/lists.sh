@@ -15,9 +15,9 @@ export LC_ALL
 
 # files VARIABLE PATTERN...: the list of what the patterns match. What editors
 # and merges leave behind has other names; a pattern that matches nothing
-# stands for itself. X_clblast.c is built on a condition: backend.mk has it. What
-# configure and make write into the rooms, if the source is also the build's
-# folder, is not of the source.
+# stands for itself. X_clblast.c is built on a condition: backend.mk has it.
+# If the build's folder is the source's, configure and make write files into the
+# rooms: native_table.c and compiled.h are left out.
 files() {
     variable=$1
     shift

@@ -24,13 +24,12 @@
 
 unsigned cpu_count(struct backend_instance *instance, struct why *reason)
 {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    /* its code moves two 16-bit elements as one word */
     (void)instance;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    /* the kernels of cpu move two 16-bit elements as one word */
     (void)refuse(reason, "cpu needs a little-endian processor");
     return 0;
 #else
-    (void)instance;
     struct cpu_features f;
     cpu_features_find(&f);
     if (isa_choose(&f, "") != NULL)

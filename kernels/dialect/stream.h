@@ -66,7 +66,7 @@ FN void put_out(void *to, const void *from, size_t bytes, bool past)
         memcpy(to, from, bytes);
 }
 
-/* What was written past the caches is in memory after this. */
+/* Wait until the stores past the caches have reached memory. */
 FN void stream_fence(void)
 {
 #if defined(__SSE2__)

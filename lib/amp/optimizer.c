@@ -149,11 +149,8 @@ static ssq_status add_group(ssq_optimizer *o,
     return SSQ_OK;
 }
 
-/* The options are checked twice: here for the fields of the whole optimizer,
- * and in add_group() for those of the default group, which has the same struct.
- */
-/* A remainder is bytes to every file, so its words would have another order in
- * files of another machine. */
+/* Refuse split masters on a big-endian processor. Files contain remainders as
+ * bytes, so other machines would read each word in the wrong order. */
 static ssq_status check_split(const ssq_optimizer_options *options)
 {
     const uint16_t word = 1;
@@ -166,6 +163,9 @@ static ssq_status check_split(const ssq_optimizer_options *options)
                      "processor: use SSQ_MASTER_F32");
 }
 
+/* The options are checked twice: here for the fields of the whole optimizer,
+ * and in add_group() for those of the default group, which has the same struct.
+ */
 ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
                                 const ssq_optimizer_options *options,
                                 ssq_optimizer **optimizer)

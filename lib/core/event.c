@@ -187,10 +187,8 @@ ssq_status ssq_event_query(ssq_event *event)
     if (st != SSQ_OK)
         return st;
     st = ask(event, event->device->backend->event_query);
-    if (st == SSQ_ERR_NOT_READY)
-        return st;
-    if (st != SSQ_OK)
-        return queue_fail(event->queue, st);
+    if (st != SSQ_OK) /* others do not end the queue: not ready, no memory */
+        return st == SSQ_ERR_DEVICE ? queue_fail(event->queue, st) : st;
     queue_retire(event->queue, false);
     return queue_check(event->queue, "event_query");
 }

@@ -35,7 +35,7 @@ fi
 done >"$tmp/out"
 tap_empty 'the tarball has no file that the build writes'
 
-# In a build inside of the source tree, what it writes lies beside the sources.
+# A build in the source tree writes generated files beside the sources.
 mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/op"
 (
     cd "$tmp/tree" && cp "$srcdir/lib/op/ops.h" lib/op &&

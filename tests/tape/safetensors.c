@@ -286,7 +286,7 @@ static void put_bytes(const char *header, const void *bytes, size_t n)
     fclose(f);
 }
 
-/* Put n elements of so many bytes into the order of a file. */
+/* Convert n elements to little-endian, which files use. */
 static void to_little_endian(unsigned char *x, size_t n, size_t bytes)
 {
     const uint16_t one = 1;
