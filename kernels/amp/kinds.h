@@ -191,11 +191,14 @@ FN_INLINE STRUCT(element) adam_step(STRUCT(element) e, STRUCT(step_group) w)
     if ((w.flags & FLAG_APEX) != 0u) {
         e.delta = p_keep(
             w.lr, adam_apex(e.a, e.b, e.value, w.bc1, w.bc2, w.eps, w.decay));
-    } else if ((w.flags & FLAG_AMSGRAD) != 0u) {
-        e.c = moment_max(e.c, e.b);
-        e.delta = adam_delta(e.a, e.c, w.size, w.root2, w.eps);
     } else {
-        e.delta = adam_delta(e.a, e.b, w.size, w.root2, w.eps);
+        EXACT float v = e.b;
+
+        if ((w.flags & FLAG_AMSGRAD) != 0u) {
+            e.c = moment_max(e.c, v);
+            v = e.c;
+        }
+        e.delta = adam_delta(e.a, v, w.size, w.root2, w.eps);
     }
     return e;
 }

@@ -192,6 +192,12 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
 #define PUT_CELLS(N, C, RUN, V, F)                                             \
     PUT_PAST(N, C, RUN, V, F)                                                  \
     put_##F(&AT(C, N##_off), V, N##_step, RUN);
+#elif RUN_MOST == 1
+/* Of one element it does not matter how far away the next one is. */
+#define FETCH_CELLS(V, N, C, RUN, F)                                           \
+    IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j * N##_step));
+#define PUT_CELLS(N, C, RUN, V, F)                                             \
+    IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);
 #else
 #define FETCH_CELLS(V, N, C, RUN, F)                                           \
     if (N##_step == 1u) {                                                      \
