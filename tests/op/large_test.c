@@ -577,7 +577,9 @@ static void test_device(const char *name)
     open_desk(&whole, name, NULL);
     for (int k = 0; k < LIMITS; k++)
         open_desk(&cut[k], name, limits[k]);
-    for (size_t i = 0; i < CASES; i++)
+    /* a driver compiles the kernels of each case again */
+    size_t stride = strchr(name, ':') != NULL && !tap_full() ? 4 : 1;
+    for (size_t i = 0; i < CASES; i += stride)
         for (size_t k = 0;; k++) {
             const char *impl =
                 ssq_implementation_name(whole.device, cases[i].op, k);

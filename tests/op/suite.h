@@ -107,12 +107,11 @@ struct suite {
     /** For runs that are no test of drivers: those do every stride-th case; 0
      *  and 1 are all of them. */
     size_t stride;
-    /** In make check two drivers share the cases, where kernels differ by a
-     *  function or a dtype alone. Drivers are numbered from 0. Case i is for
-     *  the even ones if turn(i) % 4 is 0, for the odd ones if it is 1, and for
-     *  none if it is 2 or 3; SUITE_ALL: it is for all. Where turn is NULL, half
-     *  of the cases are for each. SSQ_TEST_FULL=1 and sesqui verify leave none
-     *  out. */
+    /** Where kernels differ by a function: a number for the function of case i,
+     *  or SUITE_ALL. If drivers take turns (turns.h), the even ones run the
+     *  cases whose number % 4 is 0, the odd ones those where it is 1, and all
+     *  of them SUITE_ALL. NULL: they share the mixes of element sizes, which
+     *  descriptions name. */
     int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */
 };

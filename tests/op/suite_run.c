@@ -2,6 +2,7 @@
 /* suite_run.c - run suites on every device x implementation, as TAP. */
 #include "tests/op/suite_run.h"
 
+#include "tests/op/turns.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -141,8 +142,9 @@ struct run {
     void *user;       /* the report's */
     struct bed *beds; /* a device each, the reference first */
     size_t n;         /* beds */
-    bool turns;       /* drivers take turns */
-    bool flushed;     /* of the case under way: see run_flushed() */
+    bool take_turns;  /* drivers do */
+    struct turns turns;
+    bool flushed; /* of the case under way: see run_flushed() */
 };
 
 /* Does the suite's op lose float32 subnormals on this device? */
@@ -243,15 +245,12 @@ static bool is_driver(const struct bed *b)
 /* Is it another driver's turn? */
 static bool is_others(const struct run *r, size_t i, size_t d)
 {
-    int turn = !r->turns                ? SUITE_ALL
-               : r->suite->turn != NULL ? r->suite->turn(i)
-                                        : (int)(i * 2654435761u >> 20 & 1u);
     size_t before = 0, drivers = 0;
     for (size_t k = 0; k < r->n; k++) {
         before += k < d && is_driver(&r->beds[k]);
         drivers += is_driver(&r->beds[k]);
     }
-    return turn != SUITE_ALL && drivers > 1 && (size_t)turn % 4 != before % 2;
+    return r->take_turns && drivers > 1 && !turns_has(&r->turns, i, before);
 }
 
 /* Does this run leave case i out on driver d? */
@@ -302,7 +301,9 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
                     .user = user,
                     .beds = beds,
                     .n = n,
-                    .turns = turns};
+                    .take_turns = turns};
+    if (turns)
+        r.turns = turns_of(suite);
     r.use = calloc(DEVICES, sizeof(*r.use));
     if (r.use == NULL)
         tap_bail("no memory for %zu devices", n);

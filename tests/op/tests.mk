@@ -28,6 +28,8 @@ libsuite_a_SOURCES = $(suite_sources) \
 	tests/op/suite_run.c \
 	tests/op/suite_run.h \
 	tests/op/suites.c \
+	tests/op/turns.c \
+	tests/op/turns.h \
 	tests/running.h
 EXTRA_DIST += tests/op/golden.py tests/op/golden_onnx.py
 

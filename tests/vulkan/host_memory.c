@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_memory.c - a training program in which the driver's Nth allocation on
- * the host finds no memory, for every N of the first, and then for some.
+ * the host finds no memory, for every N up to 100, and then for some.
  *
  * All calls are lent callbacks, which count what the loader and the driver have
  * of them. A block is given back by who took it, on the device's own threads
@@ -76,8 +76,8 @@ static struct faults_of allocations = {.device = "vulkan:0",
                                        .what = "allocations",
                                        .told = fake_told,
                                        .begin = fake_begin,
-                                       .dense = 1000,
-                                       .stride = 5,
+                                       .dense = 100,
+                                       .stride = 17,
                                        .told_share = 4};
 
 int main(void)

@@ -361,7 +361,8 @@ static void test_all(const char *name)
     test_release();
     test_watched();
     queues_of_threads(mode, NULL, dev);
-    test_step();
+    if (!brief || tap_full())
+        test_step();
     ssq_device_close(&dev);
 }
 
@@ -384,5 +385,5 @@ int main(void)
     test_slow_graph();
     ssq_device_close(&dev);
     test_all("1 ms");
-    return tap_done(72);
+    return tap_done(tap_full() ? 72 : 70);
 }

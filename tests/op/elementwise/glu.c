@@ -372,9 +372,18 @@ static bool run(struct bed *b, size_t i)
     return run_misuse(b, i - VARIANTS - GATES, misuse_forward);
 }
 
+/* A kernel has one gate. */
+static int turn(size_t i)
+{
+    return i < VARIANTS           ? (int)(i % GATES)
+           : i < VARIANTS + GATES ? (int)(i - VARIANTS)
+                                  : SUITE_ALL;
+}
+
 const struct suite glu_suite = {.op = "glu",
                                 .name = "glu",
                                 .n = VARIANTS + GATES + BAD_FORWARD,
+                                .turn = turn,
                                 .describe = describe,
                                 .run = run,
                                 .bit_equal = true,
@@ -411,6 +420,7 @@ const struct suite glu_backward_suite = {.op = "glu_backward",
                                          .name = "glu_backward",
                                          .n = VARIANTS + GATES + 1 +
                                               BAD_BACKWARD,
+                                         .turn = turn,
                                          .describe = describe_backward,
                                          .run = run_gradient,
                                          .bit_equal = true,
