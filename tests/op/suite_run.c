@@ -258,7 +258,7 @@ static bool left_out(const struct run *r, size_t i, size_t d)
 {
     size_t stride = r->suite->stride;
     return is_driver(&r->beds[d]) &&
-           ((stride > 1 && i % stride != 0) || is_others(r, i, d));
+           ((stride > 1 && i % stride != stride - 1) || is_others(r, i, d));
 }
 
 /* Devices that keep float32 subnormals, and then, on data without them, those

@@ -189,8 +189,9 @@ static void run_by_plan(struct suite *suite)
 
 static void run_by_core(struct suite *suite)
 {
-    /* the core splits, whatever runs the parts: fewer cases for drivers;
-     * 43 has no factor in common with any list that cases are made of */
+    /* the core splits, whatever runs the parts: drivers have cases of the
+     * longest tables, because they compile kernels for each table; 43 has no
+     * factor in common with any list that cases are made of */
     suite->stride = tap_full() ? 1 : 43;
     setenv("SSQ_TEST_STRIDE", tap_full() ? "1" : "7", 1);
     setenv("SSQ_LIMIT_BINDING", "1024", 1);
