@@ -105,18 +105,25 @@ struct suite {
     /** Moves and conversions: float32 subnormals are kept on every device. */
     bool subnormals;
     /** For runs that are no test of drivers: those do every stride-th case; 0
-     *  and 1 are all of them. */
+     *  and 1 are all of them, SUITE_NO_DRIVER none. */
     size_t stride;
-    /** Where kernels differ by a function: a number for the function of case i,
-     *  or SUITE_ALL. If drivers take turns (turns.h), the even ones run the
-     *  cases whose number % 4 is 0, the odd ones those where it is 1, and all
-     *  of them SUITE_ALL. NULL: they share the mixes of element sizes, which
+    /** If drivers take turns (turns.h), even ones run the cases for which
+     *  turn(i) % 4 is 0, odd ones those for which it is 1, and all of them
+     *  those for which it is SUITE_ALL. If kernels differ by a function, it is
+     *  a number of that function; if no dtype is a key of the kernels, it is
+     *  suite_half. NULL: drivers share the mixes of element sizes, which
      *  descriptions name. */
     int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */
 };
 
-#define SUITE_ALL (-1)
+#define SUITE_ALL       (-1)
+#define SUITE_NO_DRIVER SIZE_MAX
+/** A turn: one half of the cases for even drivers, the other for odd ones. */
+static inline int suite_half(size_t i)
+{
+    return (int)(i * 2654435761u >> 20 & 1u);
+}
 /** A turn for what is called so: the same in every table. */
 static inline int suite_turn(const char *kind)
 {

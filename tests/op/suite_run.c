@@ -144,7 +144,7 @@ struct run {
     size_t n;         /* beds */
     bool take_turns;  /* drivers do */
     struct turns turns;
-    bool flushed; /* of the case under way: see run_flushed() */
+    bool flushed; /* of the current case: see run_flushed() */
 };
 
 /* Does the suite's op lose float32 subnormals on this device? */
@@ -258,7 +258,8 @@ static bool left_out(const struct run *r, size_t i, size_t d)
 {
     size_t stride = r->suite->stride;
     return is_driver(&r->beds[d]) &&
-           ((stride > 1 && i % stride != stride - 1) || is_others(r, i, d));
+           (stride == SUITE_NO_DRIVER || (stride > 1 && i % stride != 0) ||
+            is_others(r, i, d));
 }
 
 /* Devices that keep float32 subnormals, and then, on data without them, those

@@ -2,14 +2,13 @@
 /* turns.c - which driver runs which cases of a table. */
 #include "tests/op/turns.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define DTYPES 3 /* of a case that count */
 #define PARTS  4 /* a driver gets one part of the mixes in four */
 
-/* The size of a dtype as a digit: 1, 2 or 3 for 1, 2 or 4 bytes; 0 if the word
- * is no dtype. */
+/* The size of a dtype as a digit: 1, 2 or 3 for 1, 2 or 4 bytes; 0 for any
+ * other word. */
 static unsigned size_digit(const char *word, size_t length)
 {
     static const struct {
@@ -67,8 +66,8 @@ bool turns_has(const struct turns *t, size_t i, size_t driver)
         return turn == SUITE_ALL || (size_t)turn % PARTS == driver % 2;
     }
     const unsigned mix = mix_of(t->suite, i);
-    if (mix == 0 || mixes < 2) /* a half of the cases for each */
-        return (i * 2654435761u >> 20 & 1u) == driver % 2;
+    if (mix == 0 || mixes < 2)
+        return (size_t)suite_half(i) == driver % 2;
     /* each driver has a mix, and not the same one in all tables */
     const unsigned parts = mixes < PARTS ? mixes : PARTS;
     unsigned rank = count(t->mixes & ((UINT64_C(1) << mix) - 1));

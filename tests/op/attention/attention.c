@@ -168,6 +168,7 @@ extern const struct suite attention_suite;
 const struct suite attention_suite = {.op = "attention",
                                       .name = "attention",
                                       .n = COUNT(table),
+                                      .turn = suite_half,
                                       .describe = describe,
                                       .run = run,
                                       .floor = 55};

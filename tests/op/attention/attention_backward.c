@@ -320,6 +320,7 @@ extern const struct suite attention_backward_suite;
 const struct suite attention_backward_suite = {.op = "attention_backward",
                                                .name = "attention_backward",
                                                .n = COUNT(table) + 1,
+                                               .turn = suite_half,
                                                .describe = describe,
                                                .run = run,
                                                .floor = 40};

@@ -626,6 +626,7 @@ const struct suite attention_edges_suite = {.op = "attention",
                                             .name = "attention_edges",
                                             .n = NAMED + COUNT(shared_scores) +
                                                  WHOLES + 3 * COUNT(odds),
+                                            .turn = suite_half,
                                             .describe = describe,
                                             .run = run,
                                             .floor = 30};

@@ -344,6 +344,7 @@ extern const struct suite conv_suite;
 const struct suite conv_suite = {.op = "conv",
                                  .name = "conv",
                                  .n = SINGLE + 1,
+                                 .turn = suite_half,
                                  .describe = describe,
                                  .run = run,
                                  .floor = 250};

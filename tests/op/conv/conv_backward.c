@@ -487,6 +487,7 @@ extern const struct suite conv_backward_suite;
 const struct suite conv_backward_suite = {.op = "conv",
                                           .name = "conv_backward",
                                           .n = CASES / 2,
+                                          .turn = suite_half,
                                           .describe = describe,
                                           .run = run,
                                           .floor = 140};
@@ -505,6 +506,7 @@ extern const struct suite conv_transpose_suite;
 const struct suite conv_transpose_suite = {.op = "conv",
                                            .name = "conv_transpose",
                                            .n = CASES / 2,
+                                           .turn = suite_half,
                                            .describe = transpose_describe,
                                            .run = transpose_run,
                                            .floor = 140};

@@ -170,6 +170,7 @@ static bool run(struct bed *b, size_t i)
 const struct suite gemm_suite = {.op = "gemm",
                                  .name = "gemm",
                                  .n = ROWS + 1,
+                                 .turn = suite_half,
                                  .describe = describe,
                                  .run = run,
                                  .floor = 2 * 601};

@@ -496,6 +496,7 @@ const struct suite gemm_exact_suite = {.op = "gemm",
                                        .name = "gemm_exact",
                                        .n = DOTS + PLACES + CASES + SPECIALS +
                                             ACTIVATIONS,
+                                       .turn = suite_half,
                                        .describe = describe,
                                        .run = run,
                                        .floor = 2 * 196};
