@@ -29,6 +29,8 @@ $(calling_tests:%=tests/%/%.o): CFLAGS := $(calling_cflags)
 # It is linked without the library, which only functions that it does not use
 # call: the optimizer removes them.
 tests/api/copies.o: CFLAGS := $(CFLAGS)
+# These two compute what they compare with.
+tests/comm/shards.o tests/core/threads.o: CFLAGS := $(CFLAGS)
 
 # Where the modules of this build are; drivers are not for every checker.
 module_path = $(abs_top_builddir)/.libs

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define DTYPES 3 /* of a case that count */
-#define PARTS  4 /* a driver gets one part of the mixes in four */
+#define PARTS  8 /* a driver gets one part of the mixes in eight */
 
 /* The size of a dtype as a digit: 1, 2 or 3 for 1, 2 or 4 bytes; 0 for any
  * other word. */
