@@ -3,6 +3,7 @@
 
 dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
+	doc/api.md \
 	doc/calls.md \
 	doc/dependencies.md \
 	doc/digits.svg \

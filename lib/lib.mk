@@ -74,3 +74,14 @@ init:
 	done && mv init.header.new $(srcdir)/include/sesqui/init.h && \
 		mv init.source.new $(srcdir)/lib/core/init.c
 .PHONY: init
+
+# What the headers declare, for programs that make bindings: doc/api.md.
+apidir = $(datadir)/sesqui
+api_DATA = api.json
+CLEANFILES += api.json
+EXTRA_DIST += build-aux/api.sh build-aux/api.awk
+api.json: $(include_HEADERS) $(sesqui_HEADERS) $(sesquiamp_HEADERS) \
+		$(sesquiops_HEADERS) build-aux/api.sh build-aux/api.awk
+	$(AM_V_GEN)AWK='$(AWK)' $(SHELL) $(srcdir)/build-aux/api.sh \
+		'$(CC)' $(srcdir)/include '$(PACKAGE_VERSION)' >$@.new && \
+		mv $@.new $@

@@ -63,9 +63,10 @@ static void test_fields(void)
            "[2,3,4] is contiguous with strides 12,4,1");
     tap_ok(ssq_tensor_dtype(t) == SSQ_F32 && ssq_tensor_rank(t) == 3 &&
                ssq_tensor_elements(t) == 24 && ssq_tensor_size(t, 0) == 2 &&
-               ssq_tensor_size(t, -1) == 4 && ssq_tensor_size(t, 3) == -1 &&
+               ssq_tensor_size(t, -1) == 4 && ssq_tensor_size(t, -3) == 2 &&
+               ssq_tensor_size(t, 3) == -1 &&
                ssq_tensor_size(t, -4) == -1 && ssq_tensor_device(t) == dev,
-           "single fields of [2,3,4]; size -1 is 4, sizes 3 and -4 are -1");
+           "single fields of [2,3,4]; sizes -1, -3, 3 and -4");
     tap_ok(ssq_tensor_dtype(NULL) == SSQ_F32 && ssq_tensor_rank(NULL) == 0 &&
                ssq_tensor_elements(NULL) == 0 &&
                ssq_tensor_size(NULL, 0) == -1 &&

@@ -14,7 +14,8 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/dialect.sh tests/lint/dlpack.sh tests/lint/circles.sh \
 	tests/lint/lines.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
-	tests/lint/init.sh tests/lint/marks.sh tests/lint/hpp.sh \
+	tests/lint/init.sh tests/lint/api.sh tests/lint/marks.sh \
+	tests/lint/hpp.sh \
 	tests/lint/quickstart.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \

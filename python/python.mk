@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# python.mk - the Python package, its wheel, and its tests.
+
+python_package = python/sesqui/__init__.py python/sesqui/__main__.py \
+	python/sesqui/_arguments.py python/sesqui/_core.py \
+	python/sesqui/_dlpack.py python/sesqui/_errors.py \
+	python/sesqui/_library.py python/sesqui/_tape.py \
+	python/sesqui/amp.py python/sesqui/data.py \
+	python/sesqui/functional.py python/sesqui/nn.py python/sesqui/ops.py \
+	python/sesqui/safetensors.py python/sesqui/tool.py \
+	python/sesqui/torch.py python/sesqui/trainer.py \
+	python/sesqui/py.typed
+python_tests = python/tests/conftest.py python/tests/test_api.py \
+	python/tests/test_data.py python/tests/test_dlpack.py \
+	python/tests/test_tensor.py python/tests/test_torch.py \
+	python/tests/test_train.py
+python_examples = python/examples/digits.py \
+	python/examples/fastai_simple_cnn.py python/examples/keras_guide.py \
+	python/examples/torch_amp_loop.py
+EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
+	python/README.md python/build_wheel.py python/pyproject.toml \
+	python/stubs.py python/wheel-check bench/python/torch_step.py
+
+# make wheel: dist/sesqui-VERSION-py3-none-PLATFORM.whl, for every Python and
+# every processor. It has all backends; CLBlast and MPI are left to the system.
+wheel:
+	$(SHELL) $(srcdir)/python/wheel.sh '$(abs_top_srcdir)' \
+		'$(abs_top_builddir)'
+.PHONY: wheel
+
+# The wheel in a bare Debian without a compiler; needs mmdebstrap and root.
+check-wheel: wheel
+	$(SHELL) $(srcdir)/python/wheel-check dist/sesqui-*.whl
+.PHONY: check-wheel
+EXTRA_DIST += python/wheel.sh
+
+TESTS += tests/api/python.sh
+EXTRA_DIST += tests/api/python.sh

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sesqui.torch beside PyTorch's own GradScaler and optimizers."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import sesqui  # noqa: E402
+import sesqui.torch as st  # noqa: E402
+from sesqui import amp  # noqa: E402
+
+
+def model(dtype=torch.float32):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.ReLU(),
+                               torch.nn.Linear(32, 3)).to(dtype)
+
+
+X = torch.from_numpy(np.random.default_rng(5).normal(size=(16, 8)).astype(np.float32))
+
+
+def loss_of(net, bad=False):
+    y = net(X.to(next(net.parameters()).dtype)).float()
+    return (y * y).mean() * (float("inf") if bad else 1.0)
+
+
+OVERFLOWS = [0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_trace_is_torchs(fused):
+    """The scale of every step has the bits of torch.amp.GradScaler's."""
+    theirs_net, ours_net = model(), model()
+    theirs_opt = torch.optim.SGD(theirs_net.parameters(), lr=0.01)
+    ours_opt = (st.SGD if fused else torch.optim.SGD)(ours_net.parameters(), lr=0.01)
+    settings = {"init_scale": 1000.0, "growth_factor": 1.7, "backoff_factor": 0.3,
+                "growth_interval": 3}
+    theirs = torch.amp.GradScaler("cpu", **settings)
+    ours = st.GradScaler("pytorch", **settings)
+    for bad in OVERFLOWS * 3:
+        for net, opt, scaler in ((theirs_net, theirs_opt, theirs), (ours_net, ours_opt, ours)):
+            opt.zero_grad()
+            scaler.scale(loss_of(net, bad)).backward()
+            scaler.step(opt)
+            scaler.update()
+        assert ours.get_scale() == theirs.get_scale()
+    if not fused:
+        for a, b in zip(ours_net.parameters(), theirs_net.parameters()):
+            assert torch.equal(a, b)
+    else:
+        for a, b in zip(ours_net.parameters(), theirs_net.parameters()):
+            assert torch.allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert ours.state_dict().keys() == theirs.state_dict().keys()
+    assert ours.state_dict() == pytest.approx(theirs.state_dict())
+
+
+@pytest.mark.parametrize("preset", amp.presets())
+def test_every_preset(preset):
+    """The scaler's trace is that of the simulator."""
+    net = model()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    scaler = st.GradScaler(preset)
+    want, _ = amp.simulate(OVERFLOWS, preset)
+    for bad, scale in zip(OVERFLOWS, want):
+        assert scaler.get_scale() == scale
+        opt.zero_grad()
+        try:
+            scaler.scale(loss_of(net, bad)).backward()
+            scaler.step(opt)
+            scaler.update()
+        except sesqui.ScaleError:
+            return  # a preset that gives up
+
+
+def pairs():
+    o = torch.optim
+    yield "adamw", o.AdamW, st.AdamW, {"lr": 0.01, "weight_decay": 0.1}
+    yield "adamw amsgrad", o.AdamW, st.AdamW, {"lr": 0.01, "amsgrad": True, "betas": (0.8, 0.9)}
+    yield "adam", o.Adam, st.Adam, {"lr": 0.01, "weight_decay": 0.1, "eps": 1e-6}
+    yield "sgd", o.SGD, st.SGD, {"lr": 0.1}
+    yield "momentum", o.SGD, st.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True,
+                                      "weight_decay": 0.01}
+    yield "maximize", o.SGD, st.SGD, {"lr": 0.01, "momentum": 0.5, "dampening": 0.1,
+                                      "maximize": True}
+
+
+@pytest.mark.parametrize("name,theirs,ours,options", list(pairs()), ids=lambda v: str(v)[:20])
+def test_optimizers(name, theirs, ours, options):
+    a, b = model(), model()
+    one, two = theirs(a.parameters(), **options), ours(b.parameters(), **options)
+    addresses = [p.data_ptr() for p in b.parameters()]
+    for _ in range(20):
+        for net, opt in ((a, one), (b, two)):
+            opt.zero_grad()
+            loss_of(net).backward()
+            opt.step()
+    assert addresses == [p.data_ptr() for p in b.parameters()]
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert torch.allclose(p, q, rtol=2e-5, atol=1e-6)
+
+
+def test_groups_and_schedulers():
+    def run(kind):
+        net = model()
+        opt = kind([{"params": list(net.parameters())[::2]},
+                    {"params": list(net.parameters())[1::2], "lr": 0.001, "weight_decay": 0.5}],
+                   lr=0.01)
+        sched = torch.optim.lr_scheduler.StepLR(opt, 3, 0.5)
+        for _ in range(10):
+            opt.zero_grad(set_to_none=True)
+            loss_of(net).backward()
+            opt.step()
+            sched.step()
+        return list(net.parameters())
+    for p, q in zip(run(torch.optim.AdamW), run(st.AdamW)):
+        assert torch.allclose(p, q, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("set_to_none", [False, True])
+def test_accumulation(set_to_none):
+    a, b = model(), model()
+    for net, opt in ((a, torch.optim.AdamW(a.parameters())), (b, st.AdamW(b.parameters()))):
+        for i in range(12):
+            if i % 3 == 0:
+                opt.zero_grad(set_to_none=set_to_none)
+            (loss_of(net) / 3).backward()
+            if i % 3 == 2:
+                opt.step()
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert torch.allclose(p, q, rtol=2e-5, atol=1e-6)
+
+
+def test_unscale_and_clip():
+    a, b = model(), model()
+    for net, kind, scaler in ((a, torch.optim.SGD, torch.amp.GradScaler("cpu")),
+                              (b, st.SGD, st.GradScaler())):
+        opt = kind(net.parameters(), lr=0.1)
+        for _ in range(5):
+            opt.zero_grad()
+            scaler.scale(loss_of(net)).backward()
+            scaler.unscale_(opt)
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 0.05)
+            scaler.step(opt)
+            scaler.update()
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert torch.allclose(p, q, rtol=2e-5, atol=1e-6)
+
+
+def test_clip_norm_is_in_the_step():
+    a, b = model(), model()
+    one, two = torch.optim.AdamW(a.parameters()), st.AdamW(b.parameters(), clip_norm=0.05)
+    for _ in range(5):
+        for net, opt in ((a, one), (b, two)):
+            opt.zero_grad()
+            loss_of(net).backward()
+        torch.nn.utils.clip_grad_norm_(a.parameters(), 0.05)
+        one.step()
+        two.step()
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert torch.allclose(p, q, rtol=1e-4, atol=1e-6)
+
+
+def test_bfloat16_has_masters():
+    """1,000 steps that are each too small for bfloat16 add up."""
+    p = torch.ones(16, dtype=torch.bfloat16, requires_grad=True)
+    opt = st.SGD([p], lr=1e-4)
+    for _ in range(1000):
+        opt.zero_grad()
+        p.sum().backward()
+        opt.step()
+    assert abs(float(p[0].detach()) - 0.9) < 0.005
+
+
+def test_state_dict():
+    a, b = model(), model()
+    one, two = st.AdamW(a.parameters()), st.AdamW(b.parameters())
+    def steps(net, opt, n):
+        for _ in range(n):
+            opt.zero_grad()
+            loss_of(net).backward()
+            opt.step()
+    steps(a, one, 3)
+    b.load_state_dict(a.state_dict())
+    two.load_state_dict(copy.deepcopy(one.state_dict()))
+    steps(a, one, 3)
+    steps(b, two, 3)
+    for p, q in zip(a.parameters(), b.parameters()):
+        assert torch.equal(p, q)
+
+
+def test_misuse():
+    net = model()
+    opt, scaler = torch.optim.SGD(net.parameters(), lr=0.1), st.GradScaler()
+    scaler.scale(loss_of(net)).backward()
+    scaler.unscale_(opt)
+    with pytest.raises(RuntimeError, match="already been called"):
+        scaler.unscale_(opt)
+    scaler.step(opt)
+    with pytest.raises(RuntimeError, match="step"):
+        scaler.step(opt)
+    scaler.update()
+    with pytest.raises(AssertionError):
+        scaler.update()
+    off = st.GradScaler(enabled=False)
+    assert off.get_scale() == 1 and off.scale(X) is X and off.state_dict() == {}
+
+
+def test_autograd_sees_the_update():
+    net = model()
+    opt = st.SGD(net.parameters(), lr=0.1)
+    loss = loss_of(net)
+    loss.backward(retain_graph=True)
+    opt.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
