@@ -24,6 +24,10 @@ static const struct command commands[] = {
      "[--device D] [--op O] [--json]",
      "op x dtype x implementation, from the admission tests", false, false,
      false},
+    {"report", command_report, " --device --seconds ",
+     "[--device D] [--seconds S] > FILE",
+     "a text for a bug report: versions, devices, choices, a sample of verify",
+     false, false, false},
     {"bench", command_bench,
      " --device --vs --op --json --csv --cases --seconds --threads --plot "
      "--list ",

@@ -68,6 +68,7 @@ int usage_error(const char *what, const char *word);
 int command_devices(const struct options *o);
 int command_verify(const struct options *o);
 int command_support(const struct options *o);
+int command_report(const struct options *o);
 int command_certify(const struct options *o);
 int command_bench(const struct options *o);
 int command_tune(const struct options *o);

@@ -37,6 +37,7 @@ sesqui_SOURCES = \
 	tools/process.c \
 	tools/progress.c \
 	tools/rates.c \
+	tools/report.c \
 	tools/sesqui.c \
 	tools/support.c \
 	tools/tool.h \

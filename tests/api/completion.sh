@@ -8,7 +8,7 @@
 
 files=$srcdir/tools/completion
 tool=$(cd "$builddir" && pwd)/sesqui
-commands='devices verify certify support bench tune'
+commands='devices verify certify support report bench tune'
 export LC_ALL=C
 
 # The options that help has of a command are in $tmp/help.
@@ -67,7 +67,7 @@ offers() {
 }
 
 if command -v bash >"$tmp/out"; then
-    offers "--help --version bench certify devices help support tune verify" ''
+    offers "--help --version bench certify devices help report support tune verify" ''
     offers 'tune' t
     offers 'bench' help b
     for command in $commands; do

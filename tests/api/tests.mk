@@ -75,9 +75,9 @@ TESTS += tests/api/certify.sh
 EXTRA_DIST += tests/api/certify.sh
 slow_tests += tests/api/certify.sh
 
-TESTS += tests/api/support.sh
-EXTRA_DIST += tests/api/support.sh
-slow_tests += tests/api/support.sh
+TESTS += tests/api/report.sh tests/api/support.sh
+EXTRA_DIST += tests/api/report.sh tests/api/support.sh
+slow_tests += tests/api/report.sh tests/api/support.sh
 TESTS += tests/api/rates.sh
 EXTRA_DIST += tests/api/rates.sh
 slow_tests += tests/api/rates.sh

@@ -86,7 +86,7 @@ for word in --help -h help; do
     fine $word && grep -q '^usage: sesqui COMMAND' "$tmp/out"
     tap_ok $? "$word"
 done
-for command in devices verify certify support bench tune; do
+for command in devices verify certify support report bench tune; do
     fine help $command && grep -q "^usage: sesqui $command" "$tmp/out" &&
         cp "$tmp/out" "$tmp/help" && fine $command -h &&
         cmp -s "$tmp/help" "$tmp/out" && ! grep -q -e --child "$tmp/out"

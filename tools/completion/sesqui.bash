@@ -24,7 +24,7 @@ _sesqui_value() {
 
 _sesqui() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev= at=$COMP_CWORD
-    local commands='devices verify certify support bench tune'
+    local commands='devices verify certify support report bench tune'
     local devices='reference guard cpu cuda opencl vulkan'
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
@@ -42,6 +42,7 @@ _sesqui() {
     verify) _sesqui_words '--device --op --report --help' ;;
     certify) _sesqui_words "$devices --op --seconds --once --device --help" ;;
     support) _sesqui_words '--device --op --json --help' ;;
+    report) _sesqui_words '--device --seconds --help' ;;
     bench) _sesqui_words "gemm memory optimizer ops train latency - --device
         --vs --op --threads --cases --seconds --json --csv --plot --list
         --help" ;;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # sesqui.fish - completion of sesqui(1) for fish.
 
-set -l commands devices verify certify support bench tune help
+set -l commands devices verify certify support report bench tune help
 set -l devices auto reference guard cpu cuda opencl vulkan
 
 complete -c sesqui -f
@@ -19,12 +19,12 @@ function __sesqui_of
     complete -c sesqui -n "__fish_seen_subcommand_from $commands" $argv[2..-1]
 end
 
-__sesqui_of 'devices verify certify support bench tune' -l help -d 'print help'
-__sesqui_of 'verify certify support bench tune' -l device -x -a "$devices" \
+__sesqui_of 'devices verify certify support report bench tune' -l help -d 'print help'
+__sesqui_of 'verify certify support report bench tune' -l device -x -a "$devices" \
     -d 'device to use'
 __sesqui_of 'verify certify support bench' -l op -x -a '(sesqui help ops)' \
     -d 'op, table or function'
-__sesqui_of 'certify bench tune' -l seconds -x -d 'most seconds'
+__sesqui_of 'certify report bench tune' -l seconds -x -d 'most seconds'
 __sesqui_of 'devices support bench tune' -l json -d 'print JSON'
 __sesqui_of 'bench tune' -l threads -x -d 'number of threads'
 __sesqui_of 'devices' -l why -d 'say why'
