@@ -163,7 +163,8 @@ static void count_case(void *user, const char *device, const char *impl,
 }
 
 /* Run a sample of all tables, and print how many cases passed. */
-static bool verify_sample(const struct options *o, const struct secrets *s)
+static bool verify_sample(const struct options *o, const char *device,
+                          const struct secrets *s)
 {
     struct counts c = {.secrets = s};
     struct progress progress;
@@ -177,7 +178,7 @@ static bool verify_sample(const struct options *o, const struct secrets *s)
     double began = now();
     for (; done < tables && now() - began < most; done++) {
         progress_at(&progress, done, 0.0, suites[done]->name);
-        suite_run(suites[done], o->device, false, count_case, &c);
+        suite_run(suites[done], device, false, count_case, &c);
     }
     suite_end();
     progress_clear(&progress);
@@ -238,6 +239,15 @@ int command_report(const struct options *o)
     }
     find_secrets(&secrets);
     const bool drivers = drivers_try(o->device, NULL);
+    char name[32] = "";
+    int code = o->device == NULL
+                   ? EXIT_FINE
+                   : device_name("report", o->device, name, sizeof(name));
+    if (code != EXIT_FINE) {
+        fclose(f);
+        return drivers ? code : EXIT_FAILED;
+    }
+    const char *only = o->device == NULL ? NULL : name;
     print_system(f);
     print_environment(f);
     put_file(&secrets, f);
@@ -247,13 +257,13 @@ int command_report(const struct options *o)
     for (size_t i = 0; i < ssq_device_count(); i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
         if (ssq_device_list(i, &e) == SSQ_OK && e.available &&
-            (o->device == NULL || strcmp(o->device, e.name) == 0))
+            (only == NULL || strcmp(only, e.name) == 0))
             print_tuning(f, e.name);
     }
     put_file(&secrets, f);
     fclose(f);
     printf("\n== verify, a sample ==\n");
     fflush(stdout);
-    good = verify_sample(o, &secrets) && good;
+    good = verify_sample(o, only, &secrets) && good;
     return good && drivers ? EXIT_FINE : EXIT_FAILED;
 }

@@ -186,6 +186,12 @@ void progress_at(struct progress *p, size_t done, double part,
  *  it again. Call this also at the end. */
 void progress_clear(struct progress *p);
 
+/** Set name to the full name of a device: "auto" and "vulkan" are names, too,
+ *  but suites know only "vulkan:0". Otherwise print an error for the command.
+ *  @return an exit_code */
+int device_name(const char *command, const char *wanted, char *name,
+                size_t bytes);
+
 /** Print the output of `sesqui --version`. */
 void version_print(FILE *f);
 

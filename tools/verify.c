@@ -83,9 +83,8 @@ static void print_devices(FILE *out, const char *only)
     }
 }
 
-/* Set name to the full name of the device: "auto" and "vulkan" are names, too,
- * but suites know only "vulkan:0". @return an exit_code */
-static int find_device(const char *wanted, char *name, size_t bytes)
+int device_name(const char *command, const char *wanted, char *name,
+                size_t bytes)
 {
     ssq_device *d = NULL;
     ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
@@ -96,7 +95,7 @@ static int find_device(const char *wanted, char *name, size_t bytes)
     snprintf(name, bytes, "%s", p.name);
     if (st == SSQ_OK)
         return EXIT_FINE;
-    complain("verify");
+    complain(command);
     return st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
 }
 
@@ -133,8 +132,9 @@ int command_verify(const struct options *o)
     if (o->op != NULL && !names_check_table("verify", o->op))
         return EXIT_USAGE;
     const bool drivers = drivers_try(o->device, NULL);
-    int code = o->device == NULL ? EXIT_FINE
-                                 : find_device(o->device, name, sizeof(name));
+    int code = o->device == NULL
+                   ? EXIT_FINE
+                   : device_name("verify", o->device, name, sizeof(name));
     if (code != EXIT_FINE)
         return drivers ? code : EXIT_FAILED;
     struct tally t = {.out = stdout};
