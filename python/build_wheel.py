@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pack an installed tree and the package as one wheel for all Pythons.
 
-usage: build_wheel.py PREFIX SOURCE OUT
+usage: build_wheel.py PREFIX SOURCE OUT [SHIM]
 
 PREFIX is where `make install` has put the library (PREFIX/lib, PREFIX/bin, PREFIX/share),
 SOURCE the folder of this file. A module is left out, with its reason, if it needs a library
 that a wheel must not contain or expect. Loaders of drivers (libOpenCL, libvulkan) are
-expected: who has such a device has them. SOURCE_DATE_EPOCH is the date of all files.
+expected: who has such a device has them. SHIM is the compiled part, if it was made.
+SOURCE_DATE_EPOCH is the date of all files.
 """
 
 import base64
@@ -41,12 +42,14 @@ def glibc(path):
     return max(map(int, found), default=17)
 
 
-def wheel_files(prefix, source):
+def wheel_files(prefix, source, shim):
     """Yield (name in the wheel, path, executable)."""
     package = os.path.join(source, "sesqui")
     for name in sorted(os.listdir(package)):
         if name.endswith((".py", ".typed")):
             yield f"sesqui/{name}", os.path.join(package, name), False
+    if shim and os.path.exists(shim):
+        yield "sesqui/_exchange.abi3.so", shim, True
     yield "sesqui/api.json", os.path.join(prefix, "share/sesqui/api.json"), False
     library = os.path.join(prefix, "lib/libsesqui.so.0")
     yield "sesqui/lib/libsesqui.so.0", os.path.realpath(library), True
@@ -77,12 +80,12 @@ Description-Content-Type: text/markdown
 {readme}"""
 
 
-def main(prefix, source, out):
+def main(prefix, source, out, shim=None):
     with open(os.path.join(prefix, "share/sesqui/api.json"), encoding="utf-8") as file:
         api = json.load(file)
     with open(os.path.join(source, "README.md"), encoding="utf-8") as file:
         readme = file.read()
-    files = list(wheel_files(prefix, source))
+    files = list(wheel_files(prefix, source, shim))
     binaries = [path for name, path, executable in files if executable]
     level = max(glibc(path) for path in binaries)
     tag = f"py3-none-manylinux_2_{level}_{os.uname().machine}"
@@ -121,6 +124,6 @@ def main(prefix, source, out):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
+    if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
     main(*sys.argv[1:])

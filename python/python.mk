@@ -4,6 +4,7 @@
 python_package = python/sesqui/__init__.py python/sesqui/__main__.py \
 	python/sesqui/_arguments.py python/sesqui/_core.py \
 	python/sesqui/_dlpack.py python/sesqui/_errors.py \
+	python/sesqui/_exchange_api.py \
 	python/sesqui/_library.py python/sesqui/_tape.py \
 	python/sesqui/amp.py python/sesqui/data.py \
 	python/sesqui/functional.py python/sesqui/nn.py python/sesqui/ops.py \
@@ -12,14 +13,29 @@ python_package = python/sesqui/__init__.py python/sesqui/__main__.py \
 	python/sesqui/py.typed
 python_tests = python/tests/conftest.py python/tests/test_api.py \
 	python/tests/test_data.py python/tests/test_dlpack.py \
+	python/tests/test_exchange.py python/tests/test_notebook.py \
 	python/tests/test_tensor.py python/tests/test_torch.py \
 	python/tests/test_train.py
-python_examples = python/examples/digits.py \
+python_examples = python/examples/digits.ipynb \
+	python/examples/digits.py \
 	python/examples/fastai_simple_cnn.py python/examples/keras_guide.py \
 	python/examples/torch_amp_loop.py
 EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
 	python/README.md python/build_wheel.py python/pyproject.toml \
 	python/stubs.py python/wheel-check bench/python/torch_step.py
+
+# make python-shim: the optional compiled part of the package, for Python 3.10
+# and later. It needs Python's headers (python3-dev).
+python_include = `python3 -c 'import sysconfig; \
+	print(sysconfig.get_paths()["include"])'`
+python-shim: python/_exchange.abi3.so
+python/_exchange.abi3.so: python/shim/exchange.c include/sesqui/dlpack.h
+	$(AM_V_CC)$(MKDIR_P) python && $(CC) $(AM_CPPFLAGS) $(CPPFLAGS) \
+		-I"$(python_include)" $(CFLAGS) -fPIC -shared $(LDFLAGS) \
+		-o $@.new $(srcdir)/python/shim/exchange.c && mv $@.new $@
+CLEANFILES += python/_exchange.abi3.so
+EXTRA_DIST += python/shim/exchange.c
+.PHONY: python-shim
 
 # make wheel: dist/sesqui-VERSION-py3-none-PLATFORM.whl, for every Python and
 # every processor. It has all backends; CLBlast and MPI are left to the system.

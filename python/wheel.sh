@@ -25,5 +25,10 @@ make V=0 install-strip DESTDIR="$work/install" >install.log 2>&1 || {
     tail -n 30 install.log >&2
     exit 1
 }
+make V=0 python-shim >shim.log 2>&1 || {
+    echo 'wheel: without the C exchange API of DLPack: it needs python3-dev'
+    rm -f python/_exchange.abi3.so
+}
 PYTHONDONTWRITEBYTECODE=1 python3 "$src/python/build_wheel.py" \
-    "$work/install/usr" "$src/python" "$build/dist"
+    "$work/install/usr" "$src/python" "$build/dist" \
+    python/_exchange.abi3.so

@@ -23,8 +23,10 @@ from ._tape import Params, Tape, Var
 from . import amp, data, functional, nn, ops, safetensors
 from .tool import certify, verify
 from .trainer import Trainer
+from . import _exchange_api
 
 __version__ = _library.api["version"]
+_exchange_api.install()
 
 
 def devices():
