@@ -381,6 +381,8 @@ function scalar(s, type,    v) {
         return "-9223372036854775808"
     if (s ~ /^"/)
         return s
+    if (s ~ /^'.'$/)
+        return code[substr(s, 2, 1)]
     if (type == "bool")
         return s + 0 ? "true" : "false"
     sub(/^\([a-z0-9_]+\) ?/, "", s)
@@ -401,7 +403,7 @@ function next_element(    depth, i, c, out, text) {
     depth = text = 0
     for (i = 1; i <= length(rest); i++) {
         c = substr(rest, i, 1)
-        if (c == "\"")
+        if (c == "\"" || c == "'")
             text = !text
         if (!text && (c == "{" || c == "("))
             depth++
@@ -470,6 +472,8 @@ BEGIN {
         "size_t 8 double 8 uintptr_t 8 long 8", known, " ")
     for (i = 1; i < n; i += 2)
         size[known[i]] = known[i + 1]
+    for (i = 32; i < 127; i++)
+        code[sprintf("%c", i)] = i
     constant["SSQ_MAX_RANK"] = 6
 }
 

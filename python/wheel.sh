@@ -14,7 +14,7 @@ for language in spirv ptx; do
     [ -d "$build/kernels/$language" ] && [ ! -d "kernels/$language" ] &&
         cp -Rp "$build/kernels/$language" kernels/
 done
-[ -f Makefile ] || "$src/configure" --prefix=/usr --disable-maintainer-mode \
+[ -f Makefile ] || "$src/configure" --prefix=/opt/sesqui \
     --with-clblast=no --with-mpi=no --with-cpu-isa=all >configure.log
 make V=0 all >make.log 2>&1 || {
     tail -n 30 make.log >&2
@@ -30,5 +30,5 @@ make V=0 python-shim >shim.log 2>&1 || {
     rm -f python/_exchange.abi3.so
 }
 PYTHONDONTWRITEBYTECODE=1 python3 "$src/python/build_wheel.py" \
-    "$work/install/usr" "$src/python" "$build/dist" \
+    "$work/install/opt/sesqui" "$src/python" "$build/dist" \
     python/_exchange.abi3.so

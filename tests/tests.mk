@@ -23,7 +23,7 @@ SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 
 # These programs only call the library: without optimization they are compiled
 # in a third of the time. glibc's checks need optimization.
-calling_tests = amp api comm core opencl tape vulkan
+calling_tests = amp api comm core data opencl tape vulkan
 calling_cflags = $(patsubst -O%,-O0,$(CFLAGS)) -U_FORTIFY_SOURCE
 $(calling_tests:%=tests/%/%.o): CFLAGS := $(calling_cflags)
 # It is linked without the library, which only functions that it does not use
@@ -99,6 +99,7 @@ include $(top_srcdir)/tests/fakecuda/tests.mk
 include $(top_srcdir)/tests/tape/tests.mk
 include $(top_srcdir)/tests/comm/tests.mk
 include $(top_srcdir)/tests/core/tests.mk
+include $(top_srcdir)/tests/data/tests.mk
 include $(top_srcdir)/tests/cpu/tests.mk
 include $(top_srcdir)/tests/gpu/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk

@@ -24,6 +24,7 @@
 #include <sesqui.h>
 #include <sesqui/cpu.h>
 #include <sesqui/cuda.h>
+#include <sesqui/data.h>
 #include <sesqui/dlpack.h>
 #include <sesqui/mpi.h>
 #include <sesqui/nccl.h>
@@ -39,6 +40,10 @@ ssq_argmax_args_init(ssq_argmax_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_argmin_args_init(ssq_argmin_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_array_info_init(ssq_array_info *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_array_read_args_init(ssq_array_read_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_attention_args_init(ssq_attention_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_attention_backward_args_init(ssq_attention_backward_args *x, size_t size);
@@ -52,6 +57,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm_args_init(ssq_batch_norm_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm_backward_args_init(ssq_batch_norm_backward_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_batches_args_init(ssq_batches_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_batches_position_init(ssq_batches_position *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_bce_with_logits_args_init(ssq_bce_with_logits_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status

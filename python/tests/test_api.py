@@ -28,6 +28,8 @@ def compare(got, want, where):
         assert not got, where
     elif isinstance(want, str):
         assert (got or b"").decode() == want, where
+    elif isinstance(got, bytes):  # a character
+        assert got[0] == want, where
     else:
         assert got == want, where
 

@@ -12,6 +12,7 @@ include=$srcdir/include
     echo '#include <sesqui.h>'
     echo '#include <sesqui/cpu.h>'
     echo '#include <sesqui/cuda.h>'
+    echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
     echo '#include <sesqui/opencl.h>'
     echo '#include <sesqui/vulkan.h>'

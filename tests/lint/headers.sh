@@ -49,6 +49,7 @@ done
 {
     echo '#include <sesqui.h>'
     echo '#include <sesqui/cpu.h>'
+    echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
     echo '#include <sesqui/vulkan.h>'
     sed 's/.*/INIT "&" &/' "$tmp/inits"
@@ -62,6 +63,7 @@ tap_ok "$((n != $(grep -c '' "$tmp/types")))" \
 {
     echo '#include <sesqui.h>'
     echo '#include <sesqui/cpu.h>'
+    echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
     echo '#include <sesqui/vulkan.h>'
     while read -r init type; do

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv.c - lines of numbers. The decimal point is a point in every locale. */
+#include "lib/data/array.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST 64 /* bytes of a number, with its terminating NUL */
+
+/* Where the reader is: line is for messages, from 1. */
+struct place {
+    const char *at, *end; /* of the file */
+    int64_t line;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Set *from and *to to the next line that is not empty, without its end. */
+static bool next_line(struct place *p, const char **from, const char **to)
+{
+    while (p->at < p->end) {
+        const char *first = p->at;
+        const char *end = memchr(first, '\n', (size_t)(p->end - first));
+        *to = end == NULL ? p->end : end;
+        p->at = end == NULL ? p->end : end + 1;
+        p->line++;
+        for (*from = first; *from < *to && is_blank(**from); ++*from)
+            ;
+        if (*from < *to)
+            return true;
+    }
+    return false;
+}
+
+/* Cut the next value of a line: without blanks, or false if it is too long.
+ * *at becomes NULL after the last one. */
+static bool next_value(const char **at, const char *to, char separator,
+                       char value[LONGEST])
+{
+    const char *from = *at, *end = memchr(from, separator, (size_t)(to - from));
+    *at = end == NULL ? NULL : end + 1;
+    end = end == NULL ? to : end;
+    while (from < end && is_blank(*from))
+        from++;
+    while (end > from && is_blank(end[-1]))
+        end--;
+    if ((size_t)(end - from) >= LONGEST)
+        return false;
+    memcpy(value, from, (size_t)(end - from));
+    value[end - from] = '\0';
+    return true;
+}
+
+/* Store a value as element i. False: it is no number, or does not fit. */
+static bool store(ssq_array *a, size_t i, const char *text)
+{
+    char *end;
+    errno = 0;
+    if (a->dtype == SSQ_F32 || a->dtype == SSQ_F64) {
+        double v = strtod(text, &end);
+        if (a->dtype == SSQ_F32)
+            ((float *)a->data)[i] = (float)v;
+        else
+            ((double *)a->data)[i] = v;
+        return end != text && *end == '\0';
+    }
+    long long v = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || errno == ERANGE)
+        return false;
+    if (a->dtype == SSQ_I64)
+        ((int64_t *)a->data)[i] = v;
+    else if (v < INT32_MIN || v > INT32_MAX)
+        return false;
+    else
+        ((int32_t *)a->data)[i] = (int32_t)v;
+    return true;
+}
+
+static ssq_status bad_value(const struct contents *c, const struct place *p,
+                            int64_t column, const char *text)
+{
+    char shown[LONGEST];
+    size_t n = 0;
+    for (; text[n] != '\0'; n++) /* what a terminal can show */
+        shown[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+    shown[n] = '\0';
+    return error_set(SSQ_ERR_INVALID,
+                     "array_read: %s, line %lld: value %lld is '%s', which is "
+                     "no number of the dtype",
+                     c->path, (long long)p->line, (long long)column + 1, shown);
+}
+
+/* Count the values of a line. */
+static int64_t count_values(const char *from, const char *to, char separator)
+{
+    int64_t n = 1;
+    while ((from = memchr(from, separator, (size_t)(to - from))) != NULL) {
+        from++;
+        n++;
+    }
+    return n;
+}
+
+static void begin(struct place *p, const struct contents *c, int64_t skipped)
+{
+    const char *from, *to;
+    *p = (struct place){(const char *)c->data, (const char *)c->data + c->n, 0};
+    while (skipped-- > 0 && next_line(p, &from, &to))
+        ;
+}
+
+/* Count the lines and the values of the first one. */
+static void measure(const struct contents *c, const ssq_array_read_args *args,
+                    int64_t shape[2])
+{
+    struct place p;
+    const char *from, *to;
+    shape[0] = shape[1] = 0;
+    for (begin(&p, c, args->skip_rows); next_line(&p, &from, &to); shape[0]++)
+        if (shape[0] == 0)
+            shape[1] = count_values(from, to, args->separator);
+}
+
+static ssq_status fill(const struct contents *c,
+                       const ssq_array_read_args *args, ssq_array *a)
+{
+    struct place p;
+    const char *from, *to;
+    char text[LONGEST];
+    size_t i = 0;
+    for (begin(&p, c, args->skip_rows); next_line(&p, &from, &to);) {
+        int64_t n = count_values(from, to, args->separator);
+        if (n != a->shape[1])
+            return error_set(SSQ_ERR_INVALID,
+                             "array_read: %s, line %lld: it has %lld values, "
+                             "expected %lld as in the first line",
+                             c->path, (long long)p.line, (long long)n,
+                             (long long)a->shape[1]);
+        for (int64_t k = 0; k < n; k++) {
+            if (!next_value(&from, to, args->separator, text))
+                return error_set(SSQ_ERR_INVALID,
+                                 "array_read: %s, line %lld: value %lld is "
+                                 "longer than %d characters",
+                                 c->path, (long long)p.line, (long long)k + 1,
+                                 LONGEST - 1);
+            if (!store(a, i++, text))
+                return bad_value(c, &p, k, text);
+        }
+    }
+    return SSQ_OK;
+}
+
+ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
+                    ssq_array **array)
+{
+    int64_t shape[2];
+    ssq_array *a = NULL;
+    measure(c, args, shape);
+    ssq_status st = array_create("array_read", args->dtype, 2, shape, &a);
+    locale_t plain =
+        st == SSQ_OK ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : (locale_t)0;
+    if (st == SSQ_OK && plain == (locale_t)0)
+        st = error_nomem("array_read", 0);
+    if (st == SSQ_OK) {
+        locale_t before = uselocale(plain);
+        st = fill(c, args, a);
+        uselocale(before);
+    }
+    if (plain != (locale_t)0)
+        freelocale(plain);
+    if (st == SSQ_OK)
+        *array = a;
+    else
+        ssq_array_destroy(&a);
+    return st;
+}

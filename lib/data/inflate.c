@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inflate.c - gzip, by the system's zlib.
+ *
+ * zlib is opened at the first compressed file, so that the library does not
+ * depend on it. Its few functions and types are declared here; they are the
+ * same in all releases of zlib 1. */
+#include "lib/data/array.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#define PIECE ((size_t)1 << 18) /* bytes of output at a time, at first */
+
+/* z_stream of zlib.h. */
+struct stream {
+    const unsigned char *next_in;
+    unsigned avail_in;
+    unsigned long total_in;
+    unsigned char *next_out;
+    unsigned avail_out;
+    unsigned long total_out;
+    const char *msg;
+    void *state;
+    void *(*zalloc)(void *, unsigned, unsigned);
+    void (*zfree)(void *, void *);
+    void *opaque;
+    int data_type;
+    unsigned long adler, reserved;
+};
+
+enum { Z_OK = 0, Z_STREAM_END = 1, Z_BUF_ERROR = -5 };
+#define GZIP_WINDOW (15 + 16) /* a gzip header, the largest window */
+
+static struct {
+    void *handle;
+    int (*init)(struct stream *, int, const char *, int);
+    int (*inflate)(struct stream *, int);
+    int (*reset)(struct stream *);
+    int (*end)(struct stream *);
+} zlib;
+
+static bool find(const char *name, void *function)
+{
+    void *p = dlsym(zlib.handle, name);
+    memcpy(function, &p, sizeof(p));
+    return p != NULL;
+}
+
+static void zlib_open(void)
+{
+    zlib.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (zlib.handle == NULL)
+        return;
+    if (!find("inflateInit2_", &zlib.init) || !find("inflate", &zlib.inflate) ||
+        !find("inflateReset", &zlib.reset) || !find("inflateEnd", &zlib.end)) {
+        dlclose(zlib.handle);
+        zlib.handle = NULL;
+    }
+}
+
+/* The output so far, which grows. */
+struct output {
+    unsigned char *data;
+    size_t n, room;
+};
+
+static bool make_room(struct output *o)
+{
+    size_t more = o->room == 0 ? PIECE : o->room * 2;
+    unsigned char *p = more < o->room ? NULL : mem_alloc(more);
+    if (p == NULL)
+        return false;
+    if (o->n > 0)
+        memcpy(p, o->data, o->n);
+    mem_free(o->data);
+    o->data = p;
+    o->room = more;
+    return true;
+}
+
+static ssq_status broken(const struct contents *c, const char *why)
+{
+    return error_set(SSQ_ERR_INVALID, "array_read: %s: its gzip data %s",
+                     c->path, why);
+}
+
+/* Give the next bytes to the stream: its counts have 32 bits. */
+static void feed(struct stream *z, const struct contents *c, size_t *at)
+{
+    if (z->avail_in > 0 || *at == c->n)
+        return;
+    size_t n = c->n - *at < (1u << 30) ? c->n - *at : 1u << 30;
+    z->next_in = c->data + *at;
+    z->avail_in = (unsigned)n;
+    *at += n;
+}
+
+/* Inflate all members of a file, one after the other. */
+static ssq_status inflate_all(struct stream *z, const struct contents *c,
+                              struct output *o)
+{
+    size_t at = 0;
+    for (;;) {
+        feed(z, c, &at);
+        if (o->n == o->room && !make_room(o))
+            return error_nomem("array_read", o->room);
+        size_t room = o->room - o->n;
+        z->next_out = o->data + o->n;
+        z->avail_out = (unsigned)(room < (1u << 30) ? room : 1u << 30);
+        unsigned before = z->avail_out;
+        int code = zlib.inflate(z, 0);
+        o->n += before - z->avail_out;
+        if (code == Z_STREAM_END) {
+            if (z->avail_in == 0 && at == c->n)
+                return SSQ_OK;
+            if (zlib.reset(z) != Z_OK)
+                return broken(c, "cannot be read");
+        } else if (code == Z_BUF_ERROR || code == Z_OK) {
+            if (z->avail_in == 0 && at == c->n && z->avail_out > 0)
+                return broken(c, "ends too early");
+        } else {
+            return broken(c, z->msg == NULL ? "is damaged" : z->msg);
+        }
+    }
+}
+
+ssq_status contents_inflate(struct contents *c)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct stream z = {0};
+    struct output o = {0};
+    pthread_once(&once, zlib_open);
+    if (zlib.handle == NULL)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "array_read: %s is compressed, and there is no "
+                         "libz.so.1: install zlib1g",
+                         c->path);
+    if (zlib.init(&z, GZIP_WINDOW, "1", (int)sizeof(z)) != Z_OK)
+        return error_set(SSQ_ERR_NOMEM, "array_read: zlib cannot start");
+    ssq_status st = inflate_all(&z, c, &o);
+    zlib.end(&z);
+    if (st != SSQ_OK) {
+        mem_free(o.data);
+        return st;
+    }
+    mem_free(c->data);
+    c->data = o.data;
+    c->n = o.n;
+    return SSQ_OK;
+}
