@@ -34,6 +34,7 @@ dist_guide_DATA = \
 	doc/guide/amp-loop.md \
 	doc/guide/autograd.md \
 	doc/guide/build-systems.md \
+	doc/guide/data.md \
 	doc/guide/devices.md \
 	doc/guide/drivers.md \
 	doc/guide/graphs.md \
