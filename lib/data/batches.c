@@ -203,8 +203,10 @@ static void release(struct ssq_batches *b)
     mem_free(b->slot);
     mem_free(b->order);
     mem_free(b->floats);
-    pthread_cond_destroy(&b->changed);
-    pthread_mutex_destroy(&b->lock);
+    if (b->forks == fork_count()) { /* a child may have copied a held lock */
+        pthread_cond_destroy(&b->changed);
+        pthread_mutex_destroy(&b->lock);
+    }
     object_put(&b->queue->object);
     mem_free(b);
 }
@@ -429,8 +431,7 @@ void ssq_batches_destroy(ssq_batches **batches)
         return;
     ssq_batches *b = *batches;
     *batches = NULL;
-    if (b->forks != fork_count())
-        return; /* its thread and its lock are the parent's */
-    quiet(b);
+    if (b->forks == fork_count()) /* a child has no thread */
+        quiet(b);
     release(b);
 }
