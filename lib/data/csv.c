@@ -168,7 +168,9 @@ ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
         st = error_nomem("array_read", 0);
     if (st == SSQ_OK) {
         locale_t before = uselocale(plain);
+        struct fpenv env = fpenv_enter();
         st = fill(c, args, a);
+        fpenv_leave(env);
         uselocale(before);
     }
     if (plain != (locale_t)0)

@@ -69,6 +69,8 @@ static void *run(void *user)
 {
     struct ssq_batches *b = user;
     bool ordered = false;
+    /* a thread begins with the modes of the thread that started it */
+    struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&b->lock);
     while (!b->stop) {
         struct batch_slot *s = &b->slot[b->tail];
@@ -92,6 +94,7 @@ static void *run(void *user)
         pthread_cond_broadcast(&b->changed);
     }
     pthread_mutex_unlock(&b->lock);
+    fpenv_leave(env);
     return NULL;
 }
 

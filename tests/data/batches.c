@@ -3,6 +3,7 @@
  * every device; positions, dtypes, scales, a child of fork, and misuse. */
 #include <sesqui/data.h>
 
+#include <fenv.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,6 +215,36 @@ static void test_dtypes(ssq_queue *q, const char *name)
     ssq_batches_destroy(&b);
 }
 
+/* The caller's rounding does not matter. */
+static void test_modes(ssq_queue *q, const char *name)
+{
+    float x[64], got[2][64];
+    ssq_array *a = NULL;
+    for (int i = 0; i < 64; i++)
+        x[i] = (float)i / 3;
+    NEED(ssq_array_create(SSQ_F32, 1, (int64_t[]){64}, x, &a));
+    for (int i = 0; i < 2; i++) {
+        ssq_batches *b = NULL;
+        const ssq_tensor *t[1];
+        fesetround(i == 0 ? FE_TONEAREST : FE_UPWARD);
+        ssq_status st =
+            ssq_batches_create(q,
+                               SSQ_BATCHES(.arrays = {a}, .scale = {0.1},
+                                           .shift = {1}, .batch = 64),
+                               &b);
+        if (st == SSQ_OK)
+            st = ssq_batches_next(b, t);
+        fesetround(FE_TONEAREST);
+        core_need(st, "batches");
+        NEED(ssq_tensor_read(q, t[0], got[i], sizeof(got[i]), SSQ_F32));
+        NEED(ssq_queue_sync(q));
+        ssq_batches_destroy(&b);
+    }
+    tap_ok(memcmp(got[0], got[1], sizeof(got[0])) == 0,
+           "%s: the same bits with the caller's rounding upward", name);
+    ssq_array_destroy(&a);
+}
+
 /* Tensors stay the same, and a training that does not wait sees each batch. */
 static void test_ahead(ssq_queue *q, const char *name)
 {
@@ -336,6 +367,7 @@ int main(void)
         test_epochs(q, name);
         test_positions(q, name);
         test_dtypes(q, name);
+        test_modes(q, name);
         test_ahead(q, name);
         test_misuse(q, name);
         if (strchr(name, ':') == NULL)

@@ -7,7 +7,7 @@ TESTS += $(data_tests)
 thread_tests += tests/data/batches
 
 tests_data_batches_SOURCES = tests/data/batches.c
-tests_data_batches_LDADD = libsesqui.la
+tests_data_batches_LDADD = libsesqui.la -lm
 tests_data_metric_SOURCES = tests/data/metric.c
 tests_data_metric_LDADD = libsesqui.la -lm
 tests_data_read_SOURCES = tests/data/read.c

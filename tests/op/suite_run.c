@@ -354,7 +354,8 @@ int suite_main(const struct suite *suite)
         snprintf(name, sizeof(name), "%.*s", (int)word, list);
         ssq_device *d = NULL;
         bool device = word > 0 && strcmp(name, "fuzz") != 0 &&
-                      strcmp(name, "fakecuda") != 0 && strcmp(name, "mpi") != 0;
+                      strcmp(name, "fakecuda") != 0 &&
+                      strcmp(name, "mpi") != 0 && strcmp(name, "python") != 0;
         if (device && !tap_ok(ssq_device_open(name, NULL, &d) == SSQ_OK,
                               "%s: required device opens", name))
             tap_diag("%s", ssq_last_error());
