@@ -318,7 +318,10 @@ static void test_idle(void)
         rank_step(&r[i], 0);
     }
     rank_step(&r[0], 1);
-    NEED(ssq_trainer_idle(r[1].trainer));
+    /* the other rank's thread may find the difference before this returns */
+    ssq_status st = ssq_trainer_idle(r[1].trainer);
+    tap_ok(st == SSQ_OK || st == SSQ_ERR_COMM, "the call that differs: %s",
+           ssq_status_name(st));
     for (unsigned i = 0; i < 2; i++)
         core_status(
             ssq_queue_sync(g.queue[i]), SSQ_ERR_COMM,
