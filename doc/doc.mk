@@ -53,6 +53,7 @@ dist_performance_DATA = \
 	doc/performance/cuda.md \
 	doc/performance/opencl.md \
 	doc/performance/parameters.md \
+	doc/performance/python.md \
 	doc/performance/reference.md \
 	doc/performance/vulkan.md
 performance_cpudir = $(docdir)/performance/cpu
