@@ -5,7 +5,7 @@ import ctypes
 import difflib
 
 from . import _library
-from ._core import Tensor
+from ._core import Tensor, set_field
 from ._errors import InvalidError
 from ._library import enum_value, initial
 
@@ -52,10 +52,7 @@ class Arguments:
         elif hasattr(value, "_handle"):
             self.keep.append(value)
             value = value._handle
-        try:
-            setattr(self.struct, key, value)
-        except TypeError:
-            raise InvalidError(f"{self._op}: {key} is {value!r}, expected {kind}") from None
+        set_field(self.struct, key, kind, value, self._op)
 
     def tensor(self, key, value):
         """A tensor for a field: an array is copied to the device."""

@@ -3,6 +3,8 @@
 
 import collections
 import ctypes
+import operator
+import threading
 
 from . import _library
 from ._dlpack import export_capsule, import_capsule
@@ -63,6 +65,18 @@ def _bfloat16():
     return ml_dtypes.bfloat16
 
 
+def set_field(struct, name, kind, value, what):
+    """Set a field of a struct. A value that the field cannot hold is refused."""
+    if kind in ("_Bool", "bool") and value not in (True, False):
+        raise InvalidError(f"{what}: {name} is {value!r}, expected True or False")
+    try:
+        setattr(struct, name, value)
+    except TypeError:
+        raise InvalidError(f"{what}: {name} is {value!r}, expected {kind}") from None
+    if isinstance(value, int) and not isinstance(value, bool) and getattr(struct, name) != value:
+        raise InvalidError(f"{what}: {name} is {value}, which {kind} cannot hold")
+
+
 def set_options(options, values, what):
     """Set fields of a struct by name."""
     types = {f["name"]: f for f in _library.api["structs"][type(options).__name__]["fields"]}
@@ -75,7 +89,7 @@ def set_options(options, values, what):
             value = enum_value(kind, value)
         elif kind == "const char *" and isinstance(value, str):
             value = value.encode()
-        setattr(options, name, value)
+        set_field(options, name, kind, value, what)
     return options
 
 
@@ -147,8 +161,8 @@ class Device:
 
     def close(self):
         """Release the device. Its tensors and queues stay usable."""
-        self._queue = None
         if self._handle:
+            self.queue  # tensors go on to use it
             call("ssq_device_close", ctypes.byref(self._handle))
 
     def __del__(self, call=call, byref=ctypes.byref):
@@ -161,20 +175,25 @@ class Queue:
 
     def __init__(self, device):
         self.device = device
+        self._lock = threading.Lock()  # of _keep
         self._keep = collections.deque()  # (event, memory that work before it reads)
         self._handle = ctypes.c_void_p()
         call("ssq_queue_create", device._handle, None, ctypes.byref(self._handle))
 
     def sync(self):
         """Wait until all work has run."""
+        done = len(self._keep)
         call("ssq_queue_sync", self._handle)
-        self._keep.clear()
+        with self._lock:
+            for _ in range(min(done, len(self._keep))):
+                self._keep.popleft()
 
     def _hold(self, memory):
         """Keep host memory until the work so far has run."""
-        while self._keep and self._keep[0][0].reached():
-            self._keep.popleft()
-        self._keep.append((Event(self), memory))
+        with self._lock:
+            while self._keep and self._keep[0][0].reached():
+                self._keep.popleft()
+            self._keep.append((Event(self), memory))
 
     def idle(self):
         """Return whether all work has run, without waiting."""
@@ -491,7 +510,8 @@ def slices_of(index, shape):
                     raise InvalidError(f"slice: the step is {step}, expected at least 1")
                 yield axis, start, max(stop, start), step, False
             axis += 1
-        elif isinstance(part, int):
+        elif not isinstance(part, bool) and hasattr(part, "__index__"):
+            part = operator.index(part)
             at = part + size if part < 0 else part
             if not 0 <= at < size:
                 raise IndexError(f"index {part} of {size} elements")

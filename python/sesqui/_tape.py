@@ -38,6 +38,13 @@ def queue_of(where):
     raise InvalidError(f"expected a Device, a Queue or a name, not {type(where).__name__}")
 
 
+def _held(device, handle):
+    """A view that holds the memory of a tensor which the library owns."""
+    borrowed = Tensor(device, handle, owner=device)
+    return borrowed.transpose(*range(len(borrowed.shape))) if borrowed.shape else \
+        borrowed.reshape(())
+
+
 class Params:
     """Parameters by name. It behaves as a dict of names to NumPy arrays in float32.
 
@@ -92,12 +99,12 @@ class Params:
 
     def tensor(self, name):
         """The tensor that ops use, in the policy's dtype. The set owns it."""
-        return Tensor(self.queue.device, self._info(name).tensor, owner=self)
+        return _held(self.queue.device, self._info(name).tensor)
 
     def grad(self, name):
         """The gradient's tensor, or None. The set owns it."""
         grad = self._info(name).grad
-        return Tensor(self.queue.device, grad, owner=self) if grad else None
+        return _held(self.queue.device, grad) if grad else None
 
     def __getitem__(self, name):
         import numpy
@@ -272,6 +279,7 @@ class Var:
     """A value of a pass. sesqui.functional has the ops, which are also methods."""
 
     __slots__ = ("tape", "_var")
+    __array_ufunc__ = None  # array + value is a value, not an array of values
 
     def __init__(self, tape, var):
         self.tape, self._var = tape, var
@@ -295,7 +303,7 @@ class Var:
 
     def tensor(self):
         """The value's tensor. The tape owns it, and it is valid until the pass ends."""
-        return Tensor(self.tape.queue.device, self._live(), owner=self)
+        return _held(self.tape.queue.device, self._live())
 
     def numpy(self):
         """Return a copy as a NumPy array. This waits for the queue."""

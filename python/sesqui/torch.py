@@ -68,7 +68,7 @@ class GradScaler:
     def __init__(self, preset="pytorch", *, device="cpu", enabled=True, **options):
         self._enabled = enabled
         self._device = torch.device(device)
-        self._options = amp.scaler_options(preset.partition(",")[0])
+        self._options = amp.scaler_options(preset.partition(",")[0], **options)
         if not enabled:
             return
         probe = torch.zeros(1, dtype=torch.float32, device=self._device)
@@ -100,7 +100,8 @@ class GradScaler:
             return outputs * self._scale.to(outputs.device, non_blocking=True)
         if isinstance(outputs, dict):
             return type(outputs)((k, self.scale(v)) for k, v in outputs.items())
-        return type(outputs)(self.scale(v) for v in outputs)
+        scaled = [self.scale(v) for v in outputs]
+        return tuple(scaled) if isinstance(outputs, tuple) else scaled
 
     def _use(self):
         """Tell the library that a loss was scaled since the last update."""
@@ -161,7 +162,11 @@ class GradScaler:
         if stage is not None and stage[0] == "stepped":
             raise RuntimeError("step() has already been called since the last update().")
         if isinstance(optimizer, _Fused):
-            optimizer._step(self._scaler)
+            optimizer._pending = self._scaler
+            try:
+                optimizer.step(*args, **kwargs)
+            finally:
+                optimizer._pending = None
             self._stages[id(optimizer)] = ("stepped", None)
             return None
         if stage is None:
@@ -199,18 +204,24 @@ class GradScaler:
 
     def state(self):
         """Return a dict: scale, growths, backoffs, skipped, ..."""
-        return self._scaler.state()
+        return self._scaler.state() if self._enabled else {"scale": 1.0}
+
+    def _of_state(self, name):
+        return self._scaler.torch_state_dict()[name] if self._enabled else \
+            getattr(self._options, name)
 
     def get_growth_factor(self):
-        return self._options.growth_factor
+        return self._of_state("growth_factor")
 
     def get_backoff_factor(self):
-        return self._options.backoff_factor
+        return self._of_state("backoff_factor")
 
     def get_growth_interval(self):
-        return self._options.growth_interval
+        return self._of_state("growth_interval")
 
     def set_growth_interval(self, interval):
+        if not self._enabled:
+            return
         call("ssq_scaler_set_growth_interval", self._queue._handle, self._scaler._handle, interval)
 
     def state_dict(self):
@@ -235,7 +246,7 @@ class _Fused(torch.optim.Optimizer):
 
     def __init__(self, params, defaults, clip_norm=0.0, **fixed):
         self._clip_norm, self._fixed = clip_norm, fixed
-        self._optimizer = None
+        self._optimizer = self._pending = None
         super().__init__(params, defaults)
 
     def _options(self, group):
@@ -251,14 +262,20 @@ class _Fused(torch.optim.Optimizer):
 
     def _first_use(self):
         """Give the library all parameters. Their gradients get memory that stays."""
-        first = self.param_groups[0]["params"][0]
+        first = next((p for group in self.param_groups for p in group["params"]
+                      if p.grad is not None), None)
+        if first is None:
+            raise InvalidError("sesqui.torch: no parameter has a gradient")
         own = _device_of(first)
         self._optimizer = amp.Optimizer(own, self._kind, **self._options(self.param_groups[0]))
-        self._groups, self._bound = [], []
+        self._groups, self._bound, self._left = [], [], []
         for i, group in enumerate(self.param_groups):
             handle = None if i == 0 else self._optimizer.group(**self._options(group))
-            self._groups.append((group, handle, self._hyper(group)))
+            self._groups.append((handle, self._hyper(group)))
             for k, p in enumerate(group["params"]):
+                if not p.requires_grad or p.grad is None:
+                    self._left.append((i, k, p))  # as PyTorch, which skips it
+                    continue
                 if p.device != first.device:
                     raise InvalidError(f"sesqui.torch: parameters are on {first.device} and"
                                        f" {p.device}: use an optimizer for each device")
@@ -267,30 +284,63 @@ class _Fused(torch.optim.Optimizer):
                 grad = torch.zeros_like(p)
                 self._optimizer.add(f"{i}.{k}", _share(p), _share(grad), handle)
                 self._bound.append((p, grad))
+        self._seen = [(p.data_ptr(), p.dtype, p._version) for p, _ in self._bound]
+        self._zeroed = [None] * len(self._bound)
 
     def _hyper(self, group):
         made = self._options(group)
         return {k: made[k] for k in ("lr", "momentum", "beta1", "beta2", "eps", "weight_decay")
                 if k in made}
 
+    def _check(self):
+        """Refuse what the library would not see. PyTorch skips a parameter without a gradient;
+        the library updates all parameters in each step."""
+        for i, k, p in self._left:
+            if p.grad is not None:
+                raise InvalidError(f"sesqui.torch: parameter {k} of group {i} has a gradient, and"
+                                   " had none in the first step: make a new optimizer")
+        for (p, grad), (address, dtype, version), zeroed in zip(self._bound, self._seen,
+                                                               self._zeroed):
+            shape = tuple(p.shape)
+            if p.data_ptr() != address or p.dtype != dtype:
+                raise InvalidError(f"sesqui.torch: the memory or dtype of a parameter of shape"
+                                   f" {shape} was replaced: make a new optimizer")
+            if p.grad is None or (p.grad is grad and grad._version == zeroed):
+                raise InvalidError(f"sesqui.torch: a parameter of shape {shape} has no gradient in"
+                                   " this step, and had one in the first: PyTorch's optimizer"
+                                   " would skip it, this one cannot")
+            if p._version != version and dtype != torch.float32:
+                raise InvalidError(f"sesqui.torch: a parameter of shape {shape} was changed, and"
+                                   " has a float32 master: call reload_parameters()")
+
+    def reload_parameters(self):
+        """Set the masters from 16-bit parameters that the program has changed."""
+        if self._optimizer is not None:
+            _before(self._bound[0][0])
+            call("ssq_optimizer_model_to_master", self._optimizer.queue._handle,
+                 self._optimizer._handle)
+            _after(self._optimizer.queue.device)
+            self._remember()
+
+    def _remember(self):
+        self._seen = [(p.data_ptr(), p.dtype, p._version) for p, _ in self._bound]
+
     def _prepare(self):
         """Bring hyper-parameters and gradients to where the library looks for them."""
         if self._optimizer is None:
             self._first_use()
-        for i, (group, handle, known) in enumerate(self._groups):
+        self._check()
+        for group, (handle, known) in zip(self.param_groups, self._groups):
             for hyper, value in self._hyper(group).items():
-                if known[hyper] != value:
+                if known.get(hyper) != value:
                     self._optimizer.set(hyper, value, handle)
                     known[hyper] = value
         copies, targets = [], []
         for p, grad in self._bound:
             if p.grad is grad:
                 continue
-            if p.grad is None:
-                grad.zero_()
-            else:
-                targets.append(grad)
-                copies.append(p.grad)
+            targets.append(grad)
+            copies.append(p.grad)
             p.grad = grad
         if targets:
             torch._foreach_copy_(targets, copies)
@@ -309,6 +359,7 @@ class _Fused(torch.optim.Optimizer):
             _after(self._optimizer.queue.device)
             # autograd must know that the values have changed
             torch.autograd.graph.increment_version([p for p, _ in self._bound])
+            self._remember()
 
     def step(self, closure=None):
         """Update all parameters."""
@@ -316,7 +367,8 @@ class _Fused(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        self._step(None)
+        scaler, self._pending = self._pending, None
+        self._step(scaler)
         return loss
 
     def zero_grad(self, set_to_none=False):
@@ -333,6 +385,8 @@ class _Fused(torch.optim.Optimizer):
         _before(self._bound[0][0])
         self._optimizer.zero_grad()
         _after(self._optimizer.queue.device)
+        # a backward that reaches a gradient changes its version
+        self._zeroed = [grad._version if p.grad is grad else None for p, grad in self._bound]
 
     def add_param_group(self, group):
         if self._optimizer is not None:
@@ -349,11 +403,19 @@ class _Fused(torch.optim.Optimizer):
 
     def load_state_dict(self, state):
         blob = state.get("sesqui")
+        if blob is None and state.get("state"):
+            raise InvalidError("sesqui.torch: the state is of another optimizer: its moments cannot"
+                               " be loaded")
         super().load_state_dict({k: v for k, v in state.items() if k != "sesqui"})
         if blob is not None:
             if self._optimizer is None:
+                for group in self.param_groups:  # the blob has all that had gradients
+                    for p in group["params"]:
+                        if p.requires_grad and p.grad is None:
+                            p.grad = torch.zeros_like(p)
                 self._first_use()
-            self._optimizer.load(bytes(blob.numpy()))
+            self._optimizer.load(bytes(blob.cpu().numpy()))
+            self._groups = [(handle, {}) for handle, _ in self._groups]
             _after(self._optimizer.queue.device)
 
 

@@ -6,7 +6,7 @@ import ctypes
 from . import _library
 from ._arguments import Arguments
 from ._core import set_options
-from ._errors import Error
+from ._errors import Error, InvalidError
 from ._library import as_dict, call, constant, enum_name, enum_value, initial
 from ._tape import CVar, Params, Tape, Var, queue_of
 from .amp import Scaler, schedule_struct
@@ -43,8 +43,13 @@ class Trainer:
         set_options(made.struct.options, optimizer, "Trainer")
         set_options(made.struct.params, {"seed": seed, "float32_gradients": float32_gradients},
                     "Trainer")
+        if scaler is False:
+            scaler = "none"
         if isinstance(scaler, str):
             made.struct.scaler = scaler.encode()
+        elif scaler is not None and not isinstance(scaler, Scaler):
+            raise InvalidError(f"Trainer: scaler is {scaler!r}, expected a preset, a Scaler, False"
+                               " for none, or None for the policy's")
         self._handle = ctypes.c_void_p()
         call("ssq_trainer_create", self.queue._handle, ctypes.byref(made.struct),
              ctypes.byref(self._handle))
@@ -187,7 +192,7 @@ class Trainer:
                 if var and isinstance(answer, Var):
                     ctypes.memmove(var, ctypes.byref(answer._var), ctypes.sizeof(CVar))
                 return 0
-            except Exception as error:
+            except BaseException as error:
                 self._hook_error = error
                 status = error.status if isinstance(error, Error) else constant("SSQ_ERR_INVALID")
                 text = f"hook {getattr(function, '__name__', '')}: {error}"
