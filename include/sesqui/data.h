@@ -87,10 +87,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_info_get(const ssq_array *array,
 
 typedef struct ssq_array_read_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_array_read_args));
-    char separator SSQ_DEFAULT(','); /**< CSV: between values; spaces and tabs
-                                          around values are ignored */
-    int64_t skip_rows;               /**< CSV: lines at the beginning, for
-                                          example a header; 0 or more */
+    char separator SSQ_DEFAULT(','); /**< CSV: between values, for example ';'
+                                          or a tab; no space, letter or digit.
+                                          Other blanks around values are
+                                          ignored */
+    int64_t skip_rows;               /**< CSV: lines at the beginning, also
+                                          empty ones, for example a header; 0 or
+                                          more */
     ssq_dtype dtype SSQ_DEFAULT(SSQ_F32); /**< CSV: of the array: SSQ_F32,
                                                SSQ_F64, SSQ_I32 or SSQ_I64 */
 } ssq_array_read_args;
@@ -105,8 +108,8 @@ typedef struct ssq_array_read_args {
 /** Read a file. Its contents decide about the format, not its name:
  *   - IDX, the format of MNIST, with elements of u8, i8, i16, i32, f32 or f64
  *   - NPY, the format of NumPy, in row-major order
- *   - otherwise CSV: lines with the same number of numbers. Empty lines are
- *     left out. The array has rank 2
+ *   - otherwise CSV: lines with the same number of decimal numbers. Floats may
+ *     also be nan or inf. Empty lines are left out. The array has rank 2
  *   - each of them compressed by gzip
  *  @param path   if the file does not exist, PATH.gz is read
  *  @param args   NULL: all defaults
@@ -114,11 +117,11 @@ typedef struct ssq_array_read_args {
  *                ssq_array_destroy()
  *  @return
  *   - SSQ_ERR_NOT_FOUND    no such file
- *   - SSQ_ERR_IO           it cannot be read
+ *   - SSQ_ERR_IO           it cannot be read, or is no regular file
  *   - SSQ_ERR_INVALID      it is not valid: for example it ends too early, has
- *                          more bytes than its header says, or a value of a
- *                          CSV file is no number; then the message has the
- *                          line
+ *                          more bytes than its header says, or a CSV file has
+ *                          no values, or one that is no number or does not
+ *                          fit; then the message has the line
  *   - SSQ_ERR_UNSUPPORTED  a dtype, more than SSQ_MAX_RANK dimensions, or
  *                          column-major order; it is compressed, and this
  *                          system has no libz.so.1
@@ -140,13 +143,14 @@ typedef struct ssq_batches_args {
                                     number of rows; held */
     unsigned n SSQ_DEFAULT(1);                 /**< 1 to SSQ_BATCH_ARRAYS */
     ssq_dtype dtypes[SSQ_BATCH_ARRAYS]; /**< of the tensors: one of the first
-                                    five dtypes; 0: f32 for a float array, i32
-                                    for integers of more than 8 bits, else u8 */
+                                    five dtypes; 0: f32 for a float array, u8
+                                    for u8 and bool, i32 for other integers */
     double scale[SSQ_BATCH_ARRAYS]; /**< tensors are scale x + shift, computed
                                     in float32; 0 means 1. If the tensor is an
                                     integer, scale and shift must be 0 */
     double shift[SSQ_BATCH_ARRAYS];
-    int64_t batch SSQ_DEFAULT(1); /**< rows, at least 1 */
+    int64_t batch SSQ_DEFAULT(1); /**< rows, at least 1; at most the rows of the
+                                   arrays are used */
     bool shuffle; /**< a new order in each epoch; else that of the arrays */
     uint64_t seed SSQ_DEFAULT(0); /**< of the orders */
     bool drop_last; /**< leave out a last batch of fewer rows. Then the arrays
@@ -229,7 +233,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_position_get(
 /** Go to a position, for example to continue a training. The order of its epoch
  *  is the same as before.
  *  @return
- *   - SSQ_ERR_INVALID  row is negative, or after the end of an epoch
+ *   - SSQ_ERR_INVALID  row is negative, after the end of an epoch, or neither
+ *                      that end nor a multiple of the batch; a graph is being
+ *                      captured on the queue
+ *   - SSQ_ERR_NOMEM    no thread can be started: the position is as before
  *   - SSQ_ERR_DEVICE   in any child of fork
  *  @sync waits for copies of batches that have not run yet
  *  @note Since 0.1. */
@@ -255,7 +262,8 @@ SSQ_API void ssq_metric_destroy(ssq_metric **metric);
 
 /** Add a value, for example the loss of a batch with its number of rows.
  *  @param value   one element, float
- *  @param weight  0 or more, finite; used as float32
+ *  @param weight  0 or more, finite; used as float32. 0 times an Inf or NaN
+ *                 makes the mean NaN
  *  @return SSQ_ERR_INVALID  value is not one float element; weight is out of
  *                           range; a graph is being captured on the queue
  *  @sync async

@@ -143,12 +143,12 @@ ssq_status array_from_file(const struct contents *c, size_t offset,
     for (int i = 0; i < rank; i++)
         fits = fits && size_mul(bytes, (uint64_t)shape[i], &bytes);
     if (!fits || bytes != c->n - offset)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: its header promises %llu bytes of values%s, it "
-                         "has %llu",
-                         c->path, (unsigned long long)bytes,
-                         fits ? "" : " or more",
-                         (unsigned long long)(c->n - offset));
+        return error_set(
+            SSQ_ERR_INVALID,
+            "array_read: %s: its header promises %llu bytes of values%s, it "
+            "has %llu",
+            c->path, (unsigned long long)bytes, fits ? "" : " or more",
+            (unsigned long long)(c->n - offset));
     ssq_status st = array_create("array_read", dtype, rank, shape, array);
     if (st != SSQ_OK || bytes == 0)
         return st;

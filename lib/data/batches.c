@@ -57,7 +57,8 @@ static ssq_status check_array(const ssq_batches_args *args, unsigned k)
                          "batches_create: dtype %u is %s, expected f32, f16, "
                          "bf16, i32 or u8",
                          k, ssq_dtype_name(dtype));
-    if (!isfinite((float)scale) || !isfinite((float)shift))
+    if (!isfinite((float)scale) || !isfinite((float)shift) ||
+        (scale != 0.0 && (float)scale == 0.0f))
         return error_set(SSQ_ERR_INVALID,
                          "batches_create: scale %u is %g, shift is %g", k,
                          scale, shift);
@@ -226,8 +227,8 @@ ssq_status ssq_batches_create(ssq_queue *queue, const ssq_batches_args *args,
     object_get(&queue->object);
     b->n = args->n;
     b->nslots = args->prefetch;
-    b->batch = args->batch;
     b->rows = args->arrays[0]->shape[0];
+    b->batch = size_least(args->batch, b->rows);
     b->used = args->drop_last ? b->rows - b->rows % b->batch : b->rows;
     b->shuffle = args->shuffle;
     b->seed = args->seed;
@@ -268,8 +269,8 @@ static void set_state(ssq_batches *b, struct batch_slot *s, int state)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Give slots back whose copies have run. wait: wait for those of one slot; a
- * copy that failed reads nothing any more. */
+/* Give slots back whose copies have run. wait: wait for those of one slot. A
+ * queue that has failed reads nothing any more. */
 static void recycle(ssq_batches *b, struct batch_slot *wait)
 {
     for (unsigned i = 0; i < b->nslots; i++) {
@@ -281,7 +282,7 @@ static void recycle(ssq_batches *b, struct batch_slot *wait)
             continue;
         ssq_status st =
             s == wait ? ssq_event_sync(s->copied) : ssq_event_query(s->copied);
-        if (st != SSQ_ERR_NOT_READY)
+        if (st == SSQ_OK || queue_check(b->queue, "batches_next") != SSQ_OK)
             set_state(b, s, SLOT_EMPTY);
     }
 }
@@ -301,21 +302,35 @@ static ssq_status send(ssq_batches *b, const struct batch_slot *s)
     return queue_bundle_end(b->queue, st);
 }
 
-/* Wait until the slot at the head is ready. */
-static struct batch_slot *await(ssq_batches *b)
+static bool is_sent(ssq_batches *b, const struct batch_slot *s)
 {
-    struct batch_slot *s = &b->slot[b->head];
-    recycle(b, NULL);
     pthread_mutex_lock(&b->lock);
     const bool sent = s->state == SLOT_SENT;
     pthread_mutex_unlock(&b->lock);
-    if (sent)
+    return sent;
+}
+
+/* Wait until the slot at the head is ready. */
+static ssq_status await(ssq_batches *b)
+{
+    struct batch_slot *s = &b->slot[b->head];
+    if (!b->running) { /* a position_set could not start the thread */
+        ssq_status st = batches_start(b);
+        if (st != SSQ_OK)
+            return st;
+        s = &b->slot[b->head];
+    }
+    recycle(b, NULL);
+    if (is_sent(b, s))
         recycle(b, s);
+    if (is_sent(b, s))
+        return error_set(SSQ_ERR_NOMEM,
+                         "batches_next: an earlier copy cannot be waited for");
     pthread_mutex_lock(&b->lock);
     while (s->state != SLOT_READY)
         pthread_cond_wait(&b->changed, &b->lock);
     pthread_mutex_unlock(&b->lock);
-    return s;
+    return SSQ_OK;
 }
 
 static ssq_status check_next(const ssq_batches *b, const ssq_tensor **tensors)
@@ -345,22 +360,26 @@ ssq_status ssq_batches_next(ssq_batches *batches, const ssq_tensor **tensors)
                          "batches_next: epoch %llu has ended",
                          (unsigned long long)b->epoch - 1);
     }
-    struct batch_slot *s = await(b);
-    const int64_t rows = s->rows;
-    st = send(b, s);
+    st = await(b);
+    struct batch_slot *s = &b->slot[b->head];
+    if (st == SSQ_OK)
+        st = send(b, s);
     if (st != SSQ_OK)
         return st;
+    const int64_t rows = s->rows;
     for (unsigned k = 0; k < b->n; k++)
         tensors[k] = rows == b->batch ? b->field[k].tensor : b->field[k].rest;
     b->row += rows;
     b->head = (b->head + 1) % b->nslots;
-    /* without an event the copies are waited for: the batch is on its way */
-    const bool later = b->queue->device->props.asynchronous &&
-                       ssq_event_record(s->copied, b->queue) == SSQ_OK;
-    if (!later && b->queue->device->props.asynchronous)
+    /* without an event the copies are waited for. If that fails, the queue has
+     * failed, and its next call says so */
+    const bool asynchronous = b->queue->device->props.asynchronous;
+    const bool later =
+        asynchronous && ssq_event_record(s->copied, b->queue) == SSQ_OK;
+    if (asynchronous && !later)
         st = queue_wait(b->queue);
     set_state(b, s, later ? SLOT_SENT : SLOT_EMPTY);
-    return st;
+    return SSQ_OK;
 }
 
 int64_t ssq_batches_count(const ssq_batches *batches)
@@ -386,16 +405,15 @@ ssq_status ssq_batches_position_get(const ssq_batches *batches,
     return SSQ_OK;
 }
 
-/* End the thread, and wait for the copies of all slots. */
+/* End the thread, and wait for the copies of all slots. An event cannot be
+ * waited for while its queue is captured: then all work of the device is. */
 static void quiet(ssq_batches *b)
 {
     batches_stop(b);
     for (unsigned i = 0; i < b->nslots; i++) {
         struct batch_slot *s = &b->slot[i];
-        /* a copy that failed reads nothing any more */
-        ssq_status st =
-            s->state == SLOT_SENT ? ssq_event_sync(s->copied) : SSQ_OK;
-        (void)st;
+        if (s->state == SLOT_SENT && ssq_event_sync(s->copied) != SSQ_OK)
+            device_retire(b->queue->device, true);
         s->state = SLOT_EMPTY;
     }
 }
@@ -416,13 +434,29 @@ ssq_status ssq_batches_position_set(ssq_batches *batches,
                          "batches_position_set: row is %lld, expected 0 to "
                          "%lld",
                          (long long)position->row, (long long)batches->used);
+    if (position->row % batches->batch != 0 && position->row != batches->used)
+        return error_set(SSQ_ERR_INVALID,
+                         "batches_position_set: row is %lld, expected a "
+                         "multiple of the batch of %lld",
+                         (long long)position->row, (long long)batches->batch);
     ssq_status st = check_fork(batches, "batches_position_set");
+    if (st == SSQ_OK && queue_capturing(batches->queue))
+        st = error_set(SSQ_ERR_INVALID,
+                       "batches_position_set: a graph is being captured on the "
+                       "queue");
     if (st != SSQ_OK)
         return st;
+    const uint64_t epoch = batches->epoch;
+    const int64_t row = batches->row;
     quiet(batches);
     batches->epoch = position->epoch;
     batches->row = position->row;
-    return batches_start(batches);
+    st = batches_start(batches);
+    if (st != SSQ_OK) { /* the next call tries to start again */
+        batches->epoch = epoch;
+        batches->row = row;
+    }
+    return st;
 }
 
 void ssq_batches_destroy(ssq_batches **batches)

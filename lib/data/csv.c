@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +16,32 @@ struct place {
     int64_t line;
 };
 
-static bool is_blank(char c)
+/* Blanks around values: the separator is none. */
+static bool is_blank(char c, char separator)
 {
-    return c == ' ' || c == '\t' || c == '\r';
+    return c != separator && (c == ' ' || c == '\t' || c == '\r');
 }
 
-/* Set *from and *to to the next line that is not empty, without its end. */
-static bool next_line(struct place *p, const char **from, const char **to)
+/* Set *from and *to to the next line, without its end. */
+static bool any_line(struct place *p, const char **from, const char **to)
 {
-    while (p->at < p->end) {
-        const char *first = p->at;
-        const char *end = memchr(first, '\n', (size_t)(p->end - first));
-        *to = end == NULL ? p->end : end;
-        p->at = end == NULL ? p->end : end + 1;
-        p->line++;
-        for (*from = first; *from < *to && is_blank(**from); ++*from)
-            ;
+    if (p->at == p->end)
+        return false;
+    const char *end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+    *from = p->at;
+    *to = end == NULL ? p->end : end;
+    p->at = end == NULL ? p->end : end + 1;
+    p->line++;
+    return true;
+}
+
+/* The same for the next line that is not empty. */
+static bool next_line(struct place *p, char separator, const char **from,
+                      const char **to)
+{
+    while (any_line(p, from, to)) {
+        while (*from < *to && is_blank(**from, separator))
+            ++*from;
         if (*from < *to)
             return true;
     }
@@ -40,37 +51,50 @@ static bool next_line(struct place *p, const char **from, const char **to)
 /* Cut the next value of a line: without blanks, or false if it is too long.
  * *at becomes NULL after the last one. */
 static bool next_value(const char **at, const char *to, char separator,
-                       char value[LONGEST])
+                       char value[LONGEST], size_t *n)
 {
     const char *from = *at, *end = memchr(from, separator, (size_t)(to - from));
     *at = end == NULL ? NULL : end + 1;
     end = end == NULL ? to : end;
-    while (from < end && is_blank(*from))
+    while (from < end && is_blank(*from, separator))
         from++;
-    while (end > from && is_blank(end[-1]))
+    while (end > from && is_blank(end[-1], separator))
         end--;
     if ((size_t)(end - from) >= LONGEST)
         return false;
-    memcpy(value, from, (size_t)(end - from));
-    value[end - from] = '\0';
+    *n = (size_t)(end - from);
+    memcpy(value, from, *n);
+    value[*n] = '\0';
     return true;
 }
 
-/* Store a value as element i. False: it is no number, or does not fit. */
-static bool store(ssq_array *a, size_t i, const char *text)
+/* Store a float as element i. A number that overflows is refused; "inf" is not.
+ * strtod() also reads hexadecimal numbers, which are no CSV. */
+static bool store_float(ssq_array *a, size_t i, const char *text, size_t n)
 {
     char *end;
+    double v = strtod(text, &end);
+    const double stored = a->dtype == SSQ_F32 ? (double)(float)v : v;
+    if (end == text || end != text + n || strpbrk(text, "xX(") != NULL ||
+        (isinf(stored) && strpbrk(text, "iI") == NULL))
+        return false;
+    if (a->dtype == SSQ_F32)
+        ((float *)a->data)[i] = (float)v;
+    else
+        ((double *)a->data)[i] = v;
+    return true;
+}
+
+/* Store a value of n characters as element i. False: it is no number, or does
+ * not fit. */
+static bool store(ssq_array *a, size_t i, const char *text, size_t n)
+{
+    char *end;
+    if (a->dtype == SSQ_F32 || a->dtype == SSQ_F64)
+        return store_float(a, i, text, n);
     errno = 0;
-    if (a->dtype == SSQ_F32 || a->dtype == SSQ_F64) {
-        double v = strtod(text, &end);
-        if (a->dtype == SSQ_F32)
-            ((float *)a->data)[i] = (float)v;
-        else
-            ((double *)a->data)[i] = v;
-        return end != text && *end == '\0';
-    }
     long long v = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || errno == ERANGE)
+    if (end == text || end != text + n || errno == ERANGE)
         return false;
     if (a->dtype == SSQ_I64)
         ((int64_t *)a->data)[i] = v;
@@ -106,24 +130,42 @@ static int64_t count_values(const char *from, const char *to, char separator)
     return n;
 }
 
+/* Begin behind a byte order mark and the lines to be skipped. */
 static void begin(struct place *p, const struct contents *c, int64_t skipped)
 {
     const char *from, *to;
-    *p = (struct place){(const char *)c->data, (const char *)c->data + c->n, 0};
-    while (skipped-- > 0 && next_line(p, &from, &to))
+    const bool mark = c->n >= 3 && memcmp(c->data, "\xef\xbb\xbf", 3) == 0;
+    const char *data = (const char *)c->data;
+    *p = (struct place){c->n == 0 ? data : data + (mark ? 3 : 0),
+                        c->n == 0 ? data : data + c->n, 0};
+    while (skipped-- > 0 && any_line(p, &from, &to))
         ;
 }
 
-/* Count the lines and the values of the first one. */
-static void measure(const struct contents *c, const ssq_array_read_args *args,
-                    int64_t shape[2])
+/* Count the lines and the values of the first one, which all must have: so no
+ * more memory is taken than the file has values. */
+static ssq_status measure(const struct contents *c,
+                          const ssq_array_read_args *args, int64_t shape[2])
 {
     struct place p;
     const char *from, *to;
     shape[0] = shape[1] = 0;
-    for (begin(&p, c, args->skip_rows); next_line(&p, &from, &to); shape[0]++)
+    for (begin(&p, c, args->skip_rows);
+         next_line(&p, args->separator, &from, &to); shape[0]++) {
+        int64_t n = count_values(from, to, args->separator);
         if (shape[0] == 0)
-            shape[1] = count_values(from, to, args->separator);
+            shape[1] = n;
+        else if (n != shape[1])
+            return error_set(SSQ_ERR_INVALID,
+                             "array_read: %s, line %lld: it has %lld values, "
+                             "expected %lld as in the first line",
+                             c->path, (long long)p.line, (long long)n,
+                             (long long)shape[1]);
+    }
+    return shape[0] > 0
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID, "array_read: %s: it has no values",
+                           c->path);
 }
 
 static ssq_status fill(const struct contents *c,
@@ -132,26 +174,19 @@ static ssq_status fill(const struct contents *c,
     struct place p;
     const char *from, *to;
     char text[LONGEST];
-    size_t i = 0;
-    for (begin(&p, c, args->skip_rows); next_line(&p, &from, &to);) {
-        int64_t n = count_values(from, to, args->separator);
-        if (n != a->shape[1])
-            return error_set(SSQ_ERR_INVALID,
-                             "array_read: %s, line %lld: it has %lld values, "
-                             "expected %lld as in the first line",
-                             c->path, (long long)p.line, (long long)n,
-                             (long long)a->shape[1]);
-        for (int64_t k = 0; k < n; k++) {
-            if (!next_value(&from, to, args->separator, text))
+    size_t i = 0, length = 0;
+    for (begin(&p, c, args->skip_rows);
+         next_line(&p, args->separator, &from, &to);)
+        for (int64_t k = 0; k < a->shape[1]; k++) {
+            if (!next_value(&from, to, args->separator, text, &length))
                 return error_set(SSQ_ERR_INVALID,
                                  "array_read: %s, line %lld: value %lld is "
                                  "longer than %d characters",
                                  c->path, (long long)p.line, (long long)k + 1,
                                  LONGEST - 1);
-            if (!store(a, i++, text))
+            if (!store(a, i++, text, length))
                 return bad_value(c, &p, k, text);
         }
-    }
     return SSQ_OK;
 }
 
@@ -160,8 +195,9 @@ ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
 {
     int64_t shape[2];
     ssq_array *a = NULL;
-    measure(c, args, shape);
-    ssq_status st = array_create("array_read", args->dtype, 2, shape, &a);
+    ssq_status st = measure(c, args, shape);
+    if (st == SSQ_OK)
+        st = array_create("array_read", args->dtype, 2, shape, &a);
     locale_t plain =
         st == SSQ_OK ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : (locale_t)0;
     if (st == SSQ_OK && plain == (locale_t)0)

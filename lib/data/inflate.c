@@ -29,7 +29,7 @@ struct stream {
     unsigned long adler, reserved;
 };
 
-enum { Z_OK = 0, Z_STREAM_END = 1, Z_BUF_ERROR = -5 };
+enum { Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5 };
 #define GZIP_WINDOW (15 + 16) /* a gzip header, the largest window */
 
 static struct {
@@ -119,6 +119,8 @@ static ssq_status inflate_all(struct stream *z, const struct contents *c,
         } else if (code == Z_BUF_ERROR || code == Z_OK) {
             if (z->avail_in == 0 && at == c->n && z->avail_out > 0)
                 return broken(c, "ends too early");
+        } else if (code == Z_MEM_ERROR) {
+            return error_set(SSQ_ERR_NOMEM, "array_read: zlib has no memory");
         } else {
             return broken(c, z->msg == NULL ? "is damaged" : z->msg);
         }

@@ -2,6 +2,7 @@
 /* read.c - ssq_array_read: a file's contents, and which format they have. */
 #include "lib/data/array.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static ssq_status read_all(struct contents *c, int fd)
 static int open_either(const char *path)
 {
     char packed[4096];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 || errno != ENOENT)
         return fd;
     int n = snprintf(packed, sizeof(packed), "%s.gz", path);
@@ -61,7 +62,7 @@ static int open_either(const char *path)
         errno = ENOENT;
         return -1;
     }
-    return open(packed, O_RDONLY | O_CLOEXEC);
+    return open(packed, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 ssq_status contents_read(struct contents *c, const char *path)
@@ -73,8 +74,9 @@ ssq_status contents_read(struct contents *c, const char *path)
         return error_set(errno == ENOENT ? SSQ_ERR_NOT_FOUND : SSQ_ERR_IO,
                          "array_read: %s: %s", path, strerror(errno));
     ssq_status st = SSQ_OK;
-    if (fstat(fd, &s) == 0 && S_ISDIR(s.st_mode))
-        st = error_set(SSQ_ERR_IO, "array_read: %s: it is a folder", path);
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        st = error_set(SSQ_ERR_IO, "array_read: %s: it is %s", path,
+                       S_ISDIR(s.st_mode) ? "a folder" : "no regular file");
     if (st == SSQ_OK)
         st = read_all(c, fd);
     close(fd);
@@ -97,10 +99,11 @@ static ssq_status check_args(const char *path, const ssq_array_read_args *args,
         return error_set(SSQ_ERR_INVALID,
                          "array_read: skip_rows is %lld, expected at least 0",
                          (long long)args->skip_rows);
-    if (strchr("0123456789+-.eE\n\r", args->separator) != NULL)
+    if (args->separator == '\0' || isalnum((unsigned char)args->separator) ||
+        strchr("+-. \n\r", args->separator) != NULL)
         return error_set(SSQ_ERR_INVALID,
-                         "array_read: separator 0x%02x is a part of numbers "
-                         "or lines",
+                         "array_read: separator 0x%02x is a blank, or a part "
+                         "of numbers or lines",
                          (unsigned)(unsigned char)args->separator);
     switch (args->dtype) {
     case SSQ_F32:

@@ -169,6 +169,16 @@ static void test_positions(ssq_queue *q, const char *name)
     now.row = ROWS + 1;
     core_status(ssq_batches_position_set(b, &now), SSQ_ERR_INVALID, "24|23",
                 "%s: a row after the end", name);
+    now.row = 3;
+    core_status(ssq_batches_position_set(b, &now), SSQ_ERR_INVALID,
+                "row is 3|5", "%s: within a batch", name);
+    now.row = 0;
+    NEED(ssq_graph_begin(q));
+    core_status(ssq_batches_position_set(b, &now), SSQ_ERR_INVALID, "captured",
+                "%s: in a capture", name);
+    ssq_graph *g = NULL;
+    NEED(ssq_graph_end(q, &g));
+    ssq_graph_destroy(&g);
     now.row = -1;
     core_status(ssq_batches_position_set(b, &now), SSQ_ERR_INVALID, "-1",
                 "%s: row -1", name);
@@ -213,6 +223,29 @@ static void test_dtypes(ssq_queue *q, const char *name)
     tap_ok(memcmp(raw, bytes, sizeof(raw)) == 0 && f[0] == 1 && f[1] == 0,
            "%s: bytes and flags as they are", name);
     ssq_batches_destroy(&b);
+}
+
+/* A capture does not free what copies before it still read. */
+static void test_capture(ssq_queue *q, const char *name)
+{
+    const ssq_tensor *t[2];
+    float x[5][WIDTH];
+    ssq_batches *b = make(q, 5, false, 0, false, 2);
+    ssq_tensor *kept = NULL;
+    ssq_graph *g = NULL;
+    NEED(ssq_tensor_create(ssq_queue_device(q), SSQ_F32, 2,
+                           (int64_t[]){5, WIDTH}, &kept));
+    NEED(ssq_batches_next(b, t));
+    NEED(ssq_copy(q, SSQ_COPY(.x = t[0], .y = kept)));
+    NEED(ssq_graph_begin(q));
+    ssq_batches_destroy(&b);
+    NEED(ssq_graph_end(q, &g));
+    ssq_graph_destroy(&g);
+    NEED(ssq_tensor_read(q, kept, x, sizeof(x), SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    tap_ok(x[0][0] == 0.0f && x[4][1] == 4.125f,
+           "%s: destroyed in a capture, the copy is whole", name);
+    ssq_tensor_destroy(&kept);
 }
 
 /* The caller's rounding does not matter. */
@@ -304,6 +337,7 @@ static void test_misuse(ssq_queue *q, const char *name)
     BAD("1 rows|23", .arrays = {images, one}, .n = 2);
     BAD("array 0, row 1|5000000000|i32", .arrays = {wide});
     BAD("dtype 0 is f64", .arrays = {one}, .dtypes = {SSQ_F64});
+    BAD("scale 0 is 1e-60", .arrays = {one}, .scale = {1e-60});
     BAD("scale and shift", .arrays = {labels}, .scale = {2});
     BAD("drop_last", .arrays = {one}, .batch = 2, .drop_last = true);
 #undef BAD
@@ -367,6 +401,7 @@ int main(void)
         test_epochs(q, name);
         test_positions(q, name);
         test_dtypes(q, name);
+        test_capture(q, name);
         test_modes(q, name);
         test_ahead(q, name);
         test_misuse(q, name);

@@ -226,10 +226,24 @@ static void test_csv(void)
     i = read_file(SSQ_ARRAY_READ(.dtype = SSQ_I64), &a);
     tap_ok(a != NULL && ((int64_t *)i.data)[0] == INT64_MAX, "CSV of i64");
     ssq_array_destroy(&a);
-    put(path, TEXT(""));
-    i = read_file(NULL, &a);
-    tap_ok(a != NULL && i.rank == 2 && i.shape[0] == 0, "an empty file");
+    put(path, TEXT("\xef\xbb\xbf"
+                   "1\t-inf\n"));
+    i = read_file(SSQ_ARRAY_READ(.separator = '\t'), &a);
+    tap_ok(a != NULL && i.shape[1] == 2 && ((float *)i.data)[0] == 1.0f &&
+               ((float *)i.data)[1] < -1e38f,
+           "a byte order mark, tabs and -inf");
     ssq_array_destroy(&a);
+    put(path, TEXT("title\n\n1,2\n3,4\n"));
+    i = read_file(SSQ_ARRAY_READ(.skip_rows = 2), &a);
+    tap_ok(a != NULL && i.shape[0] == 2, "an empty line is skipped, too");
+    ssq_array_destroy(&a);
+    refused(TEXT(""), NULL, SSQ_ERR_INVALID, "no values", "an empty file");
+    refused(TEXT("1\0junk,2\n"), NULL, SSQ_ERR_INVALID, "value 1",
+            "bytes behind a NUL");
+    refused(TEXT("1e39\n"), NULL, SSQ_ERR_INVALID, "1e39", "an overflow");
+    refused(TEXT("0x10\n"), NULL, SSQ_ERR_INVALID, "0x10", "hexadecimal");
+    refused(TEXT("\t5\n"), SSQ_ARRAY_READ(.separator = '\t'), SSQ_ERR_INVALID,
+            "value 1", "an empty value before a tab");
     refused(TEXT("1,2\n3\n"), NULL, SSQ_ERR_INVALID, "line 2|1 values|2",
             "a short line");
     refused(TEXT("1,2\n3,x\n"), NULL, SSQ_ERR_INVALID, "line 2|value 2|'x'",
@@ -243,9 +257,16 @@ static void test_csv(void)
     refused(longer, sizeof(longer), NULL, SSQ_ERR_INVALID, "longer than",
             "a number of 101 digits");
     refused(TEXT("<html>\n"), NULL, SSQ_ERR_INVALID, "<html>", "a page");
+}
+
+static void test_csv_arguments(void)
+{
+    ssq_array *a = NULL;
     put(path, TEXT("1"));
     core_status(ssq_array_read(path, SSQ_ARRAY_READ(.separator = '.'), &a),
                 SSQ_ERR_INVALID, "0x2e", "a point as a separator");
+    core_status(ssq_array_read(path, SSQ_ARRAY_READ(.separator = ' '), &a),
+                SSQ_ERR_INVALID, "0x20", "a space as a separator");
     core_status(ssq_array_read(path, SSQ_ARRAY_READ(.dtype = SSQ_F16), &a),
                 SSQ_ERR_INVALID, "f16", "CSV as f16");
     core_status(ssq_array_read(path, SSQ_ARRAY_READ(.skip_rows = -1), &a),
@@ -300,6 +321,8 @@ static void test_files(void)
                 "no file");
     core_status(ssq_array_read("/", NULL, &a), SSQ_ERR_IO, "folder",
                 "a folder");
+    core_status(ssq_array_read("/dev/zero", NULL, &a), SSQ_ERR_IO,
+                "regular file", "a file without an end");
     core_status(ssq_array_read(NULL, NULL, &a), SSQ_ERR_INVALID, "path is NULL",
                 "no path");
     core_status(ssq_array_read(path, NULL, NULL), SSQ_ERR_INVALID,
@@ -313,6 +336,7 @@ int main(void)
     test_idx();
     test_npy();
     test_csv();
+    test_csv_arguments();
     test_gzip();
     test_files();
     unlink(path);
