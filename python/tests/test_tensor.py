@@ -156,3 +156,51 @@ def test_safetensors(device, tmp_path):
     assert file.read("b", device).tolist() == [1, 2, 3]
     with pytest.raises(sesqui.NotFoundError):
         file["c"]
+
+
+def test_values_that_a_field_cannot_hold(cpu):
+    x, y = cpu.empty((2, 2)), cpu.empty((2, 2))
+    with pytest.raises(sesqui.InvalidError, match="'no', expected True or False"):
+        ops.gemm(a=x, b=x, d=y, trans_b="no")
+    with pytest.raises(sesqui.InvalidError, match="4294967296"):
+        ops.softmax(x=x, y=y, axis=2**32)
+    with pytest.raises(TypeError):
+        x[True]
+    assert x[np.int64(1)].shape == (2,)
+
+
+def test_tensors_leave_their_device_block():
+    with sesqui.Device("cpu") as device:
+        x = device.tensor([1.0, 2.0])
+    assert x.tolist() == [1, 2]
+
+
+def test_parameters_hold_their_memory(cpu):
+    tape = sesqui.Tape(cpu)
+    tape.begin()
+    w = tape.param("w", (3, 4), init="ones")
+    kept = tape.params.tensor("w")
+    del w
+    tape.begin()
+    tape.params.remove("w")
+    assert (kept.numpy() == 1).all()
+
+
+def test_threads_write_at_the_same_time():
+    import threading
+
+    device, wrong = sesqui.Device("guard"), []
+
+    def work(k):
+        queue = sesqui.Queue(device)
+        for _ in range(50):
+            x = device.tensor(np.full(100, float(k)), queue=queue)
+            if not (x.numpy(queue=queue) == k).all():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong

@@ -216,3 +216,82 @@ def test_autograd_sees_the_update():
     opt.step()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+def test_frozen_parameters_stay():
+    """PyTorch skips a parameter without a gradient, weight decay included."""
+    a = torch.nn.Parameter(torch.ones(2))
+    b = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    c = torch.nn.Parameter(torch.ones(2))
+    opt = st.AdamW([a, b, c], lr=0.1, weight_decay=0.5)
+    a.grad = torch.ones(2)
+    opt.step()
+    assert torch.equal(b, torch.ones(2)) and b.grad is None and torch.equal(c, torch.ones(2))
+    c.grad = torch.ones(2)
+    a.grad = torch.ones(2)
+    with pytest.raises(sesqui.InvalidError, match="had none in the first step"):
+        opt.step()
+
+
+def test_what_the_library_cannot_see_is_an_error():
+    p = torch.nn.Parameter(torch.ones(4))
+    opt = st.SGD([p], lr=0.1)
+    for _ in range(2):
+        p.grad = torch.ones(4)
+        opt.step()
+    opt.zero_grad()
+    with pytest.raises(sesqui.InvalidError, match="no gradient in this step"):
+        opt.step()
+    p.grad = None
+    with pytest.raises(sesqui.InvalidError, match="no gradient in this step"):
+        opt.step()
+    p.data = torch.full((4,), 7.0)
+    p.grad = torch.ones(4)
+    with pytest.raises(sesqui.InvalidError, match="replaced"):
+        opt.step()
+    half = torch.nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+    opt = st.SGD([half], lr=0.5)
+    half.grad = torch.ones_like(half)
+    opt.step()
+    with torch.no_grad():
+        half.fill_(5.0)
+    half.grad = torch.ones_like(half)
+    with pytest.raises(sesqui.InvalidError, match="reload_parameters"):
+        opt.step()
+    opt.reload_parameters()
+    opt.step()
+    assert half[0] == 4.5
+
+
+def test_load_state_dict_then_another_rate():
+    p = torch.nn.Parameter(torch.ones(4))
+    opt = st.SGD([p], lr=0.1)
+    p.grad = torch.ones(4)
+    opt.step()
+    opt.load_state_dict(copy.deepcopy(opt.state_dict()))
+    opt.param_groups[0]["lr"] = 0.0
+    p.grad = torch.ones(4)
+    opt.step()
+    assert torch.allclose(p, torch.full((4,), 0.9))
+    theirs = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+    p.grad = torch.ones(4)
+    theirs.step()
+    with pytest.raises(sesqui.InvalidError, match="another optimizer"):
+        st.SGD([p], lr=0.1, momentum=0.9).load_state_dict(theirs.state_dict())
+
+
+def test_hooks_and_getters():
+    p = torch.nn.Parameter(torch.ones(4))
+    opt, calls = st.SGD([p], lr=0.1), []
+    opt.register_step_pre_hook(lambda *_: calls.append("before"))
+    opt.register_step_post_hook(lambda *_: calls.append("after"))
+    scaler = st.GradScaler("pytorch", growth_factor=3.0, backoff_factor=0.25, growth_interval=7)
+    scaler.scale(p.sum()).backward()
+    scaler.step(opt)
+    scaler.update()
+    assert calls == ["before", "after"]
+    assert (scaler.get_growth_factor(), scaler.get_backoff_factor(),
+            scaler.get_growth_interval()) == (3.0, 0.25, 7)
+    off = st.GradScaler(enabled=False)
+    off.set_growth_interval(3)
+    assert off.state() == {"scale": 1.0}
