@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# api.sh - print share/sesqui/api.json: what the public headers declare, for
-# programs that make bindings for other languages. doc/api.md describes it.
+# api.sh - print share/sesqui/api.json, the description of the public headers
+# for programs that make bindings for other languages: doc/api.md.
 #
 # usage: sh build-aux/api.sh CC INCLUDE VERSION
 #

@@ -9,7 +9,7 @@ src=$1 build=$2
 work=$build/variant-wheel
 mkdir -p "$work/kernels"
 cd "$work"
-# Packs do not depend on the options: those of this build are taken as they are.
+# Packs do not depend on the options of configure, so this build's are copied.
 for language in spirv ptx; do
     [ -d "$build/kernels/$language" ] && [ ! -d "kernels/$language" ] &&
         cp -Rp "$build/kernels/$language" kernels/

@@ -25,7 +25,9 @@
  *
  * Files are not trusted. If a file is not valid, it is refused with
  * SSQ_ERR_INVALID, and the message has its path and the reason. Memory is
- * allocated for the bytes that a file has, not for sizes that it claims.
+ * allocated for the bytes that a file has, not for sizes that it claims. A
+ * compressed file has the bytes that it contains, which can be a thousand times
+ * as many.
  *
  * @sync host
  * @threads object */
@@ -117,11 +119,12 @@ typedef struct ssq_array_read_args {
  *                ssq_array_destroy()
  *  @return
  *   - SSQ_ERR_NOT_FOUND    no such file
- *   - SSQ_ERR_IO           it cannot be read, or is no regular file
+ *   - SSQ_ERR_IO           it cannot be read, or it is not a regular file
  *   - SSQ_ERR_INVALID      it is not valid: for example it ends too early, has
- *                          more bytes than its header says, or a CSV file has
- *                          no values, or one that is no number or does not
- *                          fit; then the message has the line
+ *                          more bytes than its header says; or a CSV file has
+ *                          no values, or a value that is not a number or that
+ *                          the dtype cannot hold; then the message has the
+ *                          line
  *   - SSQ_ERR_UNSUPPORTED  a dtype, more than SSQ_MAX_RANK dimensions, or
  *                          column-major order; it is compressed, and this
  *                          system has no libz.so.1
@@ -151,7 +154,8 @@ typedef struct ssq_batches_args {
     double shift[SSQ_BATCH_ARRAYS];
     int64_t batch SSQ_DEFAULT(1); /**< rows, at least 1; at most the rows of the
                                    arrays are used */
-    bool shuffle; /**< a new order in each epoch; else that of the arrays */
+    bool shuffle; /**< a new order in each epoch; otherwise the order of the
+                     arrays */
     uint64_t seed SSQ_DEFAULT(0); /**< of the orders */
     bool drop_last; /**< leave out a last batch of fewer rows. Then the arrays
                        must have at least `batch` rows */
@@ -284,7 +288,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_add_accuracy(
     ssq_queue *queue, ssq_metric *metric, const ssq_tensor *logits,
     const ssq_tensor *target, int64_t k);
 
-/** Begin anew: forget all values.
+/** Remove all values from the mean.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
  *  @sync async
  *  @note Since 0.1. */

@@ -269,16 +269,21 @@ static void set_state(ssq_batches *b, struct batch_slot *s, int state)
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Give slots back whose copies have run. wait: wait for those of one slot. A
- * queue that has failed reads nothing any more. */
+static bool is_sent(ssq_batches *b, const struct batch_slot *s)
+{
+    pthread_mutex_lock(&b->lock);
+    const bool sent = s->state == SLOT_SENT;
+    pthread_mutex_unlock(&b->lock);
+    return sent;
+}
+
+/* Empty the slots whose copies have run. wait: the slot whose copies are waited
+ * for; NULL: none. A queue that has failed no longer reads host memory. */
 static void recycle(ssq_batches *b, struct batch_slot *wait)
 {
     for (unsigned i = 0; i < b->nslots; i++) {
         struct batch_slot *s = &b->slot[i];
-        pthread_mutex_lock(&b->lock);
-        const bool sent = s->state == SLOT_SENT;
-        pthread_mutex_unlock(&b->lock);
-        if (!sent)
+        if (!is_sent(b, s))
             continue;
         ssq_status st =
             s == wait ? ssq_event_sync(s->copied) : ssq_event_query(s->copied);
@@ -300,14 +305,6 @@ static ssq_status send(ssq_batches *b, const struct batch_slot *s)
                               (size_t)s->rows * f->row_bytes, f->dtype);
     }
     return queue_bundle_end(b->queue, st);
-}
-
-static bool is_sent(ssq_batches *b, const struct batch_slot *s)
-{
-    pthread_mutex_lock(&b->lock);
-    const bool sent = s->state == SLOT_SENT;
-    pthread_mutex_unlock(&b->lock);
-    return sent;
 }
 
 /* Wait until the slot at the head is ready. */

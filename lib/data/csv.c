@@ -69,7 +69,7 @@ static bool next_value(const char **at, const char *to, char separator,
 }
 
 /* Store a float as element i. A number that overflows is refused; "inf" is not.
- * strtod() also reads hexadecimal numbers, which are no CSV. */
+ * strtod() also reads hexadecimal numbers: they are refused. */
 static bool store_float(ssq_array *a, size_t i, const char *text, size_t n)
 {
     char *end;
@@ -85,8 +85,8 @@ static bool store_float(ssq_array *a, size_t i, const char *text, size_t n)
     return true;
 }
 
-/* Store a value of n characters as element i. False: it is no number, or does
- * not fit. */
+/* Store a value of n characters as element i. False: it is not a number, or the
+ * dtype cannot hold it. */
 static bool store(ssq_array *a, size_t i, const char *text, size_t n)
 {
     char *end;
@@ -106,17 +106,18 @@ static bool store(ssq_array *a, size_t i, const char *text, size_t n)
 }
 
 static ssq_status bad_value(const struct contents *c, const struct place *p,
-                            int64_t column, const char *text)
+                            int64_t column, const char *text, ssq_dtype dtype)
 {
     char shown[LONGEST];
     size_t n = 0;
-    for (; text[n] != '\0'; n++) /* what a terminal can show */
+    for (; text[n] != '\0'; n++) /* printable characters only */
         shown[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
     shown[n] = '\0';
     return error_set(SSQ_ERR_INVALID,
                      "array_read: %s, line %lld: value %lld is '%s', which is "
-                     "no number of the dtype",
-                     c->path, (long long)p->line, (long long)column + 1, shown);
+                     "not a number of the dtype %s",
+                     c->path, (long long)p->line, (long long)column + 1, shown,
+                     ssq_dtype_name(dtype));
 }
 
 /* Count the values of a line. */
@@ -130,7 +131,7 @@ static int64_t count_values(const char *from, const char *to, char separator)
     return n;
 }
 
-/* Begin behind a byte order mark and the lines to be skipped. */
+/* Start after a byte order mark and the lines that are skipped. */
 static void begin(struct place *p, const struct contents *c, int64_t skipped)
 {
     const char *from, *to;
@@ -142,8 +143,8 @@ static void begin(struct place *p, const struct contents *c, int64_t skipped)
         ;
 }
 
-/* Count the lines and the values of the first one, which all must have: so no
- * more memory is taken than the file has values. */
+/* Count the lines, and check that all have as many values as the first. So the
+ * array is not larger than the values of the file. */
 static ssq_status measure(const struct contents *c,
                           const ssq_array_read_args *args, int64_t shape[2])
 {
@@ -185,7 +186,7 @@ static ssq_status fill(const struct contents *c,
                                  c->path, (long long)p.line, (long long)k + 1,
                                  LONGEST - 1);
             if (!store(a, i++, text, length))
-                return bad_value(c, &p, k, text);
+                return bad_value(c, &p, k, text, a->dtype);
         }
     return SSQ_OK;
 }
@@ -201,7 +202,7 @@ ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
     locale_t plain =
         st == SSQ_OK ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : (locale_t)0;
     if (st == SSQ_OK && plain == (locale_t)0)
-        st = error_nomem("array_read", 0);
+        st = error_set(SSQ_ERR_NOMEM, "array_read: no memory for a locale");
     if (st == SSQ_OK) {
         locale_t before = uselocale(plain);
         struct fpenv env = fpenv_enter();

@@ -38,7 +38,7 @@ static ssq_status make_tensors(struct ssq_metric *m)
     return st;
 }
 
-/* Upload the first words, on a queue of its own. */
+/* Upload the first words, and wait: on a queue that is made for this. */
 static ssq_status upload(const struct ssq_metric *m, const uint32_t *words)
 {
     ssq_queue *queue = NULL;
@@ -119,7 +119,7 @@ static ssq_status check(const ssq_queue *queue, const ssq_metric *m,
                : SSQ_OK;
 }
 
-/* sum += factor value, weight += rows, as one call; then post the block. */
+/* Enqueue sum += factor value and weight += rows. */
 static ssq_status add(ssq_queue *queue, ssq_metric *m, const ssq_tensor *value,
                       double factor, double rows)
 {

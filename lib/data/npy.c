@@ -16,7 +16,8 @@ bool npy_is(const struct contents *c)
 /* The header, and what was found in it. */
 struct header {
     const char *at, *end;
-    char descr[8];
+    char descr[32];
+    bool structured; /* descr is a list of fields */
     bool has_descr, has_order, has_shape, columns;
     int rank; /* may be more than SSQ_MAX_RANK */
     int64_t shape[SSQ_MAX_RANK];
@@ -24,7 +25,8 @@ struct header {
 
 static void skip(struct header *h)
 {
-    while (h->at < h->end && strchr(" \t\n\r", *h->at) != NULL)
+    while (h->at < h->end && *h->at != '\0' &&
+           strchr(" \t\n\r", *h->at) != NULL)
         h->at++;
 }
 
@@ -103,6 +105,10 @@ static bool take_entry(struct header *h)
     char key[16];
     if (!take_text(h, key, sizeof(key)) || !take(h, ':'))
         return false;
+    if (strcmp(key, "descr") == 0 && take(h, '[')) {
+        h->structured = true;
+        return false;
+    }
     if (strcmp(key, "descr") == 0)
         return h->has_descr = take_text(h, h->descr, sizeof(h->descr));
     if (strcmp(key, "shape") == 0)
@@ -177,7 +183,11 @@ ssq_status npy_read(const struct contents *c, ssq_array **array)
 {
     struct header h = {.rank = 0};
     size_t values;
-    if (!find(c, &h, &values))
+    const bool valid = find(c, &h, &values);
+    if (h.structured)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "array_read: %s: its dtype has fields", c->path);
+    if (!valid)
         return error_set(SSQ_ERR_INVALID,
                          "array_read: %s: its NPY header is not valid",
                          c->path);

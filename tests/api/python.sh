@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# python.sh - the Python package on the library of this build: its tests, by
-# pytest, each as one case. Those of PyTorch and JAX run where they are installed.
+# python.sh - runs the tests of the Python package with the library of this
+# build. Each test is a case. Tests with PyTorch and JAX need these packages.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -302,7 +302,7 @@ static void test_ahead(ssq_queue *q, const char *name)
         ssq_tensor_destroy(&flat);
         ssq_tensor_destroy(&part);
     }
-    ssq_batches_destroy(&b); /* with copies under way */
+    ssq_batches_destroy(&b); /* with copies that have not run */
     NEED(ssq_tensor_read(q, sum, &got, sizeof(got), SSQ_F32));
     NEED(ssq_queue_sync(q));
     /* 3 epochs less the last batch of the third: its end takes two calls */

@@ -183,6 +183,15 @@ static void test_npy(void)
         n = npy(file, bad[k], x, sizeof(x));
         refused(file, n, NULL, SSQ_ERR_INVALID, "header", bad[k]);
     }
+    n = npy(file,
+            "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), "
+            "}",
+            x, sizeof(x));
+    refused(file, n, NULL, SSQ_ERR_UNSUPPORTED, "fields", "NPY of fields");
+    n = npy(file,
+            "{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (1,), }", x,
+            sizeof(x));
+    refused(file, n, NULL, SSQ_ERR_UNSUPPORTED, "M8[ns]", "NPY of dates");
     n = npy(file, "{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }",
             x, sizeof(x));
     refused(file, n, NULL, SSQ_ERR_UNSUPPORTED, "<c8", "NPY of complex");

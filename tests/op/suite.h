@@ -108,7 +108,7 @@ struct suite {
      *  and 1 are all of them, SUITE_NO_DRIVER none. */
     size_t stride;
     /** If drivers take turns (turns.h), even ones run the cases for which
-     *  turn(i) % 4 is 0, odd ones those for which it is 1, and all of them
+     *  turn(i) % 8 is 0, odd ones those for which it is 1, and all of them
      *  those for which it is SUITE_ALL. If kernels differ by a function, it is
      *  a number of that function; if no dtype is a key of the kernels, it is
      *  suite_half. NULL: drivers share the mixes of element sizes, which
