@@ -14,7 +14,7 @@ from sesqui import data, nn
 
 here = os.path.dirname(os.path.abspath(__file__))
 path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "digits.csv.gz")
-table = data.read_csv(path)
+table = data.read(path)
 x, y = table[:, :64] / 16, table[:, 64].astype("int32")
 
 
@@ -23,9 +23,11 @@ def net(t, images):
 
 
 trainer = sesqui.Trainer(sys.argv[2] if len(sys.argv) > 2 else "auto", policy="mixed_float16",
-                         optimizer="sgd", lr=0.1, momentum=0.9, seed=1)
+                         optimizer="sgd", lr=0.2, momentum=0.9, seed=1)
+batches = data.Batches(trainer.queue, x[:1500], y[:1500], batch=32, shuffle=True, seed=1)
+trainer.schedule("lr", "cosine", base=0.2, total_steps=16 * len(batches))
 for epoch in range(16):
-    for images, labels in data.batches(x[:1500], y[:1500], batch=32, seed=1, epoch=epoch):
+    for images, labels in batches:
         t = trainer.begin()
         trainer.step(F.cross_entropy(net(t, images), target=labels))
     print(f"epoch {epoch + 1}: loss {trainer.loss():.4f}, scale {trainer.scaler.scale:g}")

@@ -15,13 +15,13 @@ folder = sys.argv[1] if len(sys.argv) > 1 else "/usr/share/datasets/fashion-mnis
 
 
 def read(folder, part):  # sneakers and boots
-    x = data.read_idx(f"{folder}/{part}-images-idx3-ubyte")[:, None] / 255
-    y = data.read_idx(f"{folder}/{part}-labels-idx1-ubyte")
+    x = data.read(f"{folder}/{part}-images-idx3-ubyte")[:, None] / 255
+    y = data.read(f"{folder}/{part}-labels-idx1-ubyte")
     return x[(y == 7) | (y == 9)].astype("float32"), (y[(y == 7) | (y == 9)] == 9).astype("int32")
 
 
 def simple_cnn(t, x):
-    x = t.input(x).broadcast_to((len(x), 3, 28, 28))
+    x = t.input(x).broadcast_to((x.shape[0], 3, 28, 28))
     for i, out in enumerate((16, 16, 2)):
         x = F.relu(nn.conv2d(f"{i}.conv", x, out, 3, stride=2, padding=1, bias=i == 2,
                              weight_init="kaiming_normal"))
@@ -31,11 +31,11 @@ def simple_cnn(t, x):
 
 if __name__ == "__main__":
     x, y = read(folder, "train")
-    steps = -(-len(x) // 64)
     learn = sesqui.Trainer(sys.argv[2] if len(sys.argv) > 2 else "auto", policy="mixed_float16",
                            scaler="fastai", beta2=0.99, eps=1e-5, weight_decay=0.01, lr=3e-3)
-    learn.schedule("lr", "one_cycle_fastai", base=3e-3, total_steps=steps, pct_start=0.25)
-    for images, labels in data.batches(x, y, batch=64, seed=1):
+    batches = data.Batches(learn.queue, x, y, batch=64, shuffle=True)
+    learn.schedule("lr", "one_cycle_fastai", base=3e-3, total_steps=len(batches), pct_start=0.25)
+    for images, labels in batches:
         t = learn.begin()
         learn.step(F.cross_entropy(simple_cnn(t, images), target=labels))
     x, y = read(folder, "t10k")

@@ -15,8 +15,8 @@ folder = sys.argv[1] if len(sys.argv) > 1 else "/usr/share/datasets/fashion-mnis
 
 
 def read(folder, part):
-    images = data.read_idx(f"{folder}/{part}-images-idx3-ubyte")
-    labels = data.read_idx(f"{folder}/{part}-labels-idx1-ubyte")
+    images = data.read(f"{folder}/{part}-images-idx3-ubyte")
+    labels = data.read(f"{folder}/{part}-labels-idx1-ubyte")
     return images.reshape(-1, 784).astype("float32") / 255, labels.astype("int32")
 
 
@@ -32,11 +32,13 @@ if __name__ == "__main__":
     trainer = sesqui.Trainer(sys.argv[2] if len(sys.argv) > 2 else "auto",
                              policy="mixed_float16", optimizer="rmsprop", scaler="keras3",
                              lr=1e-3, alpha=0.9, eps=1e-7)
+    train = data.Batches(trainer.queue, x_train, y_train, batch=8192, shuffle=True)
     for epoch in range(5):
-        for x, y in data.batches(x_train, y_train, batch=8192, seed=1, epoch=epoch):
+        for x, y in train:
             t = trainer.begin()
             trainer.step(F.cross_entropy(model(t, x), target=y))
         print(f"epoch {epoch + 1}: loss {trainer.loss():.4f}")
-    right = [(model(trainer.evaluate(), x).numpy().argmax(1) == y).mean()
-             for x, y in data.batches(x_test, y_test, batch=1000)]
-    print(f"test accuracy: {sum(right) / len(right):.4f}")
+    accuracy = data.Mean(trainer.queue)
+    for x, y in data.Batches(trainer.queue, x_test, y_test, batch=1000):
+        accuracy.add_accuracy(model(trainer.evaluate(), x), y)
+    print(f"test accuracy: {accuracy.read()[0]:.4f}")

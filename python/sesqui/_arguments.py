@@ -45,7 +45,7 @@ class Arguments:
         elif kind in _library.api["enums"]:
             value = enum_value(kind, value)
         elif _library.is_struct(kind):
-            value = self._struct(kind, value)
+            value = self._struct(key, kind, value)
         elif kind == "const char *":
             value = value.encode() if isinstance(value, str) else value
             self.keep.append(value)
@@ -78,14 +78,14 @@ class Arguments:
         """The elements of a short array: 2 for {2, 2}, (1, 2) for an array of two."""
         count = _COUNTS.get(key)
         if count in self._fields:
-            value = (value,) if isinstance(value, int) else tuple(value)
+            value = (value,) if hasattr(value, "__index__") else tuple(value)
             if len(value) > field["count"]:
                 raise InvalidError(f"{self._op}: {key} has {len(value)} elements, expected at most"
                                    f" {field['count']}")
             setattr(self.struct, count, len(value) if value else
                     _library.constant("SSQ_AXES_NONE") if count == "n_axes" else 0)
             value += (0,) * (field["count"] - len(value))
-        elif isinstance(value, (int, float)):
+        elif hasattr(value, "__index__") or isinstance(value, float):
             value = (value,) * field["count"]
         elif len(value) * 2 == field["count"] and key == "padding":
             value = (value[0], value[1], value[0], value[1])
@@ -94,23 +94,27 @@ class Arguments:
                                f" {field['count']}")
         return _library.field_type(field)(*value)
 
-    def _struct(self, kind, value):
-        """A struct within the struct: a dict of its fields, or the kind of an ssq_begin."""
-        made = _library.struct(kind)()
-        if kind == "ssq_begin":
-            made.gain = 1.0
-            value = {"kind": value} if isinstance(value, (str, int)) else value
+    def _struct(self, key, kind, value):
+        """A struct within the struct: a dict of its fields, or the kind of an ssq_begin. Other
+        fields keep their defaults."""
+        made = getattr(self.struct, key)
+        if kind == "ssq_begin" and isinstance(value, (str, int)):
+            value = {"kind": value}
+        if not isinstance(value, dict):
+            raise InvalidError(f"{self._op}: {key} is {value!r}, expected a dict of the fields of"
+                               f" {kind}")
         for name, item in value.items():
             field = next((f for f in _library.api["structs"][kind]["fields"]
                           if f["name"] == name), None)
             if field is None:
-                raise InvalidError(f"{self._op}: {kind} has no field {name}")
+                raise InvalidError(f"{self._op}: {key} has no field {name}")
+            # ssq_init_kind has -1, the layer's own rule, which no constant names
             if field["type"] in _library.api["enums"]:
                 item = enum_value(field["type"], item)
             if isinstance(item, str):
                 item = item.encode()
                 self.keep.append(item)
-            setattr(made, name, item)
+            set_field(made, name, field["type"], item, f"{self._op}: {key}")
         return made
 
 

@@ -12,7 +12,7 @@ from ._errors import InvalidError, NotReadyError
 from ._library import as_dict, call, constant, enum_value, initial, text_of
 
 # Host dtypes by the names that NumPy and array.typecode have for them.
-_HOST = {
+HOST_NAMES = {
     "float32": "SSQ_F32", "float16": "SSQ_F16", "bfloat16": "SSQ_BF16", "int32": "SSQ_I32",
     "uint8": "SSQ_U8", "bool": "SSQ_BOOL", "int8": "SSQ_I8", "int64": "SSQ_I64",
     "uint32": "SSQ_U32", "float64": "SSQ_F64", "int16": "SSQ_I16", "uint16": "SSQ_U16",
@@ -33,8 +33,8 @@ def dtype_number(dtype):
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
     if name is None:
         name = getattr(dtype, "__name__", str(dtype))
-    if name in _HOST:
-        return constant(_HOST[name])
+    if name in HOST_NAMES:
+        return constant(HOST_NAMES[name])
     number = ctypes.c_int()
     call("ssq_dtype_from_name", name.encode(), ctypes.byref(number))
     return number.value
@@ -49,7 +49,7 @@ def _shape_array(shape):
     return (ctypes.c_int64 * max(len(shape), 1))(*shape)
 
 
-def _numpy():
+def numpy_module():
     try:
         import numpy
     except ImportError:
@@ -284,12 +284,12 @@ class Tensor:
     def from_data(cls, device, data, dtype=None, queue=None):
         if isinstance(data, Tensor):
             raise InvalidError("tensor: the data is a Tensor already")
-        if not hasattr(data, "dtype") and dtype is None and not hasattr(data, "__array__"):
-            return cls._from_list(device, data, queue)
-        array = _numpy().asarray(data)
-        if array.dtype.name not in _HOST:
+        if not hasattr(data, "dtype") and not hasattr(data, "__array__"):
+            return cls._from_list(device, data, dtype, queue)
+        array = numpy_module().asarray(data)
+        if array.dtype.name not in HOST_NAMES:
             raise InvalidError(f"tensor: the array has dtype {array.dtype},"
-                               f" expected one of {', '.join(_HOST)}")
+                               f" expected one of {', '.join(HOST_NAMES)}")
         if dtype is None:
             dtype = _STORED.get(array.dtype.name, array.dtype.name)
         made = cls.empty(device, array.shape, dtype)
@@ -297,8 +297,8 @@ class Tensor:
         return made
 
     @classmethod
-    def _from_list(cls, device, data, queue):
-        """Lists and numbers, without NumPy: float32, or int32 if all are int."""
+    def _from_list(cls, device, data, dtype, queue):
+        """Lists and numbers, without NumPy: by default int32 if all are int, else float32."""
         flat, shape = [], []
         level = data
         while isinstance(level, (list, tuple)):
@@ -318,7 +318,7 @@ class Tensor:
         whole = bool(flat) and all(isinstance(v, int) for v in flat)
         if whole and not all(-2**31 <= v < 2**31 for v in flat):
             raise InvalidError("tensor: an int does not fit int32")
-        made = cls.empty(device, tuple(shape), "int32" if whole else "float32")
+        made = cls.empty(device, tuple(shape), dtype or ("int32" if whole else "float32"))
         host = ((ctypes.c_int32 if whole else ctypes.c_float) * max(len(flat), 1))(*flat)
         queue = queue or device.queue
         call("ssq_tensor_write", queue._handle, made._handle, host,
@@ -333,13 +333,13 @@ class Tensor:
         The array may be changed directly after the call. Integers that the tensor's dtype
         does not have are refused.
         """
-        numpy = _numpy()
+        numpy = numpy_module()
         array = numpy.asarray(array)
         if array.shape != self.shape:
             raise InvalidError(f"write: the array has shape {array.shape}, expected {self.shape}")
-        if array.dtype.name not in _HOST:
+        if array.dtype.name not in HOST_NAMES:
             raise InvalidError(f"write: the array has dtype {array.dtype},"
-                               f" expected one of {', '.join(_HOST)}")
+                               f" expected one of {', '.join(HOST_NAMES)}")
         limits = {"int32": (-2**31, 2**31 - 1), "uint8": (0, 255)}
         if self.dtype in limits and array.dtype.kind in "iu" and array.size:
             low, high = limits[self.dtype]
@@ -350,7 +350,7 @@ class Tensor:
         later, queue = self.device.props["asynchronous"], queue or self.device.queue
         array = numpy.array(array, order="C") if later else numpy.ascontiguousarray(array)
         call("ssq_tensor_write", queue._handle, self._handle, array.ctypes.data, array.nbytes,
-             constant(_HOST[array.dtype.name]))
+             constant(HOST_NAMES[array.dtype.name]))
         if later:
             queue._hold(array)
 
@@ -360,7 +360,7 @@ class Tensor:
         bfloat16 becomes ml_dtypes.bfloat16 if that package is installed, otherwise
         float32, which has the same values.
         """
-        numpy = _numpy()
+        numpy = numpy_module()
         if dtype is None:
             dtype = self.dtype
             if dtype == "bfloat16":
@@ -368,7 +368,7 @@ class Tensor:
         array = numpy.empty(self.shape, dtype)
         queue = queue or self.device.queue
         call("ssq_tensor_read", queue._handle, self._handle, array.ctypes.data, array.nbytes,
-             constant(_HOST[array.dtype.name]))
+             constant(HOST_NAMES[array.dtype.name]))
         queue.sync()
         return array
 

@@ -2,6 +2,7 @@
 """Parameters, tapes and their values: automatic differentiation."""
 
 import ctypes
+import os
 import sys
 
 from . import _library
@@ -13,6 +14,7 @@ from ._library import as_dict, call, initial, text_of
 
 CVar = _library.struct("ssq_var")
 _OWN = __name__.rpartition(".")[0] + "."
+NO_VAR = CVar(None, 0, 0)  # an optional operand that is not given
 _places = {}  # places in programs, which must live as long as a pass
 
 
@@ -162,17 +164,12 @@ class Params:
     def _file(self, function, path, options):
         args = set_options(initial("ssq_params_file_args"), options, function[4:])
         args.optimizer = self._optimizer_handle()
-        call(function, self._handle, self.queue._handle, _path(path), ctypes.byref(args))
+        call(function, self._handle, self.queue._handle, os.fsencode(path),
+             ctypes.byref(args))
 
     def __del__(self, call=call, byref=ctypes.byref):
         if getattr(self, "_owner", self) is None and self._handle:
             call("ssq_params_destroy", byref(self._handle))
-
-
-def _path(path):
-    import os
-
-    return os.fsencode(path)
 
 
 class Tape:
@@ -360,10 +357,12 @@ class Var:
         return f"sesqui.Var({list(self.shape)}, {self.dtype})"
 
 
-def var_of(tape, value):
-    """A value, tensor, array or number as a Var of a tape."""
+def var_of(tape, value, like=None):
+    """A value, tensor, array or number as a Var of a tape. A number has the dtype of the Var
+    `like`: as in PyTorch and NumPy, it does not decide about the result's dtype."""
     if isinstance(value, Var):
         return value
     if isinstance(value, (int, float)):
-        return tape.input(Tensor.from_data(tape.queue.device, float(value), None, tape.queue))
+        dtype = "float32" if like is None else like.dtype
+        return tape.input(Tensor.from_data(tape.queue.device, float(value), dtype, tape.queue))
     return tape.input(value)

@@ -1,68 +1,181 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data sets in files, and batches of them."""
+"""Data sets in files, batches of their rows on a device, and running means.
 
-import gzip
+    images, labels = data.read("train-images.gz"), data.read("train-labels.gz")
+    batches = data.Batches(device, images, labels, batch=64, shuffle=True)
+    for epoch in range(5):
+        for x, y in batches:        # tensors on the device
+            ...
+"""
+
+import ctypes
 import os
-import struct
 
-_IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-
-
-def _read(path):
-    path = os.fspath(path)
-    if not os.path.exists(path) and os.path.exists(path + ".gz"):
-        path += ".gz"
-    with open(path, "rb") as file:
-        data = file.read()
-    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+from . import _library
+from ._arguments import Arguments
+from ._core import HOST_NAMES, Tensor, numpy_module
+from ._errors import NotFoundError
+from ._library import call, constant, initial
+from ._tape import Var, queue_of
 
 
-def read_idx(path):
-    """Read a file of the IDX format (MNIST, Fashion-MNIST, EMNIST), gzip or plain, as an array.
-    If the file does not exist, PATH.gz is read."""
-    import numpy
-
-    data = _read(path)
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
-        raise ValueError(f"{path}: it is not an IDX file")
-    rank = data[3]
-    if len(data) < 4 + 4 * rank:
-        raise ValueError(f"{path}: it ends in its header")
-    shape = struct.unpack(f">{rank}I", data[4: 4 + 4 * rank])
-    dtype = numpy.dtype(_IDX_TYPES[data[2]])
-    want = int(numpy.prod(shape, dtype=numpy.int64)) * dtype.itemsize
-    if len(data) - 4 - 4 * rank != want:
-        raise ValueError(f"{path}: its header promises {want} bytes, it has"
-                         f" {len(data) - 4 - 4 * rank}")
-    array = numpy.frombuffer(data, dtype, offset=4 + 4 * rank).reshape(shape)
-    return array.astype(dtype.newbyteorder("="))
+def _numpy_of(array):
+    """The elements of an ssq_array, copied."""
+    numpy = numpy_module()
+    info = initial("ssq_array_info")
+    call("ssq_array_info_get", array, ctypes.byref(info))
+    name = next(n for n, c in HOST_NAMES.items() if constant(c) == info.dtype)
+    made = numpy.empty(tuple(info.shape[: info.rank]), name)
+    ctypes.memmove(made.ctypes.data, info.data, info.bytes)
+    return made
 
 
-def read_csv(path, dtype="float32"):
-    """Read a CSV file of numbers, gzip or plain, as an array of rank 2."""
-    import numpy
+def read(path, **options):
+    """Read a file of IDX (MNIST), NPY or CSV, plain or compressed by gzip, as an array.
 
-    return numpy.loadtxt(_read(path).decode().splitlines(), dtype, delimiter=",", ndmin=2)
-
-
-def batches(*arrays, batch, seed=None, epoch=0, drop_last=False):
-    """Yield batches of rows of arrays that belong together.
-
-        for x, y in data.batches(images, labels, batch=64, seed=1, epoch=epoch): ...
-
-    With a seed rows are in an order that depends on the seed and the epoch alone. The last
-    batch may be smaller.
+    The contents decide about the format. If the file does not exist, PATH.gz is read. For CSV
+    the options are separator=";", skip_rows=1 and dtype="i32".
     """
-    import numpy
+    if "separator" in options:
+        options["separator"] = options["separator"].encode()
+    args, array = Arguments("ssq_array_read_args", options, "read"), ctypes.c_void_p()
+    call("ssq_array_read", os.fsencode(path), ctypes.byref(args.struct), ctypes.byref(array))
+    try:
+        return _numpy_of(array)
+    finally:
+        call("ssq_array_destroy", ctypes.byref(array))
 
-    n = len(arrays[0])
-    for array in arrays:
-        if len(array) != n:
-            raise ValueError(f"batches: {len(array)} rows, expected {n} as in the first array")
-    if batch < 1:
-        raise ValueError(f"batches: batch is {batch}, expected at least 1")
-    order = None if seed is None else numpy.random.default_rng([seed, epoch]).permutation(n)
-    for at in range(0, n - batch + 1 if drop_last else n, batch):
-        rows = slice(at, at + batch) if order is None else order[at: at + batch]
-        part = tuple(array[rows] for array in arrays)
-        yield part if len(part) > 1 else part[0]
+
+def _array_of(x):
+    """An ssq_array with a copy of a NumPy array."""
+    numpy = numpy_module()
+    x = numpy.ascontiguousarray(x)
+    if x.dtype.name not in HOST_NAMES:
+        raise TypeError(f"Batches: an array has dtype {x.dtype}, expected one of"
+                        f" {', '.join(HOST_NAMES)}")
+    array = ctypes.c_void_p()
+    call("ssq_array_create", constant(HOST_NAMES[x.dtype.name]), x.ndim,
+         (ctypes.c_int64 * max(x.ndim, 1))(*x.shape), x.ctypes.data, ctypes.byref(array))
+    return array
+
+
+class Batches:
+    """Rows of arrays that belong together, as tensors on a device. A thread prepares them.
+
+    Each `for` loop is one epoch. With shuffle=True each epoch has its own order, which depends
+    on `seed` and the epoch alone. Other options are the fields of ssq_batches_args: batch,
+    drop_last, prefetch, and a list with an entry for each array of dtypes, scale and shift.
+    For example, scale=[1 / 255, 0] divides images and leaves labels as they are.
+
+    The tensors are the same objects in each step, and are valid for work that is enqueued
+    before the next one.
+    """
+
+    def __init__(self, where, *arrays, batch, dtypes=(), scale=(), shift=(), **options):
+        self.queue = queue_of(where)
+        self._handle, self._n = ctypes.c_void_p(), len(arrays)
+        most = constant("SSQ_BATCH_ARRAYS")
+        if not 1 <= self._n <= most:
+            raise TypeError(f"Batches: {self._n} arrays, expected 1 to {most}")
+        args = Arguments("ssq_batches_args", {"batch": batch, **options}, "Batches").struct
+        for name, values in (("dtypes", dtypes), ("scale", scale), ("shift", shift)):
+            if len(values) > self._n:
+                raise TypeError(f"Batches: {name} has {len(values)} entries, expected at most"
+                                f" {self._n}")
+            for i, value in enumerate(values):
+                number = _library.enum_value("ssq_dtype", value) if name == "dtypes" else value
+                getattr(args, name)[i] = number
+        made = [_array_of(x) for x in arrays]
+        try:
+            args.n = self._n
+            args.arrays[: self._n] = [a.value for a in made]
+            call("ssq_batches_create", self.queue._handle, ctypes.byref(args),
+                 ctypes.byref(self._handle))
+        finally:
+            for array in made:
+                call("ssq_array_destroy", ctypes.byref(array))
+        self._known = {}  # handles of the batches' tensors: the tensors
+
+    def __len__(self):
+        return call("ssq_batches_count", self._handle)
+
+    def _tensor(self, handle):
+        if handle not in self._known:
+            self._known[handle] = Tensor(self.queue.device, handle, owner=self)
+        return self._known[handle]
+
+    def __iter__(self):
+        handles = (ctypes.c_void_p * self._n)()
+        while True:
+            try:
+                call("ssq_batches_next", self._handle, handles)
+            except NotFoundError:  # the epoch has ended
+                return
+            made = tuple(self._tensor(h) for h in handles)
+            yield made if self._n > 1 else made[0]
+
+    @property
+    def position(self):
+        """(epoch, row) of the next batch. Keep it with a checkpoint, and set it after a load."""
+        p = initial("ssq_batches_position")
+        call("ssq_batches_position_get", self._handle, ctypes.byref(p))
+        return p.epoch, p.row
+
+    @position.setter
+    def position(self, value):
+        p = initial("ssq_batches_position")
+        p.epoch, p.row = value
+        call("ssq_batches_position_set", self._handle, ctypes.byref(p))
+
+    def __del__(self, call=call, byref=ctypes.byref):
+        if getattr(self, "_handle", None):
+            call("ssq_batches_destroy", byref(self._handle))
+
+
+class Mean:
+    """A weighted mean on the device: of losses, or of accuracies.
+
+        mean.add(loss, rows)
+        mean.add_accuracy(logits, labels, k=5)
+        mean.poll()         # what has arrived, without waiting
+        mean.read()         # waits
+    """
+
+    def __init__(self, where):
+        self.queue = queue_of(where)
+        self._handle = ctypes.c_void_p()
+        call("ssq_metric_create", self.queue.device._handle, ctypes.byref(self._handle))
+
+    def add(self, value, weight=1):
+        """Add a tensor or value of one element."""
+        value = value.tensor() if isinstance(value, Var) else value
+        call("ssq_metric_add", self.queue._handle, self._handle, value._handle, weight)
+
+    def add_accuracy(self, logits, target, k=1):
+        """Add the top-k accuracy of the rows of logits, weighted by their number."""
+        logits = logits.tensor() if isinstance(logits, Var) else logits
+        call("ssq_metric_add_accuracy", self.queue._handle, self._handle, logits._handle,
+             target._handle, k)
+
+    def reset(self):
+        call("ssq_metric_reset", self.queue._handle, self._handle)
+
+    def _get(self, function, *first):
+        mean, weight = ctypes.c_double(), ctypes.c_double()
+        call(function, *first, self._handle, ctypes.byref(mean), ctypes.byref(weight))
+        return mean.value, weight.value
+
+    def poll(self):
+        """Return (mean, weight) as far as they have arrived; NaN and 0 at first."""
+        return self._get("ssq_metric_poll")
+
+    def read(self):
+        """Return (mean, weight). This waits for the queue."""
+        return self._get("ssq_metric_read", self.queue._handle)
+
+    def __del__(self, call=call, byref=ctypes.byref):
+        if getattr(self, "_handle", None):
+            call("ssq_metric_destroy", byref(self._handle))
+
+
+__all__ = ["Batches", "Mean", "read"]

@@ -16,9 +16,7 @@ from . import _library
 from ._arguments import Arguments, docstring
 from ._errors import InvalidError
 from ._library import call
-from ._tape import CVar, Var, place, var_of
-
-_NONE = CVar(None, 0, 0)
+from ._tape import NO_VAR, CVar, Var, place, var_of
 
 
 def result(tape, made):
@@ -35,11 +33,26 @@ def tape_of(values, name):
     raise InvalidError(f"{name}: no operand is a Var; tape.input(x) makes one")
 
 
+def struct_of(params):
+    """The struct of options among the parameters of a function; None: it has none."""
+    return next((p["type"][6:-2] for p in params if p["type"].endswith("_args *")), None)
+
+
+def options_of(tape, struct, arguments, name):
+    """Keyword arguments as a struct, which the tape keeps until the pass ends."""
+    if struct is None:
+        if arguments:
+            raise TypeError(f"{name}: there is no argument {next(iter(arguments))}")
+        return None
+    made = Arguments(struct, arguments, name, tape.queue.device, tape.queue)
+    tape._keep.append(made)
+    return ctypes.byref(made.struct)
+
+
 def _make(name, function, base):
     params = _library.api["functions"][function]["params"][1:]
     operands = [p["name"] for p in params if p["type"] == "ssq_var"]
-    results = [p["name"] for p in params if p["type"] == "ssq_var *"]
-    struct = next((p["type"][6:-2] for p in params if p["type"].endswith("_args *")), None)
+    struct = struct_of(params)
 
     def op(*values, **arguments):
         if len(values) > len(operands):
@@ -52,23 +65,20 @@ def _make(name, function, base):
         if operands and given.get(operands[0]) is None:
             raise TypeError(f"{name}: {operands[0]} is missing")
         tape = tape_of(given.values(), name)
-        passed, made, extra = [place()], None, {}
-        if struct is not None:
-            made = Arguments(struct, arguments, name, tape.queue.device, tape.queue)
-            tape._keep.append(made)
-        elif arguments:
-            raise TypeError(f"{name}: there is no argument {next(iter(arguments))}")
+        like = next(v for v in given.values() if isinstance(v, Var))
+        options = options_of(tape, struct, arguments, name)
+        passed, extra = [place()], []
         for p in params:
             if p["type"] == "ssq_var":
                 value = given.get(p["name"])
-                passed.append(_NONE if value is None else var_of(tape, value)._var)
+                passed.append(NO_VAR if value is None else var_of(tape, value, like)._var)
             elif p["type"] == "ssq_var *":
-                extra[p["name"]] = CVar()
-                passed.append(ctypes.byref(extra[p["name"]]))
+                extra.append(CVar())
+                passed.append(ctypes.byref(extra[-1]))
             else:
-                passed.append(ctypes.byref(made.struct))
+                passed.append(options)
         y = result(tape, call(function, *passed))
-        return (y, *[Var(tape, v) for v in extra.values()]) if results else y
+        return (y, *[Var(tape, v) for v in extra]) if extra else y
 
     op.__name__ = op.__qualname__ = name
     op.__module__ = __name__
@@ -111,7 +121,7 @@ def _operators():
             return op(self, other)
 
         def reflected(self, other):
-            return op(var_of(self.tape, other), self)
+            return op(var_of(self.tape, other, self), self)
 
         return forward, reflected
 

@@ -12,19 +12,17 @@ takes the name of a rule, such as "kaiming_normal", or a dict of kind, gain and 
 import ctypes
 
 from . import _library
-from ._arguments import Arguments, docstring
+from ._arguments import docstring
 from ._core import Tensor
 from ._library import call, enum_value
-from ._tape import CVar, Var, place, var_of
-from .functional import result, tape_of
-
-_NONE = CVar(None, 0, 0)
+from ._tape import NO_VAR, CVar, Var, place, var_of
+from .functional import options_of, result, struct_of, tape_of
 
 
 def _convert(p, value, tape):
     kind = p["type"]
     if kind == "ssq_var":
-        return _NONE if value is None else var_of(tape, value)._var
+        return NO_VAR if value is None else var_of(tape, value)._var
     if kind == "const ssq_tensor *":
         if not isinstance(value, Tensor):
             value = Tensor.from_data(tape.queue.device, value, None, tape.queue)
@@ -39,7 +37,7 @@ def _convert(p, value, tape):
 
 def _make(name, function):
     params = _library.api["functions"][function]["params"][2:]  # without where and tape
-    struct = next((p["type"][6:-2] for p in params if p["type"].endswith("_args *")), None)
+    struct = struct_of(params)
     plain = [p for p in params if p["type"] != "ssq_var *" and not p["type"].endswith("_args *")]
     optional = {"h0": None, "c0": None, "layout": "nchw"}
 
@@ -61,18 +59,14 @@ def _make(name, function):
                     raise TypeError(f"{name}: {p['name']} is missing")
                 given[p["name"]] = optional[p["name"]]
         tape = tape or tape_of(given.values(), name)
-        made, extra, passed = None, [], [place(), tape._handle]
-        if struct is not None:
-            made = Arguments(struct, arguments, name, tape.queue.device, tape.queue)
-            tape._keep.append(made)
-        elif arguments:
-            raise TypeError(f"{name}: there is no argument {next(iter(arguments))}")
+        options = options_of(tape, struct, arguments, name)
+        extra, passed = [], [place(), tape._handle]
         for p in params:
             if p["type"] == "ssq_var *":
                 extra.append(CVar())
                 passed.append(ctypes.byref(extra[-1]))
             elif p["type"].endswith("_args *"):
-                passed.append(ctypes.byref(made.struct))
+                passed.append(options)
             else:
                 passed.append(_convert(p, given[p["name"]], tape))
         y = result(tape, call(function, *passed))

@@ -20,9 +20,9 @@ import ctypes
 import torch
 
 from . import amp
-from ._core import Device, from_dlpack
+from ._core import Device, Tensor, from_dlpack
 from ._errors import InvalidError
-from ._library import call, initial
+from ._library import call
 
 _devices = {}
 
@@ -76,8 +76,6 @@ class GradScaler:
         self._scaler = amp.Scaler(own, preset, **options)
         self._queue = own.queue
         handle = call("ssq_scaler_scale_tensor", self._scaler._handle)
-        from ._core import Tensor
-
         self._scale = torch.from_dlpack(Tensor(own, handle, owner=self._scaler)).reshape(())
         # what check() sees of optimizers that are not this module's: 0, or Inf
         self._flag = torch.zeros(1, dtype=torch.float32, device=self._device)
@@ -260,7 +258,15 @@ class _Fused(torch.optim.Optimizer):
                 made[self._names[name]] = value
         return made
 
-    def _first_use(self):
+    def _begin(self):
+        """Give the library all parameters, or none."""
+        try:
+            self._add_all()
+        except BaseException:
+            self._optimizer = None
+            raise
+
+    def _add_all(self):
         """Give the library all parameters. Their gradients get memory that stays."""
         first = next((p for group in self.param_groups for p in group["params"]
                       if p.grad is not None), None)
@@ -284,7 +290,7 @@ class _Fused(torch.optim.Optimizer):
                 grad = torch.zeros_like(p)
                 self._optimizer.add(f"{i}.{k}", _share(p), _share(grad), handle)
                 self._bound.append((p, grad))
-        self._seen = [(p.data_ptr(), p.dtype, p._version) for p, _ in self._bound]
+        self._remember()
         self._zeroed = [None] * len(self._bound)
 
     def _hyper(self, group):
@@ -328,7 +334,7 @@ class _Fused(torch.optim.Optimizer):
     def _prepare(self):
         """Bring hyper-parameters and gradients to where the library looks for them."""
         if self._optimizer is None:
-            self._first_use()
+            self._begin()
         self._check()
         for group, (handle, known) in zip(self.param_groups, self._groups):
             for hyper, value in self._hyper(group).items():
@@ -413,7 +419,7 @@ class _Fused(torch.optim.Optimizer):
                     for p in group["params"]:
                         if p.requires_grad and p.grad is None:
                             p.grad = torch.zeros_like(p)
-                self._first_use()
+                self._begin()
             self._optimizer.load(bytes(blob.cpu().numpy()))
             self._groups = [(handle, {}) for handle, _ in self._groups]
             _after(self._optimizer.queue.device)

@@ -2,6 +2,7 @@
 """A training loop in two calls per step."""
 
 import ctypes
+import os
 
 from . import _library
 from ._arguments import Arguments
@@ -11,7 +12,9 @@ from ._library import as_dict, call, constant, enum_name, enum_value, initial
 from ._tape import CVar, Params, Tape, Var, queue_of
 from .amp import Scaler, schedule_struct
 
-_HOOK = None
+# ssq_trainer_hook
+_HOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
+                         ctypes.c_void_p)
 
 
 class Trainer:
@@ -161,15 +164,11 @@ class Trainer:
 
     def save(self, path):
         """Save the whole training to a file."""
-        from ._tape import _path
-
-        self._call("ssq_trainer_save", _path(path))
+        self._call("ssq_trainer_save", os.fsencode(path))
 
     def load(self, path):
         """Continue a training that save() has written."""
-        from ._tape import _path
-
-        self._call("ssq_trainer_load", _path(path))
+        self._call("ssq_trainer_load", os.fsencode(path))
 
     def notify(self, place):
         """Report an epoch or a validation to hooks: "epoch_begin", "validate_end", ..."""
@@ -196,9 +195,10 @@ class Trainer:
                 self._hook_error = error
                 status = error.status if isinstance(error, Error) else constant("SSQ_ERR_INVALID")
                 text = f"hook {getattr(function, '__name__', '')}: {error}"
-                return call_status("ssq_error_set", status, text.encode()[:1000])
+                # its result is the status that it was given, and no error of this call
+                return _library.function("ssq_error_set")(status, text.encode()[:1000])
 
-        c_hook = _hook_type()(called)
+        c_hook = _HOOK(called)
         self._hooks.append(c_hook)
         call("ssq_trainer_hook_add", self._handle, ctypes.cast(c_hook, ctypes.c_void_p), None)
         return function
@@ -226,19 +226,6 @@ class Trainer:
     def __del__(self, call=call, byref=ctypes.byref):
         if getattr(self, "_handle", None):
             call("ssq_trainer_destroy", byref(self._handle))
-
-
-def call_status(name, *args):
-    """Call a function that returns a status on purpose."""
-    return _library.function(name)(*args)
-
-
-def _hook_type():
-    global _HOOK
-    if _HOOK is None:
-        _HOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,
-                                 ctypes.c_void_p)
-    return _HOOK
 
 
 __all__ = ["Trainer"]

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+import sesqui
 from sesqui import data
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,40 +31,81 @@ def test_idx(tmp_path, dtype, kind):
     (tmp_path / "plain").write_bytes(idx(array, kind))
     (tmp_path / "packed.gz").write_bytes(gzip.compress(idx(array, kind)))
     for name in ("plain", "packed", "packed.gz"):
-        got = data.read_idx(tmp_path / name)
+        got = data.read(tmp_path / name)
         assert got.dtype == array.dtype and (got == array).all()
 
 
-@pytest.mark.parametrize("bad", [b"", b"\0\0\x08", b"\x01\0\x08\x01\0\0\0\0", b"\0\0\x07\x01\0\0\0\0",
-                                 b"\0\0\x08\x02\0\0\0\x02", b"\0\0\x08\x01\0\0\0\x05abc",
-                                 b"\0\0\x08\x01\0\0\0\x01ab",
-                                 b"\0\0\x08\x03" + b"\xff" * 12])
-def test_idx_refused(tmp_path, bad):
+@pytest.mark.parametrize("bad", [b"", b"\0\0\x07\x01\0\0\0\0", b"\0\0\x08\x02\0\0\0\x02",
+                                 b"\0\0\x08\x01\0\0\0\x05abc", b"1,2\n3\n", b"<html>"])
+def test_refused(tmp_path, bad):
     (tmp_path / "x").write_bytes(bad)
-    with pytest.raises(ValueError, match="x: "):
-        data.read_idx(tmp_path / "x")
+    with pytest.raises(sesqui.InvalidError, match="/x"):
+        data.read(tmp_path / "x")
+    with pytest.raises(sesqui.NotFoundError, match="nothing"):
+        data.read(tmp_path / "nothing")
 
 
-def test_csv():
-    table = data.read_csv(DIGITS)
-    assert table.shape == (1797, 65) and table.max() == 16
+@pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "?",
+                                   ">f4", ">i2"])
+def test_npy(tmp_path, dtype):
+    array = np.arange(12).reshape(3, 4).astype(dtype)
+    np.save(tmp_path / "x.npy", array)
+    got = data.read(tmp_path / "x.npy")
+    assert got.dtype == array.dtype.newbyteorder("=") and (got == array).all()
 
 
-def test_batches():
-    x, y = np.arange(10), np.arange(10) * 2
-    walk = list(data.batches(x, y, batch=4))
-    assert [len(a) for a, _ in walk] == [4, 4, 2] and (walk[0][1] == [0, 2, 4, 6]).all()
-    first = np.concatenate([a for a, _ in data.batches(x, y, batch=4, seed=1)])
-    again = np.concatenate([a for a, _ in data.batches(x, y, batch=3, seed=1)])
-    other = np.concatenate([a for a, _ in data.batches(x, y, batch=4, seed=1, epoch=1)])
-    assert (first == again).all() and not (first == other).all()
-    assert sorted(first) == sorted(other) == list(range(10))
-    assert all((b == 2 * a).all() for a, b in data.batches(x, y, batch=4, seed=7))
-    assert len(list(data.batches(x, batch=4, drop_last=True))) == 2
-    with pytest.raises(ValueError, match="9 rows, expected 10"):
-        list(data.batches(x, y[:9], batch=2))
-    with pytest.raises(ValueError, match="batch is 0"):
-        list(data.batches(x, batch=0))
+def test_csv(tmp_path):
+    table = data.read(DIGITS)
+    assert table.shape == (1797, 65) and table.max() == 16 and table.dtype == "float32"
+    (tmp_path / "x").write_text("a;b\n1;2\n3;4\n")
+    got = data.read(tmp_path / "x", separator=";", skip_rows=1, dtype="i32")
+    assert got.dtype == "int32" and got.tolist() == [[1, 2], [3, 4]]
+
+
+def test_batches(device):
+    x, y = np.arange(20, dtype=np.uint8).reshape(10, 2), np.arange(10)
+    b = data.Batches(device, x, y, batch=4, dtypes=["f16"], scale=[0.5], shuffle=True, seed=3)
+    assert len(b) == 3
+    epochs = []
+    for _ in range(2):
+        rows = []
+        for images, labels in b:
+            assert images.dtype == "float16" and labels.dtype == "int32"
+            got, order = images.tolist(), labels.tolist()
+            assert got == [[float(i), i + 0.5] for i in order]
+            rows += order
+        assert sorted(rows) == list(range(10))
+        epochs.append(rows)
+    assert epochs[0] != epochs[1]
+    b.position = 0, 4
+    assert b.position == (0, 4) and next(iter(b))[1].tolist() == epochs[0][4:8]
+    only = data.Batches(device, y, batch=3, drop_last=True)
+    assert [t.tolist() for t in only] == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+
+
+def test_batches_refused(cpu):
+    x = np.zeros((3, 2), np.float32)
+    with pytest.raises(sesqui.InvalidError, match="2 rows, expected 3"):
+        data.Batches(cpu, x, x[:2], batch=1)
+    with pytest.raises(sesqui.InvalidError, match="batch is 0"):
+        data.Batches(cpu, x, batch=0)
+    with pytest.raises(TypeError, match="complex64"):
+        data.Batches(cpu, x.astype("complex64"), batch=1)
+    with pytest.raises(TypeError, match="scale has 2"):
+        data.Batches(cpu, x, batch=1, scale=[1, 2])
+    with pytest.raises(TypeError, match="0 arrays"):
+        data.Batches(cpu, batch=1)
+
+
+def test_mean(device):
+    mean = data.Mean(device)
+    assert np.isnan(mean.read()[0])
+    mean.add(device.tensor([2.0]), 3)
+    mean.add(device.tensor([6.0]))
+    assert mean.read() == (3.0, 4.0) and mean.poll() == (3.0, 4.0)
+    mean.reset()
+    mean.add_accuracy(device.tensor([[1.0, 2.0], [4.0, 3.0]]), device.tensor([1, 1]))
+    assert mean.read() == (0.5, 2.0)
 
 
 def run(name, *arguments):
@@ -101,7 +143,6 @@ def test_keras_guide(cpu):
         import keras_guide
     finally:
         sys.path.remove(EXAMPLES)
-    import sesqui
     import sesqui.functional as F
 
     x, y = keras_guide.read(FASHION, "t10k")

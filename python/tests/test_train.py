@@ -243,3 +243,26 @@ def test_params(cpu, tmp_path):
     p.load(tmp_path / "w.safetensors")
     assert (p["fc.weight"] == new).all()
     assert p.stats()["params"] == 2 and p.remove("*.bias") == 1
+
+
+def test_initial_values_have_their_gain(cpu):
+    """kaiming_normal has the gain of its nonlinearity, relu: the deviation is sqrt(2 / fan_in)."""
+    tape = sesqui.Tape(cpu)
+    tape.begin()
+    x = tape.input(np.zeros((1, 400), np.float32))
+    nn.linear("a", x, 500, weight_init="kaiming_normal", bias_init="zeros")
+    nn.linear("b", x, 500, weight_init={"kind": "kaiming_normal", "nonlinearity": "linear"})
+    assert abs(tape.params["a.weight"].std() - (2 / 400) ** 0.5) < 1e-3
+    assert abs(tape.params["b.weight"].std() - (1 / 400) ** 0.5) < 1e-3
+    assert (tape.params["a.bias"] == 0).all()
+    with pytest.raises(sesqui.InvalidError, match="weight_init has no field knd"):
+        nn.linear("c", x, 5, weight_init={"knd": 1})
+
+
+def test_numbers_keep_the_dtype(device):
+    tape = sesqui.Tape(device)
+    tape.begin()
+    x = tape.input(device.tensor(np.float16([1, 2])))
+    for y in (x * 2, 2 * x, x + 1.5, 1 / x, F.maximum(x, 0)):
+        assert y.dtype == "float16"
+    assert (2 * x).numpy().tolist() == [2, 4]

@@ -157,7 +157,6 @@ static void test_npy(void)
         "(99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}"};
     const float x[2] = {1.5f, -2.0f};
-    const unsigned char flags[2] = {1, 2};
     unsigned char file[512];
     ssq_array *a = NULL;
     size_t n = npy(file,
@@ -183,6 +182,15 @@ static void test_npy(void)
         n = npy(file, bad[k], x, sizeof(x));
         refused(file, n, NULL, SSQ_ERR_INVALID, "header", bad[k]);
     }
+}
+
+/* Valid files that arrays cannot hold. */
+static void test_npy_unsupported(void)
+{
+    const float x[2] = {1.5f, -2.0f};
+    const unsigned char flags[2] = {1, 2};
+    unsigned char file[512];
+    size_t n;
     n = npy(file,
             "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), "
             "}",
@@ -344,6 +352,7 @@ int main(void)
     test_arrays();
     test_idx();
     test_npy();
+    test_npy_unsupported();
     test_csv();
     test_csv_arguments();
     test_gzip();
