@@ -20,10 +20,11 @@ libcore_a_LIBADD =
 libcore_a_CPPFLAGS = $(core_cppflags)
 libcore_a_CFLAGS = $(core_cflags)
 
-# The files of the reference are most of the time that tests take.
+# The reference and the test bed are most of the time that tests take.
 if FAST_BUILD
-$(filter-out backends/reference/%,$(libcore_a_OBJECTS)) \
-$(libsuite_a_OBJECTS): CFLAGS += -O1
+$(filter-out backends/reference/% tests/op/draw.o tests/op/element.o \
+	tests/op/plot.o tests/op/suite.o,$(libcore_a_OBJECTS) \
+	$(libsuite_a_OBJECTS)): CFLAGS += -O1
 endif
 
 lib_LTLIBRARIES += libsesqui.la

@@ -26,11 +26,14 @@ double bed_round(double x, ssq_dtype d)
         return x;
     /* significant bits, and the exponent of the least subnormal */
     int digits = d == SSQ_F16 ? 11 : 8, least = d == SSQ_F16 ? -24 : -133;
-    int e;
-    (void)frexp(x, &e);
+    uint64_t u;
+    memcpy(&u, &x, 8);
+    int e = (int)(u >> 52 & 0x7ff) - 1022; /* as frexp's: 0.5 <= m < 1 */
     int ulp = e - digits < least ? least : e - digits;
-    double r = nearbyint(x * power(-ulp)) * power(ulp);
-    return fabs(r) >= bound_overflow(d) ? copysign((double)INFINITY, x) : r;
+    /* fewer than 2^12 units: adding 1.5 * 2^52 rounds them to a whole number */
+    double a = fabs(x) * power(-ulp), r = (a + 0x1.8p52) - 0x1.8p52;
+    r *= power(ulp);
+    return copysign(r >= bound_overflow(d) ? (double)INFINITY : r, x);
 }
 
 /* The raw element of a value that dtype d represents. */
@@ -55,30 +58,58 @@ uint32_t element_bits(double x, ssq_dtype d)
     double a = fabs(x);
     if (a < 0x1p-14)
         return sign << 15 | (uint32_t)(a * 0x1p24);
-    int e;
-    double m = frexp(a, &e); /* 0.5 <= m < 1 */
-    return sign << 15 | (uint32_t)(e + 14) << 10 |
-           ((uint32_t)(m * 2048.0) & 0x3ff);
+    /* the float's exponent and its first ten bits: the others are 0 */
+    return sign << 15 | ((u & 0x7fffffff) - (112u << 23)) >> 13;
+}
+
+static double f32_value(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, 4);
+    return (double)f;
+}
+
+/* A half's exponent and fraction at the place of a float's are its value times
+ * 2^-112, but for Inf and NaN. */
+static double f16_value(uint32_t u)
+{
+    uint32_t a = (u & 0x7fff) << 13, special = (u & 0x7c00) == 0x7c00;
+    double v = f32_value(special ? a | 0x7f800000u : a) * 0x1p112;
+    return (u & 0x8000) != 0 ? -v : v;
 }
 
 double element_value(uint32_t u, ssq_dtype d)
 {
-    float f;
-    if (d == SSQ_I32)
+    switch (d) {
+    case SSQ_I32:
         return (double)(int32_t)u;
-    if (d == SSQ_U8)
+    case SSQ_U8:
         return (double)u;
-    if (d == SSQ_F16) {
-        uint32_t e = u >> 10 & 31, m = u & 1023;
-        double a = e == 31  ? (m != 0 ? (double)NAN : (double)INFINITY)
-                   : e == 0 ? m * 0x1p-24
-                            : (1024 + m) * power((int)e - 25);
-        return (u & 0x8000) != 0 ? -a : a;
+    case SSQ_F16:
+        return f16_value(u);
+    case SSQ_BF16:
+        return f32_value(u << 16);
+    default:
+        return f32_value(u);
     }
-    if (d == SSQ_BF16)
-        u <<= 16;
-    memcpy(&f, &u, 4);
-    return (double)f;
+}
+
+/* A loop for each dtype: the compiler makes vectors of them. */
+void element_values(double *value, const uint32_t *u, size_t n, ssq_dtype d)
+{
+    switch (d) {
+    case SSQ_F32:
+        for (size_t i = 0; i < n; i++)
+            value[i] = f32_value(u[i]);
+        return;
+    case SSQ_F16:
+        for (size_t i = 0; i < n; i++)
+            value[i] = f16_value(u[i]);
+        return;
+    default:
+        for (size_t i = 0; i < n; i++)
+            value[i] = element_value(u[i], d);
+    }
 }
 
 size_t element_bytes(ssq_dtype d)

@@ -8,6 +8,7 @@
 /** The raw element of a value that dtype d represents, and the way back. */
 uint32_t element_bits(double value, ssq_dtype d);
 double element_value(uint32_t bits, ssq_dtype d);
+void element_values(double *value, const uint32_t *bits, size_t n, ssq_dtype d);
 size_t element_bytes(ssq_dtype d);
 /** The largest finite value, and the smallest that is not subnormal. */
 double element_largest(ssq_dtype d);

@@ -4,7 +4,9 @@
 #include "tests/op/suite_run.h"
 
 #include "tests/bounds.h"
+#include "tests/op/draw.h"
 #include "tests/op/element.h"
+#include "tests/op/plot.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,20 +18,6 @@
 #define MARGIN     256 /* bytes of sentinels before and after an operand */
 #define KEEPS      16  /* oracles a case may keep */
 #define BENCH_RUNS 9
-
-/* Where the elements of an operand lie in its buffer. */
-struct plot {
-    struct plot *next; /* of all operands of the case */
-    ssq_tensor *bytes; /* the whole buffer as u8 */
-    ssq_tensor *tensor;
-    unsigned char *image;  /* what the buffer should hold, host side */
-    uint64_t size, offset; /* bytes: of the buffer; of its first element */
-    int64_t stride[SSQ_MAX_RANK]; /* elements */
-    bool dense;                   /* element i is at place i */
-    size_t element;               /* bytes of one */
-    double *value;
-    uint32_t *bits;
-};
 
 /* Memory of bed_alloc. */
 struct block {
@@ -50,8 +38,7 @@ struct bed_state {
     uint32_t **first; /* outputs of the first device's run, for bed_same */
     /* outputs in first, and room for them; outputs of this run so far */
     size_t firsts, first_room, compared;
-    uint64_t random;     /* the case's stream */
-    bool flushed;        /* this run of the case has no float32 subnormals */
+    struct draws draws;
     int runs;            /* of BED_OP so far, the first one included */
     double start, began; /* of BED_OP, and of its newest run */
     double seconds[BENCH_RUNS], peer[BENCH_RUNS];
@@ -159,148 +146,9 @@ double *bed_keep(struct bed *b, int key, size_t n, bool *fresh)
     abort(); /* more than KEEPS oracles: raise it */
 }
 
-/* splitmix64: the stream depends on the case alone. */
-static uint64_t random_word(struct bed *b)
-{
-    uint64_t z = b->state->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 double bed_uniform(struct bed *b)
 {
-    return (double)(random_word(b) >> 11) * 0x1p-53;
-}
-
-/* By Box and Muller, of whose pair one is taken: each number is made of two
- * words of the stream. */
-static double normal(struct bed *b)
-{
-    double u = 1.0 - bed_uniform(b), v = bed_uniform(b);
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
-}
-
-/* Where float32 subnormals are flushed, far enough above them that differences
- * and products with ordinary numbers are none. */
-static double tiny(const struct bed *b, ssq_dtype d)
-{
-    return b->state->flushed && d != SSQ_F16 ? 0x1p-100
-                                             : element_least_normal(d);
-}
-
-/* And one whose reciprocal is none. */
-static double huge(const struct bed *b, ssq_dtype d)
-{
-    return b->state->flushed && d != SSQ_F16 ? 0x1p100 : element_largest(d);
-}
-
-static double special(struct bed *b, ssq_dtype d)
-{
-    /* up to 2^4; or so that no slope between is subnormal where it is lost */
-    unsigned powers = b->state->flushed ? 6 : 9;
-    switch (random_word(b) % 24) {
-    case 0:
-        return (double)NAN;
-    case 1:
-        return (double)INFINITY;
-    case 2:
-        return -(double)INFINITY;
-    case 3:
-        return 0.0;
-    case 4:
-        return -0.0;
-    case 5:
-        return huge(b, d);
-    case 6:
-        return -huge(b, d);
-    case 7:
-        return tiny(b, d) * bed_uniform(b);
-    case 8:
-        return -tiny(b, d);
-    case 9:
-        return 2.0 * bound_eta(d); /* the least subnormal */
-    default:
-        return normal(b) * ldexp(1.0, (int)(random_word(b) % powers) - 4);
-    }
-}
-
-static double draw_float(struct bed *b, ssq_dtype d, enum fill fill)
-{
-    switch (fill) {
-    case FILL_NORMAL:
-        return normal(b);
-    case FILL_UNIFORM:
-        return bed_uniform(b) - 0.5;
-    case FILL_POSITIVE:
-        return 1.0 - bed_uniform(b);
-    case FILL_INTEGERS:
-        return (double)(random_word(b) % 17) - 8.0;
-    case FILL_TINY:
-        return normal(b) * tiny(b, d);
-    case FILL_HUGE:
-        return (bed_uniform(b) < 0.5 ? -1.0 : 1.0) * element_largest(d) *
-               (0.5 + 0.5 * bed_uniform(b));
-    case FILL_SPECIAL:
-        return special(b, d);
-    case FILL_ZERO:
-        return 0.0;
-    case FILL_NAN:
-        return (double)NAN;
-    case FILL_ONES:
-        return 1.0;
-    }
-    return 0.0;
-}
-
-static double draw(struct bed *b, ssq_dtype d, enum fill fill)
-{
-    if (d == SSQ_U8)
-        return fill == FILL_ZERO ? 0.0
-               : fill == FILL_ONES
-                   ? 1.0
-                   : (double)(random_word(b) % (fill == FILL_HUGE ? 256 : 17));
-    if (d == SSQ_I32 && (fill == FILL_HUGE || fill == FILL_SPECIAL))
-        return (double)(int32_t)(uint32_t)random_word(b);
-    if (d == SSQ_I32)
-        return fill == FILL_ZERO   ? 0.0
-               : fill == FILL_ONES ? 1.0
-                                   : (double)(random_word(b) % 17) - 8.0;
-    return bed_round(draw_float(b, d, fill), d);
-}
-
-/* Offset in elements of dense element i. */
-static int64_t element_at(const struct operand *x, int64_t i)
-{
-    int64_t at = 0;
-    if (x->plot->dense)
-        return i;
-    for (int k = x->rank - 1; k >= 0; k--) {
-        at += i % x->shape[k] * x->plot->stride[k];
-        i /= x->shape[k];
-    }
-    return at;
-}
-
-/* Strides of a layout; the elements that the buffer must hold. */
-static int64_t lay_out(struct operand *x, enum layout layout, int64_t *stride)
-{
-    int order[SSQ_MAX_RANK];
-    int64_t span = 1;
-    for (int i = 0; i < x->rank; i++)
-        order[i] = i;
-    if (layout == LAYOUT_TRANSPOSED && x->rank >= 2) {
-        order[x->rank - 1] = x->rank - 2;
-        order[x->rank - 2] = x->rank - 1;
-    }
-    for (int i = x->rank - 1; i >= 0; i--) {
-        int64_t size = x->shape[order[i]];
-        stride[order[i]] = layout == LAYOUT_BROADCAST ? 0 : span;
-        span *= size == 0 ? 1 : size;
-        if (layout == LAYOUT_PADDED && i == x->rank - 1)
-            span += 3;
-    }
-    return layout == LAYOUT_BROADCAST ? 1 : span;
+    return draw_uniform(&b->state->draws);
 }
 
 /* An operand with a buffer full of sentinels, and two tensors over it: the
@@ -321,7 +169,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     x->bits = bed_alloc(b, (size_t)x->n * sizeof(uint32_t));
     if (dead(b))
         return;
-    int64_t span = lay_out(x, layout, p->stride);
+    int64_t span = plot_lay_out(x, layout);
     size_t size = element_bytes(dtype);
     p->dense = layout == LAYOUT_DENSE;
     p->element = size;
@@ -344,91 +192,73 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     ssq_buffer_destroy(&buffer);
 }
 
-/* An element's bits, in the host's order of bytes. */
-union raw {
-    uint32_t four;
-    uint16_t two;
-    uint8_t one;
-};
-
-static unsigned char *place(const struct operand *x, int64_t i)
-{
-    const struct plot *p = x->plot;
-    return p->image + p->offset + (size_t)element_at(x, i) * p->element;
-}
-
-/* Raw element i into the image. */
-static void put(struct operand *x, int64_t i, uint32_t bits)
-{
-    size_t size = x->plot->element;
-    union raw r = {bits};
-    if (size < 4)
-        r.two = (uint16_t)bits;
-    if (size < 2)
-        r.one = (uint8_t)bits;
-    memcpy(place(x, i), &r, size);
-}
-
-static uint32_t get(const struct operand *x, int64_t i)
-{
-    size_t size = x->plot->element;
-    union raw r;
-    memcpy(&r, place(x, i), size);
-    return size == 4 ? r.four : size == 2 ? r.two : r.one;
-}
-
-/* An element of an input. Nothing is promised of float32 subnormals where a
- * device flushes them (doc/design/numbers.md 4): there they are zeros from the
- * start, for the reference too. */
-static void put_input(struct bed *b, struct operand *x, int64_t i,
-                      uint32_t bits)
+/* Nothing is promised of float32 subnormals where a device flushes them
+ * (doc/design/numbers.md 4): there inputs have zeros from the start, for the
+ * reference too. */
+static void flush_input(const struct bed *b, struct operand *x)
 {
     uint32_t sign = x->dtype == SSQ_F32 ? 0x80000000u : 0x8000u;
     uint32_t exponent = x->dtype == SSQ_F32 ? 0x7f800000u : 0x7f80u;
-    bool wide = x->dtype == SSQ_F32 || x->dtype == SSQ_BF16;
-    if (b->state->flushed && wide && (bits & exponent) == 0)
-        bits &= sign;
-    put(x, i, bits);
+    if (!b->state->draws.flushed ||
+        (x->dtype != SSQ_F32 && x->dtype != SSQ_BF16))
+        return;
+    for (int64_t i = 0; i < x->n; i++)
+        if ((x->bits[i] & exponent) == 0)
+            x->bits[i] &= sign;
 }
 
-/* Send the image, and take the values that are really there. */
+/* Is there something to give an operand? */
+static bool filling(const struct bed *b)
+{
+    return !dead(b) && !b->admit;
+}
+
+/* Send the image, and take the values that are really there: of a broadcast
+ * operand the last. */
 static void send(struct bed *b, struct operand *x)
 {
-    if (dead(b) || b->admit)
-        return;
-    for (int64_t i = 0; i < x->n; i++) {
-        x->bits[i] = get(x, i);
-        x->value[i] = element_value(x->bits[i], x->dtype);
-    }
+    plot_read(x, x->plot->image);
     good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
                              x->plot->size, SSQ_U8));
+}
+
+/* The operand's bits are those of an input. */
+static void send_input(struct bed *b, struct operand *x)
+{
+    flush_input(b, x);
+    plot_write(x, x->plot->image);
+    send(b, x);
 }
 
 void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                const int64_t *shape, enum layout layout, enum fill fill)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
-        put_input(b, x, i, element_bits(draw(b, dtype, fill), dtype));
-    send(b, x);
+    if (!filling(b))
+        return;
+    draw_bits(&b->state->draws, dtype, fill, x->bits, (size_t)x->n);
+    send_input(b, x);
 }
 
 void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout, const double *value)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
-        put_input(b, x, i, element_bits(bed_round(value[i], dtype), dtype));
-    send(b, x);
+    if (!filling(b))
+        return;
+    for (int64_t i = 0; i < x->n; i++)
+        x->bits[i] = element_bits(bed_round(value[i], dtype), dtype);
+    send_input(b, x);
 }
 
 void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
              const int64_t *shape, enum layout layout, const uint32_t *bits)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
-        put_input(b, x, i, bits[i]);
-    send(b, x);
+    if (!filling(b))
+        return;
+    memcpy(x->bits, bits, (size_t)x->n * sizeof(*bits));
+    send_input(b, x);
 }
 
 ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
@@ -453,7 +283,8 @@ void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout)
 {
     make(b, y, dtype, rank, shape, layout);
-    send(b, y);
+    if (filling(b))
+        send(b, y);
 }
 
 /* FNV-1a over the raw elements: one changed bit anywhere changes the digest. */
@@ -477,24 +308,18 @@ void bed_read(struct bed *b, struct operand *y)
         bed_fail(b, "the caller's FTZ and DAZ were lost at the sync");
     if (!good(b, st))
         return;
-    /* copy the elements into the image: then nothing may differ */
-    unsigned char *old = p->image;
-    p->image = got;
-    for (int64_t i = 0; i < y->n; i++) {
-        y->bits[i] = get(y, i);
-        y->value[i] = element_value(y->bits[i], y->dtype);
-    }
+    plot_read(y, got);
     digest(b, y);
-    p->image = old;
-    for (int64_t i = 0; i < y->n; i++)
-        put(y, i, y->bits[i]);
-    for (uint64_t k = 0; k < p->size; k++)
-        if (got[k] != p->image[k]) {
-            bed_fail(b, "byte %lld of an operand at %llu of %llu was changed",
-                     (long long)k, (unsigned long long)p->offset,
-                     (unsigned long long)p->size);
-            return;
-        }
+    /* with these elements the image is what must have come back */
+    plot_write(y, p->image);
+    if (memcmp(got, p->image, p->size) == 0)
+        return;
+    uint64_t k = 0;
+    while (got[k] == p->image[k])
+        k++;
+    bed_fail(b, "byte %llu of an operand at %llu of %llu was changed",
+             (unsigned long long)k, (unsigned long long)p->offset,
+             (unsigned long long)p->size);
 }
 
 void bed_start(struct bed *b)
@@ -609,7 +434,7 @@ static bool differ(struct bed *b, const struct operand *y, int64_t i,
 
 double bed_flushed_error(const struct bed *b, double want)
 {
-    return b->state->flushed && fabs(want) < 0x1p-110 ? 0x1p-118 : 0.0;
+    return b->state->draws.flushed && fabs(want) < 0x1p-110 ? 0x1p-118 : 0.0;
 }
 
 /* Is got as near to want as doc/design/numbers.md promises? An infinity is
@@ -732,7 +557,7 @@ static void end_run(struct bed *b)
 
 void bed_case_begin(struct bed_state *s, bool flushed)
 {
-    s->flushed = flushed;
+    draws_begin(&s->draws, flushed);
     for (int i = 0; i < KEEPS; i++) {
         free(s->keeps[i].value);
         s->keeps[i].value = NULL;
@@ -785,7 +610,7 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     s->required = required;
     s->compared = 0;
     /* by the case alone: every device and implementation has the same inputs */
-    s->random = 0x5e591 + i * 0x10001u;
+    s->draws.random = 0x5e591 + i * 0x10001u;
     run_case(b, suite, i);
     end_run(b);
     return !b->failed;

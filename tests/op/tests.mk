@@ -16,11 +16,15 @@ libsuite_a_SOURCES = $(suite_sources) \
 	tests/op/case.h \
 	tests/op/difference.c \
 	tests/op/difference.h \
+	tests/op/draw.c \
+	tests/op/draw.h \
 	tests/op/golden.h \
 	tests/op/golden_onnx.h \
 	tests/op/names.c \
 	tests/op/pairwise.c \
 	tests/op/pairwise.h \
+	tests/op/plot.c \
+	tests/op/plot.h \
 	tests/op/element.c \
 	tests/op/element.h \
 	tests/op/suite.c \

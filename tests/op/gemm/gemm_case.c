@@ -177,20 +177,29 @@ static int64_t batch_start(const struct operand *x, int rank,
     return at * matrix;
 }
 
-/* op(x) as rows of k, from dense values; rows are x's or its columns. */
-static double *gather(struct bed *b, const double *x, int64_t rows, int64_t k,
-                      bool by_columns)
-{
-    double *r = bed_alloc(b, (size_t)(rows * k) * sizeof(*r));
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t q = 0; q < k; q++)
-            r[i * k + q] = by_columns ? x[q * rows + i] : x[i * k + q];
-    return r;
-}
-
 static bool is_subnormal(double x)
 {
     return x != 0.0 && fabs(x) < 0x1p-126;
+}
+
+/* op(x) as rows of k. */
+struct rows {
+    double *value;
+    bool plain; /* all are finite, and no float32 subnormal is among them */
+};
+
+/* From dense values; rows are x's or its columns. */
+static struct rows gather(struct bed *b, const double *x, int64_t rows,
+                          int64_t k, bool by_columns)
+{
+    struct rows r = {bed_alloc(b, (size_t)(rows * k) * sizeof(double)), true};
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t q = 0; q < k; q++) {
+            double v = by_columns ? x[q * rows + i] : x[i * k + q];
+            r.value[i * k + q] = v;
+            r.plain = r.plain && isfinite(v) && !is_subnormal(v);
+        }
+    return r;
 }
 
 /* Neumaier's compensated sum: the error is of second order. */
@@ -217,6 +226,28 @@ static struct sum dot(const double *x, const double *y, int64_t k)
     return s;
 }
 
+#define CHAINS 4
+
+/* The same where no product is special and k is at most 8192: in several chains
+ * of additions, which a processor does at a time. */
+static struct sum plain_dot(const double *x, const double *y, int64_t k)
+{
+    double value[CHAINS] = {0.0}, size[CHAINS] = {0.0};
+    int64_t q = 0;
+    for (; q + CHAINS <= k; q += CHAINS)
+        for (int c = 0; c < CHAINS; c++) {
+            double p = x[q + c] * y[q + c]; /* exact */
+            value[c] += p;
+            size[c] += fabs(p);
+        }
+    struct sum s = dot(x + q, y + q, k - q);
+    for (int c = 0; c < CHAINS; c++) {
+        s.value += value[c];
+        s.size += size[c];
+    }
+    return s;
+}
+
 /* Sums of one matrix of the batch. */
 static void sum_matrix(struct bed *b, const struct gemm_work *w,
                        const int64_t *index, struct sum *s)
@@ -225,11 +256,14 @@ static void sum_matrix(struct bed *b, const struct gemm_work *w,
     int rank = g->batch.rank;
     int64_t at_a = batch_start(&w->a, rank, index, g->m * g->k);
     int64_t at_b = batch_start(&w->b, rank, index, g->k * g->n);
-    double *x = gather(b, w->a.value + at_a, g->m, g->k, g->trans_a);
-    double *y = gather(b, w->b.value + at_b, g->n, g->k, !g->trans_b);
+    struct rows x = gather(b, w->a.value + at_a, g->m, g->k, g->trans_a);
+    struct rows y = gather(b, w->b.value + at_b, g->n, g->k, !g->trans_b);
+    bool plain = x.plain && y.plain && g->k <= 8192;
     for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j++)
-            s[i * g->n + j] = dot(x + i * g->k, y + j * g->k, g->k);
+        for (int64_t j = 0; j < g->n; j++) {
+            const double *u = x.value + i * g->k, *v = y.value + j * g->k;
+            s[i * g->n + j] = plain ? plain_dot(u, v, g->k) : dot(u, v, g->k);
+        }
 }
 
 /* The batch index that follows. */

@@ -2,6 +2,8 @@
 /* layer_norm_oracle.c - layer norm and RMS norm in float64. */
 #include "tests/op/norm/layer_norm.h"
 
+#include <stdlib.h>
+
 static double gamma_at(const struct norm_problem *p, int64_t k)
 {
     return p->gamma == NULL ? 1.0 : p->gamma[k];
@@ -99,21 +101,26 @@ void norm_backward_sums(const struct norm_problem *p, const double *x,
     double rows = (double)p->rows;
     for (int64_t k = 0; k < p->n; k++)
         dgamma[k] = gamma_error[k] = dbeta[k] = beta_error[k] = 0.0;
-    /* the errors first add up absolute values */
-    double z_error = 0.0;
-    for (int64_t k = 0; k < p->n; k++) {
-        z_error = 0.0;
-        for (int64_t r = 0; r < p->rows; r++) {
-            struct norm_facts f = norm_facts_of(p, x, r);
+    /* the errors first add up absolute values; z_errors those of z */
+    double *z_errors = calloc((size_t)p->n + 1, sizeof(double));
+    if (z_errors == NULL)
+        abort();
+    for (int64_t r = 0; r < p->rows; r++) {
+        struct norm_facts f = norm_facts_of(p, x, r);
+        for (int64_t k = 0; k < p->n; k++) {
             struct norm_slope e = slope_of(p, &f, x, dy, r, k);
             double g = dy[r * p->n + k];
             dgamma[k] += g * e.z;
             gamma_error[k] += fabs(g * e.z);
             dbeta[k] += g;
             beta_error[k] += fabs(g);
-            z_error += fabs(g) * e.z_error;
+            z_errors[k] += fabs(g) * e.z_error;
         }
-        gamma_error[k] = bound_normalised_sums(rows, gamma_error[k], z_error);
+    }
+    for (int64_t k = 0; k < p->n; k++) {
+        gamma_error[k] =
+            bound_normalised_sums(rows, gamma_error[k], z_errors[k]);
         beta_error[k] = bound_normalised_sums(rows, beta_error[k], 0.0);
     }
+    free(z_errors);
 }
