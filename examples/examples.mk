@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # examples.mk - complete programs, built with everything. Their sources are
-# installed, with a Makefile of their own; the programs are not. They read
-# compressed data: without zlib none is built.
+# installed, with a Makefile of their own; the programs are not.
 
-example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
+example_cppflags = $(AM_CPPFLAGS) \
 	-DDIGITS_PATH='"$(abs_top_srcdir)/examples/data/digits.csv.gz"'
 # Ranks over MPI, where it is there.
 if BUILD_MPI
@@ -29,25 +28,23 @@ example_common = $(example_run) \
 	examples/common/train.c \
 	examples/common/train.h
 
-if HAVE_ZLIB
 noinst_PROGRAMS += examples/digits/digits \
 	examples/amp-loop/amp-loop examples/cnn-explicit/cnn-explicit \
 	examples/cnn/cnn examples/gpt/gpt examples/mlp/mlp
-endif
 
 examples_digits_digits_SOURCES = $(example_common) \
 	examples/digits/digits.c \
 	examples/digits/mlp.c \
 	examples/digits/mlp.h
 examples_digits_digits_CPPFLAGS = $(example_cppflags)
-examples_digits_digits_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
+examples_digits_digits_LDADD = $(example_ldadd) -lm
 
 examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
 	examples/cnn-explicit/cnn.c \
 	examples/cnn-explicit/cnn.h \
 	examples/cnn-explicit/cnn_explicit.c
 examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
-examples_cnn_explicit_cnn_explicit_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
+examples_cnn_explicit_cnn_explicit_LDADD = $(example_ldadd) -lm
 
 # Over a tape: the model is a function of a few lines.
 example_fit = $(example_run) \
@@ -55,21 +52,31 @@ example_fit = $(example_run) \
 	examples/common/batches.h \
 	examples/common/fit.c \
 	examples/common/fit.h \
-	examples/common/idx.c \
-	examples/common/idx.h
+	examples/common/images.c \
+	examples/common/images.h
 
 examples_mlp_mlp_SOURCES = $(example_fit) examples/mlp/mlp.c
 examples_mlp_mlp_CPPFLAGS = $(example_cppflags)
-examples_mlp_mlp_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
+examples_mlp_mlp_LDADD = $(example_ldadd) -lm
 
 examples_cnn_cnn_SOURCES = $(example_fit) examples/cnn/cnn.c
 examples_cnn_cnn_CPPFLAGS = $(example_cppflags)
-examples_cnn_cnn_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
+examples_cnn_cnn_LDADD = $(example_ldadd) -lm
 
 examples_amp_loop_amp_loop_SOURCES = $(example_run) \
 	examples/amp-loop/amp_loop.c
 examples_amp_loop_amp_loop_CPPFLAGS = $(example_cppflags)
 examples_amp_loop_amp_loop_LDADD = $(example_ldadd) -lm
+
+# A file each, with the library alone.
+noinst_PROGRAMS += examples/short/fastai_simple_cnn examples/short/keras_guide \
+	examples/short/torch_amp
+examples_short_fastai_simple_cnn_SOURCES = examples/short/fastai_simple_cnn.c
+examples_short_fastai_simple_cnn_LDADD = libsesqui.la
+examples_short_keras_guide_SOURCES = examples/short/keras_guide.c
+examples_short_keras_guide_LDADD = libsesqui.la
+examples_short_torch_amp_SOURCES = examples/short/torch_amp.c
+examples_short_torch_amp_LDADD = libsesqui.la
 
 examples_gpt_gpt_SOURCES = $(example_run) \
 	examples/gpt/gpt.c \
@@ -119,8 +126,8 @@ nobase_dist_examples_DATA = \
 	examples/common/fit.h \
 	examples/common/group.c \
 	examples/common/group.h \
-	examples/common/idx.c \
-	examples/common/idx.h \
+	examples/common/images.c \
+	examples/common/images.h \
 	examples/common/mpi.c \
 	examples/common/no_mpi.c \
 	examples/common/run.c \
@@ -141,6 +148,9 @@ nobase_dist_examples_DATA = \
 	examples/gpt/windows.c \
 	examples/gpt/windows.h \
 	examples/mlp/mlp.c \
+	examples/short/fastai_simple_cnn.c \
+	examples/short/keras_guide.c \
+	examples/short/torch_amp.c \
 	examples/torch-interop/lend.hpp \
 	examples/torch-interop/torch_interop.cc
 
@@ -163,13 +173,11 @@ examples/digits/demo_table.c: backends/cpu/native_table.c Makefile
 		$(native_sh) table $(srcdir) $(kernel_texts) >$@.new && \
 		mv $@.new $@
 CLEANFILES += examples/digits/demo_table.c
-if HAVE_ZLIB
 check_PROGRAMS += examples/digits/demo
-endif
 nodist_examples_digits_demo_SOURCES = examples/digits/demo_table.c
 examples_digits_demo_CPPFLAGS = $(AM_CPPFLAGS)
 examples_digits_demo_LDADD = $(examples_digits_digits_OBJECTS) $(demo_core) \
-	$(example_libs) $(ZLIB_LIBS)
+	$(example_libs)
 examples_digits_demo_DEPENDENCIES = $(examples_digits_digits_OBJECTS) \
 	$(demo_core)
 # DEMO_MODULES names the modules that the demo may use, for example "cuda":
@@ -180,12 +188,6 @@ demo_programs = examples/digits/demo$(EXEEXT) $(DEMO_MODULES:%=%.la) \
 demo_path = $(if $(strip $(DEMO_MODULES)),$(abs_top_builddir)/.libs)
 demo-build: $(demo_programs)
 .PHONY: demo demo-build
-if HAVE_ZLIB
 demo: $(demo_programs)
 	SSQ_MODULE_PATH='$(demo_path)' ./examples/digits/demo \
 		--policy mixed_float16 --compare
-else
-demo:
-	@echo 'the demo reads compressed data: configure found no zlib' >&2; \
-		exit 1
-endif

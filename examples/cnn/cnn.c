@@ -125,8 +125,8 @@ static bool two_classes(struct images *images)
         const uint8_t label = images->label[i];
         if (label != SNEAKER && label != BOOT)
             continue;
-        memmove(images->pixel + n * images->pixels,
-                images->pixel + i * images->pixels, (size_t)images->pixels);
+        memmove(images->pixel + n * images->size,
+                images->pixel + i * images->size, (size_t)images->size);
         images->label[n++] = label == BOOT;
     }
     images->n = n;

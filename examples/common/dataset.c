@@ -1,69 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataset.c - read the digits with zlib, trusting nothing. */
+/* dataset.c - read the digits. */
 #include "examples/common/dataset.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <zlib.h>
+#include "examples/common/run.h"
 
-/* The next number of a line; it must be 0..most and end at `end`. */
-static bool next_number(char **at, long most, char end, long *value)
+#include <sesqui/data.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#define COLUMNS (DIGITS_PIXELS + 1) /* the last one is the label */
+
+static bool is_whole(float x, int limit)
 {
-    char *stop;
-    if (**at < '0' || **at > '9')
-        return false;
-    *value = strtol(*at, &stop, 10);
-    if (*value > most || (*stop != end && !(end == '\n' && *stop == '\r')))
-        return false;
-    *at = stop + 1;
-    return true;
+    return x >= 0.0f && x <= (float)limit && x == floorf(x);
 }
 
 /* 64 pixels and a label; pixels become 0..1, in exact sixteenths, which every
  * dtype represents. */
-static bool parse_line(char *line, float *pixel, int32_t *label)
+static bool take_row(const char *path, const float *row, int i,
+                     struct dataset *data)
 {
-    long value;
-    for (int i = 0; i < DIGITS_PIXELS; i++) {
-        if (!next_number(&line, 16, ',', &value))
+    for (int k = 0; k < DIGITS_PIXELS; k++) {
+        if (!is_whole(row[k], 16)) {
+            fprintf(stderr, "%s: line %d has the pixel %g, expected 0 to 16\n",
+                    path, i + 1, (double)row[k]);
             return false;
-        pixel[i] = (float)value / 16.0f;
+        }
+        data->pixel[i][k] = row[k] / 16.0f;
     }
-    if (!next_number(&line, INT32_MAX, '\n', &value))
+    if (!is_whole(row[DIGITS_PIXELS], DIGITS_CLASSES - 1)) {
+        fprintf(stderr,
+                "%s: line %d has the label %g, expected 0 to %d, of %d "
+                "classes\n",
+                path, i + 1, (double)row[DIGITS_PIXELS], DIGITS_CLASSES - 1,
+                DIGITS_CLASSES);
         return false;
-    *label = (int32_t)value;
+    }
+    data->label[i] = (int32_t)row[DIGITS_PIXELS];
     return true;
-}
-
-/* Refuse a label that is not a class. */
-static bool check_label(const char *path, int row, int32_t label)
-{
-    if (label < DIGITS_CLASSES)
-        return true;
-    fprintf(stderr,
-            "%s: line %d has the label %d, expected 0 to %d, of %d classes\n",
-            path, row + 1, (int)label, DIGITS_CLASSES - 1, DIGITS_CLASSES);
-    return false;
 }
 
 bool dataset_load(const char *path, struct dataset *data)
 {
-    gzFile file = gzopen(path, "rb");
-    if (file == NULL) {
-        fprintf(stderr, "%s: cannot be opened\n", path);
-        return false;
+    ssq_array *array = NULL;
+    ssq_array_info info = SSQ_ARRAY_INFO_INIT;
+    bool good = run_ok(ssq_array_read(path, NULL, &array), "data") &&
+                run_ok(ssq_array_info_get(array, &info), "data");
+    if (good && (info.shape[0] != DIGITS_ROWS || info.shape[1] != COLUMNS)) {
+        fprintf(stderr,
+                "%s: it has %lld rows of %lld numbers, expected %d of %d\n",
+                path, (long long)info.shape[0], (long long)info.shape[1],
+                DIGITS_ROWS, COLUMNS);
+        good = false;
     }
-    char line[512];
-    int row = 0;
-    while (row < DIGITS_ROWS && gzgets(file, line, sizeof(line)) != NULL &&
-           parse_line(line, data->pixel[row], &data->label[row]))
-        row++;
-    gzclose(file);
-    if (row != DIGITS_ROWS)
-        fprintf(stderr, "%s: line %d is not 64 pixels 0..16 and a label\n",
-                path, row + 1);
-    bool good = row == DIGITS_ROWS;
-    for (int i = 0; i < row && good; i++)
-        good = check_label(path, i, data->label[i]);
+    for (int i = 0; i < DIGITS_ROWS && good; i++)
+        good = take_row(path, (const float *)info.data + i * COLUMNS, i, data);
+    ssq_array_destroy(&array);
     return good;
 }

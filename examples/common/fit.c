@@ -23,8 +23,7 @@ static bool evaluate(struct fit *f, double *accuracy, double *loss)
     const ssq_tensor *x, *y;
     double sum[2] = {0.0, 0.0};
     ssq_status st;
-    batches_rewind(&f->test);
-    while ((st = batches_walk(&f->test, &x, &y)) == SSQ_OK) {
+    while ((st = batches_next(&f->test, &x, &y)) == SSQ_OK) {
         if (x == NULL)
             continue;
         int32_t hits = 0;
@@ -150,8 +149,6 @@ static bool epoch(struct fit *f, unsigned number, unsigned long *done)
 {
     const ssq_tensor *x, *y;
     ssq_status st;
-    if (!batches_shuffle(&f->train))
-        return false;
     for (unsigned long i = 0;
          (st = batches_next(&f->train, &x, &y)) == SSQ_OK;) {
         if (!run_ok(pass(f, x, y), "step") || !look(f, ++*done))
@@ -180,8 +177,8 @@ static bool epochs(struct fit *f, FILE *log, struct run_epoch *e)
 
 /* ---- runs ---- */
 
-/* The set "train" or "t10k" on the device, in the compute dtype. */
-static bool load(struct fit *f, const char *part, int64_t batch,
+/* Batches of the set "train", shuffled, or "t10k", in the compute dtype. */
+static bool load(struct fit *f, const char *part, int64_t batch, bool shuffle,
                  struct batches *b)
 {
     ssq_policy policy = SSQ_POLICY_INIT;
@@ -189,21 +186,18 @@ static bool load(struct fit *f, const char *part, int64_t batch,
     if (!run_ok(ssq_policy_from_name(f->policy, &policy), "policy") ||
         !images_read(f->o->data, part, f->kind->classes, &images))
         return false;
-    bool good =
-        (f->kind->prepare == NULL || f->kind->prepare(&images)) &&
-        batches_open(b, f->queue, &images, policy.compute, batch, f->o->seed);
+    bool good = (f->kind->prepare == NULL || f->kind->prepare(&images)) &&
+                batches_open(b, f->queue, &images, policy.compute, batch,
+                             shuffle, f->o->seed);
     images_free(&images);
     return good;
 }
 
-/* The orders of the epochs behind it are not to come again. */
+/* The orders of epochs that are done do not come again. */
 static bool resume(struct fit *f)
 {
-    bool good =
-        run_resume(f->o, f->trainer, batches_count(&f->train), &f->behind);
-    for (unsigned i = 0; i < f->behind && good; i++)
-        good = batches_shuffle(&f->train);
-    return good;
+    return run_resume(f->o, f->trainer, batches_count(&f->train), &f->behind) &&
+           batches_seek(&f->train, f->behind);
 }
 
 static bool begin(struct fit *f, struct result *r)
@@ -211,8 +205,8 @@ static bool begin(struct fit *f, struct result *r)
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     if (!(run_ok(ssq_device_props_get(f->device, &props), "device") &&
           run_ok(ssq_queue_create(f->device, NULL, &f->queue), "queue") &&
-          load(f, "train", f->o->batch, &f->train) &&
-          load(f, "t10k", 2000, &f->test) &&
+          load(f, "train", f->o->batch, true, &f->train) &&
+          load(f, "t10k", 2000, false, &f->test) &&
           run_ok(ssq_tensor_create(f->device, SSQ_I32, 0, NULL, &f->hits),
                  "hits")))
         return false;

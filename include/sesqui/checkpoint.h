@@ -98,12 +98,13 @@ typedef struct ssq_safetensors_info {
  *   - SSQ_ERR_NOT_FOUND  the file does not exist
  *   - SSQ_ERR_IO         it cannot be opened or read
  *   - SSQ_ERR_INVALID    it is not a plain file, for example a folder; its
- *                        header is not valid or has more than 100,000,000
- *                        bytes. The message names known other formats, for
- *                        example a file of torch.save.
- *   - SSQ_ERR_INVALID    of an index: a shard is missing, or its name has a
- *                        "/"; a tensor is not in its shard, or is named twice,
- *                        or is in two shards
+ *                        header is not valid, has more than 100,000,000 bytes,
+ *                        or has an unknown member with more than 65 levels. The
+ *                        message names known other formats, for example a file
+ *                        of torch.save.
+ *   - SSQ_ERR_INVALID    of an index: it has no weight_map; a shard is missing
+ *                        or not valid, or its name has a "/"; a tensor is not
+ *                        in its shard, or is named twice, or is in two shards
  *  @sync host
  *  @threads any
  *  @note Since 0.1. */
@@ -263,7 +264,8 @@ typedef struct ssq_params_file_args {
  *                          graph is being captured on the queue
  *   - SSQ_ERR_INVALID      the file has no tensor for a parameter, a tensor of
  *                          no parameter, another shape, integers, or a wrong
- *                          digest: the message names the first difference
+ *                          digest: the message names the first difference. Or
+ *                          the file has none of the parameters, by the rules
  *   - SSQ_ERR_UNSUPPORTED  a dtype in the file, as ssq_safetensors_read
  *   - otherwise as ssq_safetensors_open
  *   After these errors nothing has changed. After SSQ_ERR_IO, SSQ_ERR_NOMEM or
@@ -424,7 +426,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_save(ssq_trainer *trainer,
  *   - SSQ_ERR_INVALID  passes of an accumulation were taken, or a step is due;
  *                      the training has ended; only the file or only the
  *                      trainer has a scaler; the file was saved before the
- *                      first step, and the trainer has made one
+ *                      first step, and the trainer has made one; the file was
+ *                      saved by ssq_checkpoint_save
  *   - otherwise as ssq_checkpoint_load
  *   After an error the current pass may have ended. If values were written,
  *   later passes, ssq_trainer_flush and ssq_trainer_save return

@@ -72,9 +72,10 @@
  * The group ends if a rank is destroyed or exits while others need it, does not
  * come within the timeout, makes another call, or fails in a collective. Then
  * on every rank the queues with pending collectives fail with SSQ_ERR_COMM, and
- * the message names the rank. Later calls on the communicator return the same
- * error: destroy it and create a new group. If a rank itself caused the end,
- * for example by SSQ_ERR_NOMEM, its error has that status instead.
+ * the message names the rank. With .work a queue fails only at ssq_comm_wait.
+ * Later calls on the communicator return the same error: destroy it and create
+ * a new group. If a rank itself caused the end, for example by SSQ_ERR_NOMEM,
+ * its error has that status instead.
  *
  * After fork the child cannot use a communicator: calls return SSQ_ERR_DEVICE.
  * So do calls that wait for, or query, a queue or an event after a pending
@@ -320,8 +321,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
  *  .work. If the collective fails, or its communicator is destroyed before it
  *  is done, the queue fails.
  *  @param queue  the queue of the collective
- *  @param work   released, and set to NULL, if the call succeeds. Wait for a
- *                collective once: *work must not be NULL.
+ *  @param work   released, and set to NULL, if the call succeeds. After an
+ *                error repeat the call, or call ssq_comm_work_destroy(). Wait
+ *                for a collective once: *work must not be NULL.
  *  @return SSQ_ERR_INVALID  another queue; *work is NULL; a graph is being
  *                           captured on the queue
  *  @note Since 0.1. */
@@ -352,7 +354,8 @@ typedef struct ssq_comm_fact {
 /** Compare facts, and the library's version, on all ranks. Equal facts cost an
  *  exchange of hashes. If facts differ, the group ends with SSQ_ERR_COMM on all
  *  ranks: the queues fail, and the message has the name and both values of the
- *  first difference. If the names differ, it has both names. Of each text it
+ *  first difference. If the names differ, it has both names. If one rank has
+ *  fewer facts, it has the first name that is missing there. Of each text it
  *  shows at most 200 bytes, around the difference.
  *  @param facts  [n] in the same order on all ranks; copied; may be NULL if n
  *                is 0

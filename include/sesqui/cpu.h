@@ -28,7 +28,9 @@
  *    once (topic device).
  *  - A child of fork starts its own threads.
  *
- * Each op also runs on the calling thread, and needs 512 KiB of stack there.
+ * Each op also runs on the calling thread, and needs 512 KiB of stack there. An
+ * op that was enqueued while a collective was pending can run on a thread of
+ * the communicator instead (comm.h).
  *
  * Destroy all objects before you unload the library with dlclose, or a plugin
  * that contains it. For example, threads of an open device would wake up in
@@ -68,7 +70,7 @@ typedef struct ssq_cpu_options {
      *  For example, a library for avx2 alone does not open with "plain". */
     const char *instructions;
     /** Parallel loop of the program; NULL: use threads of the library. If it is
-     *  set, the library starts no thread. The function must call
+     *  set, the device starts no thread. The function must call
      *  share(context, i) once for each i from 0 to n - 1, and return after all
      *  these calls have returned. For example, with OpenMP:
      *
@@ -90,8 +92,10 @@ typedef struct ssq_cpu_options {
      *  - A call of share after the function has returned does nothing, on any
      *    thread, even if the device is closed.
      *  - The function is called on the thread that called the library, during
-     *    that call. ssq_cpu_device_open may call it, too, for the self-test. It
-     *    is called on several threads at the same time if these use the device.
+     *    that call. For ops that were enqueued while a collective was pending,
+     *    it can be called on a thread of the communicator, after that call.
+     *    ssq_cpu_device_open may call it, too, for the self-test. It is called
+     *    on several threads at the same time if these use the device.
      *  - If your program calls the library inside a loop of the same pool, the
      *    function is called there. It may then run all shares in turn.
      *  - It must not call the library, or wait for a thread that is about to
@@ -123,7 +127,7 @@ typedef struct ssq_cpu_options {
  *                          parallel_for; SSQ_NUM_THREADS or SSQ_CPU_ISA is used
  *                          and has a value that is not allowed
  *   - SSQ_ERR_NOT_FOUND    the library is not compiled for instructions of this
- *                          processor
+ *                          processor, or the processor is big-endian
  *   - SSQ_ERR_UNSUPPORTED  the library is compiled only for better instructions
  *                          than are allowed; the device failed its self-test
  *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for other variables of the

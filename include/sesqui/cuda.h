@@ -135,8 +135,8 @@ typedef struct ssq_cuda_allocator {
  *  Unused memory is returned now, as by ssq_device_trim. Memory in use is
  *  returned later. Both go to the allocator that they came from.
  *  @param allocator  copied; NULL: the driver again. Its functions must work
- *                    until the last buffer and queue of the device are
- *                    destroyed.
+ *                    until the device is closed and its last object destroyed:
+ *                    slabs are returned only then, or by ssq_device_trim.
  *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
  *  @threads object No other thread may use the device, or its queues, at the
  *           same time.

@@ -69,7 +69,8 @@ typedef struct ssq_array_info {
  *  @param array  out: owned by the caller; release it with
  *                ssq_array_destroy()
  *  @return
- *   - SSQ_ERR_INVALID      dtype, rank or a size is not valid
+ *   - SSQ_ERR_INVALID      dtype, rank or a size is not valid; the elements
+ *                          have more bytes than a pointer can reach
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_create(ssq_dtype dtype, int rank,
@@ -90,7 +91,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_info_get(const ssq_array *array,
 typedef struct ssq_array_read_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_array_read_args));
     char separator SSQ_DEFAULT(','); /**< CSV: between values, for example ';'
-                                          or a tab; no space, letter or digit.
+                                          or a tab; not a space, a letter, a
+                                          digit, '+', '-', '.' or a line end.
                                           Other blanks around values are
                                           ignored */
     int64_t skip_rows;               /**< CSV: lines at the beginning, also
@@ -98,8 +100,12 @@ typedef struct ssq_array_read_args {
                                           more */
     ssq_dtype dtype SSQ_DEFAULT(SSQ_F32); /**< CSV: of the array: SSQ_F32,
                                                SSQ_F64, SSQ_I32 or SSQ_I64 */
+    const char *name; /**< NPZ: of the array, for example "x_train"; NULL: the
+                           file must have exactly one array. For other formats
+                           NULL */
 } ssq_array_read_args;
-#define SSQ_ARRAY_READ_DEFAULTS sizeof(ssq_array_read_args), ',', 0, SSQ_F32
+#define SSQ_ARRAY_READ_DEFAULTS                                                \
+    sizeof(ssq_array_read_args), ',', 0, SSQ_F32, NULL
 #define SSQ_ARRAY_READ_INIT                                                    \
     {                                                                          \
         SSQ_ARRAY_READ_DEFAULTS                                                \
@@ -110,6 +116,7 @@ typedef struct ssq_array_read_args {
 /** Read a file. Its contents decide about the format, not its name:
  *   - IDX, the format of MNIST, with elements of u8, i8, i16, i32, f32 or f64
  *   - NPY, the format of NumPy, in row-major order
+ *   - NPZ, one array of an archive of numpy.savez or savez_compressed
  *   - otherwise CSV: lines with the same number of decimal numbers. Floats may
  *     also be nan or inf. Empty lines are left out. The array has rank 2
  *   - each of them compressed by gzip
@@ -122,9 +129,11 @@ typedef struct ssq_array_read_args {
  *   - SSQ_ERR_IO           it cannot be read, or it is not a regular file
  *   - SSQ_ERR_INVALID      it is not valid: for example it ends too early, has
  *                          more bytes than its header says; or a CSV file has
- *                          no values, or a value that is not a number or that
- *                          the dtype cannot hold; then the message has the
- *                          line
+ *                          no values, or a value that is not a number, has
+ *                          more than 1099 characters or does not fit the dtype;
+ *                          then the message has the line
+ *   - SSQ_ERR_INVALID      separator, skip_rows or dtype in args is not as
+ *                          described there, also if the file is not CSV
  *   - SSQ_ERR_UNSUPPORTED  a dtype, more than SSQ_MAX_RANK dimensions, or
  *                          column-major order; it is compressed, and this
  *                          system has no libz.so.1
@@ -132,6 +141,62 @@ typedef struct ssq_array_read_args {
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_read(
     const char *path, const ssq_array_read_args *args, ssq_array **array);
+
+typedef struct ssq_images_read_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_images_read_args));
+    int64_t height, width; /**< of the array, at most 32768 pixels. Pictures of
+                                another size are resized: by a triangle filter
+                                with antialiasing, as torchvision's Resize.
+                                Both 0: all pictures must have the size of the
+                                first */
+    int channels SSQ_DEFAULT(3); /**< 3: red, green, blue; 1: the luminance of
+                                      ITU-R BT.601 */
+} ssq_images_read_args;
+#define SSQ_IMAGES_READ_DEFAULTS sizeof(ssq_images_read_args), 0, 0, 3
+#define SSQ_IMAGES_READ_INIT                                                   \
+    {                                                                          \
+        SSQ_IMAGES_READ_DEFAULTS                                               \
+    }
+#define SSQ_IMAGES_READ(...)                                                   \
+    SSQ_ARGS(ssq_images_read_args, SSQ_IMAGES_READ_DEFAULTS, __VA_ARGS__)
+
+/** Read a folder of PNG and JPEG files. Each folder in it is a class, and the
+ *  files in that are its pictures:
+ *
+ *      folder/cat/1.jpg    label 0
+ *      folder/cat/2.png    label 0
+ *      folder/dog/1.jpg    label 1
+ *
+ *  Classes, and the pictures of a class, are sorted by their names, as strcmp.
+ *  Entries whose names begin with a dot are ignored. The contents of a file
+ *  decide about its format. Transparency and the orientation of EXIF are
+ *  ignored. A PNG file of another gamma is converted to sRGB.
+ *  @param args    NULL: all defaults
+ *  @param images  out: u8 [n, channels, height, width]; owned by the caller;
+ *                 release it with ssq_array_destroy()
+ *  @param labels  out, optional: i32 [n]; owned by the caller; release it with
+ *                 ssq_array_destroy(). NULL: the folder has no classes, and the
+ *                 pictures are in folder itself
+ *  @return
+ *   - SSQ_ERR_NOT_FOUND    no such folder
+ *   - SSQ_ERR_IO           a folder or a file cannot be read
+ *   - SSQ_ERR_INVALID      args are out of range; a folder where a file must
+ *                          be, or a file where a folder must be; there are no
+ *                          pictures; one is damaged, or has another size than
+ *                          the first
+ *   - SSQ_ERR_UNSUPPORTED  a file is neither PNG nor JPEG; this system has no
+ *                          libpng16.so.16 or no libturbojpeg.so.0, and a file
+ *                          needs it
+ *  The message has the path of the file.
+ *  @threads any
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_images_read(
+    const char *folder, const ssq_images_read_args *args, ssq_array **images,
+    ssq_array **labels);
+
+/** Return the name of class i of labels that ssq_images_read made; NULL if the
+ *  array has no such class. It is valid as long as the array. */
+SSQ_API const char *ssq_array_class(const ssq_array *labels, int64_t i);
 
 /* ---- batches ---- */
 
@@ -149,8 +214,9 @@ typedef struct ssq_batches_args {
                                     five dtypes; 0: f32 for a float array, u8
                                     for u8 and bool, i32 for other integers */
     double scale[SSQ_BATCH_ARRAYS]; /**< tensors are scale x + shift, computed
-                                    in float32; 0 means 1. If the tensor is an
-                                    integer, scale and shift must be 0 */
+                                    in float32; 0 means 1. Both must be finite
+                                    as float32. If the tensor is an integer,
+                                    scale and shift must be 0 */
     double shift[SSQ_BATCH_ARRAYS];
     int64_t batch SSQ_DEFAULT(1); /**< rows, at least 1; at most the rows of the
                                    arrays are used */
@@ -183,7 +249,11 @@ typedef struct ssq_batches_args {
  *                          tensor (the message has its row and value); scale
  *                          and shift with an integer tensor; this thread
  *                          captures a graph on the device
+ *   - SSQ_ERR_INVALID      scale or shift is not finite as float32, or scale is
+ *                          not 0 but its float32 is; drop_last with more rows
+ *                          in a batch than the arrays have
  *   - SSQ_ERR_UNSUPPORTED  more than 2^31 - 1 rows
+ *   - SSQ_ERR_NOMEM        also: no thread can be started
  *  @sync waits as ssq_tensor_create
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_create(
@@ -199,9 +269,9 @@ SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
 /** Copy the next batch to the device.
  *  @param tensors  out: n tensors of the shapes of the arrays, with the rows of
  *                  the batch in the first dimension. The batches own them.
- *                  Their contents are valid for work that is enqueued before
- *                  the next call. The last batch of an epoch may have fewer
- *                  rows
+ *                  Their contents are valid for work that is enqueued on the
+ *                  same queue before the next call. The last batch of an epoch
+ *                  may have fewer rows
  *  @return
  *   - SSQ_ERR_NOT_FOUND  the epoch has ended. The next call returns the first
  *                        batch of the next epoch
@@ -210,7 +280,8 @@ SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
  *   - the queue's error
  *   After an error the same batch is the next one.
  *  @sync waits for the thread, if the batch is not prepared yet, and for the
- *        copy of an earlier batch, if `prefetch` copies have not run yet
+ *        copy of an earlier batch, if `prefetch` copies have not run yet. On
+ *        cuda it may also wait as ssq_tensor_write: the rows are not pinned
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_next(ssq_batches *batches,
                                                    const ssq_tensor **tensors);
@@ -227,7 +298,8 @@ typedef struct ssq_batches_position {
         sizeof(ssq_batches_position), 0, 0                                     \
     }
 
-/** Return where the next call of ssq_batches_next begins.
+/** Return where the next call of ssq_batches_next begins. Also usable in a
+ *  child of fork.
  *  @param position  in: struct_size; out: the rest
  *  @return as every call
  *  @note Since 0.1. */
@@ -252,7 +324,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_position_set(
 typedef struct ssq_metric ssq_metric;
 
 /** Create a metric: a weighted mean, which is kept on the device as two float32
- *  sums. It is NaN until something is added.
+ *  sums. It is NaN while the sum of the weights is 0. If additions are enqueued
+ *  on several queues, order them by events.
  *  @param metric  out: owned by the caller; release it with
  *                 ssq_metric_destroy()
  *  @return SSQ_ERR_INVALID  this thread captures a graph on the device
@@ -297,7 +370,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_reset(ssq_queue *queue,
 
 /** Return the mean as far as it has arrived. The result may lag by some
  *  additions.
- *  @param mean    out: NaN if nothing has arrived since a reset
+ *  @param mean    out: NaN if no weight above 0 has arrived since a reset
  *  @param weight  out, optional: the sum of the weights in mean
  *  @return as every call
  *  @note Since 0.1. */
@@ -305,7 +378,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_poll(ssq_metric *metric,
                                                   double *mean, double *weight);
 
 /** Return the mean of all values.
- *  @param mean    out: NaN if nothing was added since a reset
+ *  @param mean    out: NaN if no weight above 0 was added since a reset
  *  @param weight  out, optional: the sum of the weights
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
  *  @sync waits for the queue

@@ -54,7 +54,7 @@
  * SSQ_SKIP_BACKENDS in the environment keeps drivers from being loaded, for
  * example SSQ_SKIP_BACKENDS=opencl,vulkan. cpu, reference and guard have no
  * driver. A device that is opened by name, for example "cpu", loads no other
- * driver.
+ * driver. Nor does a name that no device has.
  *
  * @sync host
  * @threads any */
@@ -98,11 +98,13 @@ typedef struct ssq_device_props {
     char backend[16];       /**< for example "cuda" */
     char description[128];  /**< model and driver, in the vendor's words */
     char choice[512];       /**< why this device was opened, and for "auto" why
-                                 each other one was not */
+                                 devices that it tried, and other backends,
+                                 were not; cut if it is too long */
     uint64_t memory_bytes;  /**< memory of the device in bytes; 0: unknown */
     uint64_t binding_bytes; /**< most bytes that one kernel argument can have.
-                                 An op with a larger operand is split into
-                                 windows. The results have the same bits, except
+                                 An op with a larger operand, or with one of
+                                 2^31 or more elements, is split into windows.
+                                 The results have the same bits, except
                                  batch norm statistics: these are merged from
                                  windows, within the same error bound. An op
                                  that cannot be split returns
@@ -117,8 +119,9 @@ typedef struct ssq_device_props {
     bool host_memory;       /**< the host's processor does the work; never on
                                  cuda */
     bool asynchronous;      /**< work may run after the call has returned */
-    char refused[256];      /**< implementations that were refused at the
-                                 opening, and why; "" if none */
+    char refused[256];      /**< implementations of cpu and vulkan that were
+                                 refused at the opening, and why; "" if none.
+                                 The other backends only log them */
     char failed[256];       /**< primitives that failed the self-test, if the
                                  device was opened with `uncertified`; "" if
                                  none */
@@ -194,9 +197,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *  process, and on disk in the cache (SSQ_CACHE).
  *
  *  "auto" opens the best device: a GPU by CUDA, Vulkan or OpenCL, in this
- *  order, then other accelerators, then cpu; never guard. It passes over
- *  devices that fail the self-test or that `sesqui certify` has found at fault,
- *  and says so in ssq_device_props.choice. Any other failure ends the search.
+ *  order, then other accelerators, then cpu; never guard. It passes over up to
+ *  16 devices that fail the self-test or that `sesqui certify` has found at
+ *  fault, and says so in ssq_device_props.choice. It never chooses a GPU that
+ *  is too old, or in compute mode "prohibited". Any other failure ends the
+ *  search.
  *  For example, if the GPU's driver fails, the call fails, and does not open
  *  cpu.
  *  @param name     "auto", a backend (for example "opencl": its first device)
@@ -213,7 +218,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *   - SSQ_ERR_INVALID      a variable of the environment has a value that is
  *                          not allowed, for example SSQ_UNCERTIFIED=yes
  *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test (the message names
- *                          the primitives), or is too old
+ *                          the primitives), is too old, or is in compute mode
+ *                          "prohibited"
  *   - SSQ_ERR_NOMEM        also: the process may not map as much as the driver
  *                          needs (RLIMIT_AS), or the disk of the driver's cache
  *                          is full. The driver might end the process there.
@@ -279,7 +285,7 @@ typedef struct ssq_memory_info {
     uint64_t in_use;     /**< bytes of live buffers, padded to 256 */
     uint64_t reserved;   /**< bytes of all slabs, used or not */
     uint64_t peak;       /**< largest in_use since the opening */
-    uint64_t buffers;    /**< number of live buffers */
+    uint64_t buffers;    /**< number of live buffers that are not empty */
     uint64_t fallbacks;  /**< ops that ran on the host (host_fallback) */
 } ssq_memory_info;
 #define SSQ_MEMORY_INFO_INIT {sizeof(ssq_memory_info), 0, 0, 0, 0, 0}
@@ -357,6 +363,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_sync(ssq_queue *queue);
  *  @return
  *   - SSQ_OK             all work has run
  *   - SSQ_ERR_NOT_READY  work is left, or a collective is pending
+ *   - SSQ_ERR_DEVICE     a collective was pending when this process was forked
  *   - the queue's error
  *  @sync async
  *  @threads object */
@@ -372,8 +379,10 @@ typedef struct ssq_queue_stats {
     uint64_t submissions; /**< commands handed to the device since the queue
                                was created. An op with several kernels is one
                                command; so is a transfer, and a run of ops that
-                               the driver recorded as a graph. To count a part
-                               of a program, subtract two values. */
+                               the driver recorded as a graph. An op that is
+                               split (binding_bytes) can be one command for
+                               each window. To count a part of a program,
+                               subtract two values. */
 } ssq_queue_stats;
 #define SSQ_QUEUE_STATS_INIT                                                   \
     {                                                                          \
@@ -444,8 +453,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_query(ssq_event *event);
 
 /** Wait until an event has been reached. Results of earlier reads are in host
  *  memory then.
- *  @return SSQ_ERR_INVALID  never recorded; a graph is being captured on the
- *                           event's queue. Otherwise the error of that queue.
+ *  @return
+ *   - SSQ_ERR_INVALID  never recorded; a graph is being captured on the event's
+ *                      queue
+ *   - SSQ_ERR_DEVICE   a collective before it was pending when this process was
+ *                      forked: the call has not waited
+ *   - the error of the event's queue
  *  @sync waits for the work before the event's last record
  *  @threads object Another thread may use the event's queue, but its calls may
  *           block until the event has been reached. */

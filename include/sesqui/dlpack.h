@@ -21,10 +21,10 @@
  * has run, and no graph, tape or trainer holds it. For example, a trainer with
  * .replay holds the inputs of passes that it remembers.
  *
- * The deleter must not
- * call this library, nor wait for a thread that does. In a child of fork that
- * cannot use the device it is not called. The struct, its shape and its strides
- * are not used after the call that imports it.
+ * The deleter must not call this library, nor wait for a thread that does. In a
+ * child of fork that cannot use the device it is not called. The struct must
+ * exist until then. If its deleter is NULL, it is not used after the call that
+ * imports it. Its shape and its strides never are.
  *
  * This library does not see the writes that another library makes. Nor does it
  * connect a write through an imported tensor with other tensors that it has of
@@ -236,10 +236,10 @@ typedef struct ssq_to_dlpack_args {
                               -1 of Python's __dlpack__ */
     ssq_queue *consumer; /**< a queue of the same device over the consumer's
                               stream, for example of ssq_cuda_queue_create: its
-                              later work waits for the producer's, and the call
-                              does not wait. NULL: the call waits for the
+                              later work waits for the producer's
+                              (ssq_queue_wait). NULL: the call waits for the
                               producer; for Vulkan the struct has a semaphore
-                              instead */
+                              instead, if the device has timelines */
     bool copy;           /**< export a contiguous copy, made on the producer */
 } ssq_to_dlpack_args;
 #define SSQ_TO_DLPACK_DEFAULTS sizeof(ssq_to_dlpack_args), NULL, NULL, false
@@ -267,9 +267,11 @@ typedef struct ssq_to_dlpack_args {
  *                          another device; a graph is being captured on a queue
  *   - SSQ_ERR_UNSUPPORTED  the device is "guard"
  *   - SSQ_ERR_NOMEM        also for the copy
- *   - the error of a queue
+ *   - the error of a queue; if the call waits for the producer, also the errors
+ *     that ssq_queue_sync returns once
  *  @sync waits for the producer if consumer is NULL and the device is not
- *        Vulkan with timeline semaphores; there, if a collective is pending
+ *        Vulkan with timeline semaphores; there, if a collective is pending.
+ *        With a consumer: as ssq_queue_wait.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tensor_to_dlpack(const ssq_tensor *tensor, const ssq_to_dlpack_args *args,
@@ -304,7 +306,8 @@ typedef struct ssq_from_dlpack_args {
     bool read_only; /**< accept read-only memory without a copy: the caller
                          promises not to write the tensor, which is not
                          checked */
-    bool *copied;   /**< out, optional: whether the tensor is a copy */
+    bool *copied;   /**< out, optional, written only on success: whether the
+                         tensor is a copy; false if it has no elements */
 } ssq_from_dlpack_args;
 #define SSQ_FROM_DLPACK_DEFAULTS                                               \
     sizeof(ssq_from_dlpack_args), SSQ_DLPACK_COPY_NEVER, false, NULL
@@ -330,11 +333,19 @@ typedef struct ssq_from_dlpack_args {
  *  @return
  *   - SSQ_ERR_INVALID      the struct is not valid: ndim is not in 0..6, shape
  *                          is NULL, a size is negative, 64 bits cannot count
- *                          the bytes, data is NULL; the tensor is on another
- *                          device than the queue; a copy is necessary and not
- *                          allowed; the device cannot use the memory
- *                          (ssq_cuda_buffer_import, ssq_opencl_buffer_import,
- *                          ssq_vulkan_buffer_import)
+ *                          the bytes, data is NULL, the tensor ends after its
+ *                          cl_mem or VkBuffer
+ *   - SSQ_ERR_INVALID      an ssq_dlpack_vulkan is not valid: magic, version,
+ *                          buffer or bytes is wrong, or the queue has another
+ *                          VkDevice or family
+ *   - SSQ_ERR_INVALID      the tensor is on another device than the queue; a
+ *                          copy is necessary and not allowed; the device cannot
+ *                          use the memory (ssq_cuda_buffer_import,
+ *                          ssq_opencl_buffer_import); args.copy is not valid
+ *   - SSQ_ERR_INVALID      this thread captures a graph on the device, and the
+ *                          tensor is copied or has no elements; a graph is
+ *                          being captured on the queue, and the device is
+ *                          Vulkan
  *   - SSQ_ERR_UNSUPPORTED  another major version than 1: call only the deleter;
  *                          a dtype; a negative stride; the device is "guard";
  *                          the cl_mem or VkBuffer is larger than the device can

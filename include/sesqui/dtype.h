@@ -19,9 +19,10 @@ extern "C" {
 #endif
 
 /** Element types. The values never change. Tensors have one of the first five.
- *  Types marked "host" exist only in host memory: ssq_convert, ssq_tensor_write
- *  and ssq_tensor_read accept them. Types marked "reserved" are not
- *  implemented: calls return SSQ_ERR_UNSUPPORTED. Since 0.1. */
+ *  Types marked "host" exist only in host memory. ssq_convert, ssq_tensor_read,
+ *  ssq_tensor_write and arrays (data.h) accept them. Types marked "reserved"
+ *  are not implemented: calls return SSQ_ERR_UNSUPPORTED, or SSQ_ERR_INVALID if
+ *  they list the dtypes that they accept. Since 0.1. */
 typedef enum ssq_dtype {
     SSQ_F32 = 1,     /**< IEEE 754 binary32 */
     SSQ_F16 = 2,     /**< IEEE 754 binary16 */
@@ -91,8 +92,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
  *  @return
  *   - SSQ_ERR_INVALID      a dtype or rounding is not valid; stochastic
  *                          rounding to a dtype other than f16 and bf16; dst or
- *                          src is not aligned; they overlap in part. Pointers
- *                          may be NULL if n is 0.
+ *                          src is not aligned; they overlap in another way than
+ *                          above; 64 bits cannot count the bytes. Pointers may
+ *                          be NULL if n is 0.
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_convert(void *dst, ssq_dtype dst_dtype,

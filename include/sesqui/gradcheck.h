@@ -18,6 +18,7 @@
  *
  *     D(h) = (f(p + h) - f(p - h)) / 2h
  *
+ * p + h and p - h are rounded to float32, and their difference is used for 2h.
  * Its error has two parts:
  *
  *  - The truncation error, f'''(p) h^2 / 6 and smaller terms. The check uses
@@ -52,9 +53,10 @@ typedef ssq_var (*ssq_gradcheck_fn)(ssq_tape *tape, void *user);
 typedef struct ssq_gradcheck_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gradcheck_args));
     double step SSQ_DEFAULT(0.015625); /**< the smallest h, above 0 and finite;
-                               multiplied by |p| if that is above 1 */
-    double ulps SSQ_DEFAULT(16.0);     /**< error of the forward pass, above 0;
-                               see the top of this file */
+                               multiplied by |p| if that is above 1. p + h and
+                               p - h must differ, and be finite */
+    double ulps SSQ_DEFAULT(16.0);     /**< error of the forward pass, above 0
+                               and finite; see the top of this file */
     uint32_t samples SSQ_DEFAULT(16);  /**< at most this many elements of each
                                parameter are tried, evenly spaced; 0: all */
 } ssq_gradcheck_args;
@@ -84,8 +86,9 @@ typedef struct ssq_gradcheck_report {
 /** Check the gradients of all parameters in the tape's set. The function's
  *  first call may create parameters. Afterwards the parameters have their old
  *  values, and so have running statistics and other states. A state that the
- *  first call creates has the value that this call left. The gradients are
- *  cleared, and the tape's current pass is the checker's.
+ *  first call creates has the value that this call left. Gradients are clean
+ *  (ssq_params_clean), also after an error. The tape's current pass is the
+ *  checker's.
  *  @param tape    its parameters with a gradient must be float32. For example,
  *                 a policy with f16 parameters is refused.
  *  @param user    passed to fn
@@ -96,9 +99,10 @@ typedef struct ssq_gradcheck_report {
  *   - SSQ_ERR_INVALID  a gradient is wrong: the message has the parameter, the
  *                      element and both values. report->tried is above 0.
  *   - SSQ_ERR_INVALID  step or ulps is out of range; a parameter is not
- *                      float32; no parameter has a gradient; in a later call fn
- *                      makes or removes parameters, or returns another number
- *                      of elements
+ *                      float32; no parameter has a gradient; fn removes
+ *                      parameters; in a later call fn makes parameters, or
+ *                      returns another number of elements; a graph is being
+ *                      captured
  *   - the first error that the tape has latched
  *   - the queue's error: parameters may keep changed values then
  *  @sync waits for all work of the tape's queue

@@ -53,14 +53,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
  *  ops. Each op on the queue is checked and its implementation is chosen, as in
  *  a capture. Nothing is recorded, no kernel is compiled, and no scratch is
  *  allocated. An op that the device does not support returns its usual error,
- *  and the capture continues. End it with ssq_graph_end.
+ *  and the capture continues. End it with ssq_graph_end. Work that a trainer's
+ *  replay holds back is first handed to the device.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
 
 /** End a capture and return its graph. No op of it has run. Scalers and
- *  optimizers are at the stage that they had at the begin, whether the call
- *  succeeds or not.
+ *  optimizers are at the stage that they had at the begin, also if the capture
+ *  is dropped.
  *
  *  If the queue is destroyed during a capture, the capture is dropped in the
  *  same way.
@@ -91,9 +92,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
  *  not launch it between ssq_scaler_check and ssq_scaler_update, or after
  *  ssq_optimizer_accumulate.
  *  @return SSQ_ERR_INVALID  the graph is of another device; a graph is being
- *                           captured on the queue; calls have begun a step of
- *                           the graph's scaler or optimizer, or have
- *                           accumulated. Nothing was enqueued.
+ *                           captured on the queue; the graph's scaler or
+ *                           optimizer is at another stage than at the begin of
+ *                           the capture, for example in a step that calls have
+ *                           begun. Nothing was enqueued.
  *          If another error comes after the first ops of the graph, for example
  *          SSQ_ERR_NOMEM of an op on cpu, these have run and the queue has
  *          failed: every later call on it returns this error.
@@ -102,7 +104,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
                                                    ssq_graph *graph);
 
-/** Return the number of ops recorded in a graph; 0 for NULL.
+/** Return the number of ops recorded in a graph; 0 for NULL. A call can record
+ *  several ops. An op that is split (binding_bytes in device.h) can count once
+ *  for each window.
  *  @threads any */
 SSQ_API size_t ssq_graph_ops(const ssq_graph *graph);
 

@@ -173,6 +173,8 @@ ssq_gru_reset_backward_args_init(ssq_gru_reset_backward_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_huber_args_init(ssq_huber_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_images_read_args_init(ssq_images_read_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_index_check_args_init(ssq_index_check_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_init_args_init(ssq_init_args *x, size_t size);

@@ -63,8 +63,8 @@
  *    SSQ_ERR_COMM, and NCCL's kernels are aborted. The other ranks find out in
  *    the same way, also if a rank was destroyed.
  *  - A call that fails after its arguments were accepted, for example with
- *    SSQ_ERR_NOMEM, is counted. A later ssq_comm_compare then fails on all
- *    ranks.
+ *    SSQ_ERR_NOMEM, may be counted. If so, a later ssq_comm_compare fails on
+ *    all ranks.
  *  - If NCCL fails in a call, or the call waits for longer than the timeout, it
  *    returns SSQ_ERR_COMM, the group ends, and the queue fails. The queue also
  *    fails if the call runs out of memory while it is handed to NCCL.

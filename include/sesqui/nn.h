@@ -15,7 +15,8 @@
  *
  * Weights have torch's shapes and torch's initial values, unless the options
  * say otherwise. Their dtype is the compute dtype of the policy. Parameters of
- * norms are float32.
+ * norms are float32. So are all parameters that a layer creates in a region of
+ * "float32" or NULL (ssq_tape_autocast_push).
  *
  * Layers latch errors in the tape (tape.h) and return an inert var: for
  * example, SSQ_ERR_INVALID for a wrong struct_size, rank or size. A layer
@@ -45,7 +46,9 @@ extern "C" {
  *  The fans are computed from the weight's shape, read as [out, in, kernel...].
  *  In SSQ_LAYOUT_NHWC, filters are [out, kernel.., in]: fan_in is right, but
  *  fan_out is not. There the Xavier kinds, and SSQ_FAN_OUT, have other results
- *  than in SSQ_LAYOUT_NCHW. */
+ *  than in SSQ_LAYOUT_NCHW.
+ *
+ *  A bias has rank 1: a kind that needs a fan latches SSQ_ERR_INVALID. */
 typedef struct ssq_begin {
     ssq_init_kind kind;
     ssq_fan fan;
@@ -248,10 +251,11 @@ SSQ_API ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape,
  *  adaptive_avg_pool2d. Element i of a dimension is the average of elements
  *  floor(i size / new) .. ceil((i + 1) size / new) - 1.
  *
- *  It is one op if the new sizes divide the old ones. Otherwise it averages
- *  rows, then columns, in float32, and rounds to the dtype of x at the end.
- *  This dtype holds also in a region of "float32". In a region of NULL, means
- *  of rows are rounded to the dtype of x.
+ *  It is one op if the new sizes divide the old ones, as ssq_avg_pool2d_var. In
+ *  a region of "float32" its result is float32. Otherwise it averages rows,
+ *  then columns, in float32, and rounds to the dtype of x at the end, also in a
+ *  region of "float32". In a region of NULL, means of rows are rounded to the
+ *  dtype of x.
  *  @param x              of rank 4, in this layout, at least 1 x 1
  *  @param height, width  at least 1 */
 SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
@@ -272,6 +276,7 @@ SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
  *   - All ranks must run the same passes for training. A rank without rows runs
  *     its pass over an x of 0 rows. If it calls ssq_trainer_idle instead, the
  *     group ends with an error that names both calls.
+ *   - comm must live until the backward pass. The caller owns it.
  *   - A region to be recomputed exchanges its statistics twice.
  *   - The layer has no second derivative: SSQ_ERR_UNSUPPORTED.
  *   - A pass for evaluation needs no other rank.
@@ -316,9 +321,10 @@ typedef struct ssq_nn_attention_args {
     int64_t kv_heads; /**< heads of keys and values; must divide heads; 0:
                          heads */
     bool causal;      /**< a position does not attend to later ones */
-    double dropout;   /**< of the attention weights, in a pass for training;
-                         otherwise not used and not checked */
-    bool rotary;      /**< rotate queries and keys by position: ssq_rotary */
+    double dropout;   /**< of the attention weights, in [0, 1], in a pass for
+                         training; otherwise not used and not checked */
+    bool rotary;      /**< rotate queries and keys by position: ssq_rotary.
+                         width / heads must be even */
     double base SSQ_DEFAULT(10000.0); /**< of rotary */
     bool bias SSQ_DEFAULT(true);      /**< of the four linear layers */
 } ssq_nn_attention_args;
@@ -364,9 +370,10 @@ typedef struct ssq_nn_rnn_args {
  *  [4 hidden, hidden], name.bias_ih and name.bias_hh [4 hidden].
  *  @param x       [t, batch, in]
  *  @param hidden  at least 1
- *  @param h0, c0  [batch, hidden]: the initial state, c0 in float32;
- *                 SSQ_VAR_NONE: 0
- *  @param hn, cn  out, optional: the final state
+ *  @param h0, c0  [batch, hidden]: the initial state; SSQ_VAR_NONE: 0. c0 is
+ *                 cast to float32. In a region of NULL it must be float32
+ *  @param hn, cn  out, optional: the final state, cn in float32; inert after an
+ *                 error
  *  @return [t, batch, hidden]: h of all steps */
 SSQ_API ssq_var ssq_nn_lstm_at(const char *where, ssq_tape *tape,
                                const char *name, ssq_var x, int64_t hidden,

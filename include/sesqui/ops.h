@@ -29,13 +29,15 @@
  *    same way it refuses an output whose dimensions interleave, for example
  *    shape {3, 2} with strides {2, 3}.
  *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op, for
- *    example because an operand is too large for a launch. The message lists
- *    the reasons. With ssq_device_options.host_fallback the op then runs on the
+ *    example because an operand or scratch is too large for a launch, or
+ *    because the pinned implementation refuses it. The message lists the
+ *    reasons. With ssq_device_options.host_fallback the op then runs on the
  *    host (device.h says when).
- *  - SSQ_ERR_NOMEM: also if scratch is too large. Nothing has been written
- *    after an error, unless the comment of the call says so.
- *  - "float" is f32, f16 or bf16. Arithmetic is float32. A result is rounded
- *    once, to nearest even, when it is stored. Strides are free unless stated.
+ *  - SSQ_ERR_NOMEM: also if memory for scratch runs out. Nothing has been
+ *    written after an error, unless the comment of the call says so.
+ *  - "float" is f32, f16 or bf16. Arithmetic is float32; sums of class R are
+ *    float32 or better. A result is rounded once, to nearest even, when it is
+ *    stored. Strides are free unless stated.
  *  - Shapes must be equal, except if a comment says "broadcast". Sizes of 1
  *    then repeat, and missing leading dimensions are 1, as in NumPy. Sizes of 0
  *    are legal.

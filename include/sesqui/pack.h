@@ -21,10 +21,11 @@
  * ssq_gemm with `packed` fail. This is so on every device.
  *
  * Today only cpu makes a copy, of weights that have at least 32 columns of
- * op(b) (fewer without AVX-512). Other devices read the weights, and packing
- * costs nothing. The gain is largest if a has some tens of rows.
- * ssq_gemm_explain reports whether a call reads the copy (.packed). Not all do:
- * for example, none that runs on AMX.
+ * op(b) (fewer without AVX-512). With AVX512_BF16, op(b) of bf16 must also have
+ * an even number of rows. Other devices read the weights, and packing costs
+ * nothing. The gain is largest if a has some tens of rows. ssq_gemm_explain
+ * reports whether a call reads the copy (.packed). Not all do: for example,
+ * none that runs on AMX.
  *
  * @sync async
  * @threads object */
@@ -41,9 +42,10 @@ extern "C" {
  *  call by an event, before it reads `packed`.
  *
  *  ssq_gemm and ssq_gemm_batched read the copy if packed is their b and their
- *  trans_b is the same. With another trans_b they return SSQ_ERR_INVALID. In a
- *  graph, in a tape and as an operand of other ops, packed is the same as b.
- *  Views of packed are views of b.
+ *  trans_b is the same. With another trans_b they return SSQ_ERR_INVALID, also
+ *  in a capture. A launch of a graph reads b, with the values that b then has.
+ *  In a tape and as an operand of other ops, packed is the same as b. Views of
+ *  packed are views of b.
  *
  *  The copy serves only as the right operand. For packed weights on the left,
  *  compute the transpose: exchange a and b, and set trans_a to !trans_b and

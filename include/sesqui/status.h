@@ -20,6 +20,9 @@
  * SSQ_VERBOSE and no log callback is set, log lines go to standard error. A
  * driver can still end the process (device.h).
  *
+ * A process with set-user-ID, set-group-ID or file capabilities ignores the
+ * variables of the environment that these headers name.
+ *
  * Rules of every call
  *
  * The other headers state only where a call differs.
@@ -61,8 +64,8 @@
  *    only if its comment says so, for example ssq_gemm_tuning_get. Destroying
  *    frees what it can and calls no driver.
  *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
- *    Calls on an event and ssq_queue_wait also report the error of the queue
- *    on which the event was recorded.
+ *    ssq_event_query, ssq_event_sync, ssq_event_elapsed and ssq_queue_wait also
+ *    report the error of the queue on which the event was recorded.
  *  - ssq_queue_sync returns some errors only once: see there.
  *
  * Marks
@@ -74,9 +77,10 @@
  *
  *  - host: the call does nothing on the device.
  *  - async: it enqueues work and returns; the work may run later. On devices
- *    that are not asynchronous (ssq_device_props) it has run on return. The
- *    call waits for earlier work if the driver accepts no more work, or if
- *    device memory is short (ssq_buffer_create).
+ *    that are not asynchronous (ssq_device_props) it has run on return, unless
+ *    a collective is pending on the queue (comm.h). The call waits for earlier
+ *    work if the driver accepts no more work, or if device memory is short
+ *    (ssq_buffer_create).
  *  - waits: it waits for the device. The explanation says for which work, and
  *    when.
  *

@@ -15,9 +15,11 @@
  * A trainer (trainer.h) makes these calls and steps an optimizer.
  *
  * Vars. A var belongs to the pass that created it. In a later pass it is
- * refused. Only ops that depend on a parameter or a watched var are recorded.
- * Ops, casts and gradients are those of sesqui/ops.h, in order on the tape's
- * queue.
+ * refused with SSQ_ERR_INVALID. So is a var that the backward or a region to be
+ * recomputed has released. A call that gets no tape, for example only
+ * SSQ_VAR_NONE, returns an inert var and latches nothing. Only ops that depend
+ * on a parameter or a watched var are recorded. Ops, casts and gradients are
+ * those of sesqui/ops.h, in order on the tape's queue.
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
@@ -25,16 +27,18 @@
  * ssq_tape_backward and ssq_tape_status return the error, so that one check per
  * pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched too.
  *
- * Memory. The tape owns all device memory of a pass except parameters and their
- * gradients, and reuses it in the next pass. A pass with shapes that were seen
- * before allocates no device memory (ssq_tape_stats_get).
+ * Memory. The tape owns the device memory of the results and gradients of a
+ * pass, and reuses it in the next pass. Parameters, their gradients and their
+ * casts belong to the set. In a pass with shapes that were seen before, the
+ * tape allocates no device memory (ssq_tape_stats_get).
  *
  * Writes between forward and backward. If an input or a parameter is written
- * after an op has read it, and the backward pass needs it, the backward fails
- * and names both places. Two kinds of writes to memory that the program has
- * lent are not noticed: by its own code, also through a driver, and by the
- * library through another buffer on the same bytes, for example a second
- * import.
+ * after an op has read it, and the backward pass needs it, the backward fails.
+ * The message has the line of the op that has read it, the input's line or the
+ * parameter's name, and the op that wrote it. Two kinds of writes to memory
+ * that the program has lent are not noticed: by its own code, also through a
+ * driver, and by the library through another buffer on the same bytes, for
+ * example a second import.
  *
  * Captures. Create tapes and parameters before a graph is captured. While the
  * tape's queue captures, ssq_tape_create returns SSQ_ERR_INVALID, and a layer
@@ -134,8 +138,8 @@ SSQ_API size_t ssq_params_count(const ssq_params *params);
 
 /** Description of a parameter; filled by ssq_params_get. The set owns what it
  *  points to. All of it is valid until the parameter is removed or the set
- *  destroyed. tensor and grad also become invalid by ssq_params_to_float32, and
- *  by ssq_trainer_end and the begin after it. */
+ *  destroyed. tensor and grad also become invalid by ssq_params_to_float32, by
+ *  ssq_trainer_end, and when the training begins again after it. */
 typedef struct ssq_param_info {
     size_t struct_size;
     const char *name;         /**< whole name, with scopes */
@@ -200,7 +204,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
  *  @param pattern  as in ssq_params_optimize; not NULL
  *  @param removed  out, optional: the number of removed parameters
  *  @return
- *   - SSQ_ERR_INVALID    a matching parameter was given to an optimizer
+ *   - SSQ_ERR_INVALID    a matching parameter was given to an optimizer, which
+ *                        may be destroyed since. A trainer's first step or
+ *                        load gives all parameters, also states
  *   - SSQ_ERR_NOT_FOUND  no name matches
  *   After an error nothing is removed.
  *  @sync host
@@ -218,9 +224,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
  *                  matches all names
  *  @param group    NULL: the default group
  *  @return
- *   - SSQ_ERR_NOT_FOUND  no name matches
+ *   - SSQ_ERR_NOT_FOUND  no name matches, or only names of states
  *   - otherwise as ssq_optimizer_add. For example, SSQ_ERR_INVALID after the
- *     optimizer's first use
+ *     optimizer's first use, if a parameter is new to it
  *   After an error the optimizer has no new parameter. Gradients may have been
  *   created.
  *  @sync waits for a fill if a parameter has no gradient yet, on an internal
@@ -274,9 +280,13 @@ typedef struct ssq_params_stats {
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
                                                        ssq_params_stats *stats);
 
-/** Read the float32 values of a parameter: its master's if it has one; else the
- *  values that ssq_params_write has rounded it from; else its own. If the
- *  optimizer is distributed, all ranks must make this call.
+/** Read the float32 values of a parameter. A float32 parameter has its own
+ *  values, also with flat_master. A 16-bit parameter has the values of its
+ *  master. Without a master it has the values that it was rounded from, by
+ *  ssq_params_write, a load or .from of a trainer. If there are none, or the
+ *  parameter was written since, it has its own values.
+ *
+ *  If the optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are read; NULL: none are
  *  @param name       whole, with scopes. NULL: all parameters and states of the
  *                    set, one after the other in order of creation. (torch's
@@ -289,9 +299,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
  *   - SSQ_ERR_INVALID    n is not the number of elements; host is NULL, also
  *                        if n is 0; a graph is being captured
  *   - SSQ_ERR_COMM       the optimizer is distributed, and its group has ended
- *   After another error host may be written in part. If the optimizer is
- *   distributed and the call fails on a rank, other ranks may wait for it until
- *   the timeout.
+ *   After SSQ_ERR_COMM, SSQ_ERR_NOMEM or the queue's error host may be written
+ *   in part. If the optimizer is distributed and the call fails on a rank,
+ *   other ranks may wait for it until the timeout.
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
@@ -380,13 +390,20 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *  when a region begins or ends.
  *
  *  Parameters that are created in a region of "float32" or NULL are float32.
- *  Others have the dtype of the set's policy. If an op casts a float32
- *  parameter to 16 bits, the cast is kept until something writes the parameter.
+ *  Others have the dtype of the set's policy. If an op casts a parameter, the
+ *  set keeps the cast until something writes the parameter. It keeps one cast
+ *  of each parameter; casts to another dtype, and in a capture, end with the
+ *  pass.
  *  @param policy  as in ssq_policy_from_name, with op classes. "float32" casts
- *                 all operands to float32, and results are float32, as with
- *                 Keras's dtype="float32". NULL casts nothing, as torch's
- *                 enabled=False: results have the dtype of the operands, or
- *                 float32 if these differ; losses are float32
+ *                 all operands to float32, as Keras's dtype="float32". Only
+ *                 biases of matmuls, convolutions, LSTMs and GRUs keep their
+ *                 dtype. Results are float32, and op classes in the text have
+ *                 no effect. NULL casts nothing, as torch's enabled=False.
+ *                 Results then have the dtype of the operands, and losses are
+ *                 float32. If the dtypes differ, results of add, sub, mul, div,
+ *                 maximum, minimum, pow, where, glu, concat and ops of class
+ *                 half are float32. Other results then have the dtype of the
+ *                 first operand, for example of x in a norm
  *  @note Latches the errors of ssq_policy_from_name, and SSQ_ERR_INVALID if
  *        policy has the word loss_scale, or for a pop without a push. Since
  *        0.1.
@@ -417,7 +434,7 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *  and the values inside one region at a time. Regions nest: the pop of an
  *  inner region releases nothing, and only the outermost one counts. Values of
  *  ops that are not recorded are kept: in a pass for evaluation, in a pause,
- *  and if they depend on no parameter.
+ *  and if they depend on no parameter and no watched var.
  *  @param result  the value that is kept, with its memory. Vars for which
  *                 ssq_var_tensor was called before the pop, and autocast's
  *                 casts of vars from outside, are kept too. Other vars of the
@@ -444,23 +461,29 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
  *  overwrites it after ssq_params_clean or a trainer's step. Gradients of the
  *  set's other parameters become zeros if they are clean. A gradient has the
  *  dtype of its var, except with float32_gradients.
- *  @param loss    a single element, of this pass
+ *
+ *  The results of recorded ops are released, except loss and vars for which
+ *  ssq_var_tensor was called before.
+ *  @param loss    a single element, of this pass. It must be the result of an
+ *                 op: a parameter itself is refused
  *  @param scaler  its scale on the device is the gradient of loss, and then
  *                 counts as used (scaler.h); NULL: 1
  *  @return
  *   - the error that the tape has latched
  *   - SSQ_ERR_INVALID      loss is not a var of this pass, has several
- *                          elements, or depends on no parameter; a second
- *                          backward of the pass; the pass is for evaluation; a
- *                          region to be recomputed has no pop; parameters were
- *                          removed since the pass began
+ *                          elements, depends on no parameter, or was released
+ *                          by a region to be recomputed; a second backward of
+ *                          the pass; the pass is for evaluation; a region to be
+ *                          recomputed has no pop; parameters were removed since
+ *                          the pass began
  *   - SSQ_ERR_INVALID      an input, a tensor in an op's options or a parameter
  *                          was written since an op has read it: by an op, a
  *                          host write, an optimizer or a graph
  *   - SSQ_ERR_UNSUPPORTED  an op has no derivative, or the device refuses it;
  *                          the message names the op
  *   The tape latches these errors. If the backward had already begun, all
- *   gradients of the set are clean: sums of earlier passes are lost. */
+ *   gradients of the set are clean: sums of earlier passes are lost. If it was
+ *   the first to write a gradient, ssq_param_info.grad is NULL again. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
                                                     ssq_var loss,
                                                     ssq_scaler *scaler);
@@ -498,7 +521,8 @@ typedef struct ssq_tape_grad_args {
  *  scope and line of the op that is differentiated, and the op that failed:
  *  with create_graph it can be one of the formula of a derivative, for example
  *  mul at the line of a silu. With create_graph, regions to be recomputed that
- *  gradients flow through are kept in memory from then on.
+ *  gradients flow through are kept in memory from then on. In a pause nothing
+ *  is recorded, also with create_graph.
  *  @param loss   a single element
  *  @param vars   count vars that loss depends on: parameters (ssq_var_param,
  *                ssq_var_named), results of ssq_var_watch, or vars made from
@@ -687,7 +711,7 @@ SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);
 #define ssq_var_cast(...) ssq_var_cast_at(SSQ_AT, __VA_ARGS__)
 
 /** Reshape, as ssq_tensor_reshape: one size may be -1. The result is a view if
- *  x has no gaps. Otherwise it is a copy: for example, after
+ *  x is contiguous. Otherwise it is a copy: for example, after
  *  ssq_var_transpose. */
 SSQ_API ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
                                    const int64_t *shape);
@@ -721,8 +745,9 @@ SSQ_API ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
 /** Concatenate vars along an axis, as ssq_concat.
  *  @param x     n float vars of one tape with equal sizes except along axis;
  *               read during the call. The same var may occur several times
- *  @param n     at least 1. With 0, or x NULL, the result is like SSQ_VAR_NONE
- *               and nothing is latched
+ *  @param n     at least 1. With 0, or x NULL, nothing is latched, and the
+ *               result is inert. It is not SSQ_VAR_NONE: as an optional operand
+ *               it is refused
  *  @param axis  a negative one counts from the end
  *  @return float32 if the dtypes differ, or as the policy's class of concat
  *          says */

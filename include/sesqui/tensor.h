@@ -54,8 +54,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
 
 /** Release the caller's reference to a buffer. If no tensor and no enqueued
  *  work holds it, its memory is free for later buffers of the device. It may
- *  return to the driver, and to other programs, only with ssq_device_trim: on
- *  cuda always, elsewhere if the buffer shares a slab.
+ *  return to the driver, and to other programs, only with ssq_device_trim or
+ *  when device memory is short: on cuda with memory pools always, elsewhere if
+ *  the buffer shares a slab.
  *  @param buffer  set to NULL; NULL, or a pointer to NULL: does nothing
  *  @sync host but a CUDA driver without memory pools may wait to free a buffer
  *        of more than 32 MiB
@@ -229,8 +230,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
  *                          overlap; a graph is being captured on the queue
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
  *   After an error the tensor has not changed, unless the queue has failed. For
- *   example, on vulkan memory can run out within a copy of more than 4 MiB:
- *   later calls on the queue then return this SSQ_ERR_NOMEM, too.
+ *   example, vulkan copies in pieces of at most 4 MiB. If memory runs out
+ *   after the first piece, later calls on the queue return this SSQ_ERR_NOMEM,
+ *   too.
  *  @sync async but on cuda a copy from memory that is not pinned may wait for
  *        earlier work, if it has more than 256 KiB, or if more than about 1 MiB
  *        or 256 smaller copies of the queue have not run yet

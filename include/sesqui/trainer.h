@@ -10,10 +10,11 @@
  *             return fail(ssq_last_error());
  *     }
  *
- * A trainer owns parameters, a tape, an optimizer and, if the policy needs one,
- * a loss scaler. The caller can get each of them and use its functions. All
- * work is enqueued on one queue, in order. The queue and the owned objects
- * belong to the trainer for @threads: only one thread may use them at a time.
+ * A trainer owns parameters, a tape, an optimizer and, if the policy needs one
+ * or the arguments name one, a loss scaler. The caller can get each of them and
+ * use its functions. All passes and steps are enqueued on one queue, in order.
+ * The queue and the owned objects belong to the trainer for @threads: only one
+ * thread may use them at a time.
  *
  * Data-parallel training
  *
@@ -25,7 +26,7 @@
  *    first ssq_trainer_begin copies the existing ones. So does the first one
  *    after a load, ssq_trainer_end or ssq_params_remove: all ranks must make
  *    these three calls before the same pass. A new parameter is copied when a
- *    pass for training creates it.
+ *    pass for training creates it, or else by the next ssq_trainer_begin.
  *  - Gradients are summed in float32, first over the passes of a rank, then
  *    over the ranks in the order that comm.h defines. The optimizer receives
  *    the mean over all passes of all ranks. Every rank therefore gets the same
@@ -68,9 +69,9 @@
  * of the targets. On other ranks the message says that another rank has such
  * labels. Labels of an evaluation are reported too, but skip nothing.
  *
- *  - No call waits for this error. ssq_trainer_step, _idle, _flush, _loss and
- *    _poll and ssq_queue_sync return it once, as soon as it has arrived. _loss
- *    and ssq_queue_sync always find it.
+ *  - No call waits for this error. ssq_trainer_step, _idle, _flush, _loss,
+ *    _poll and _save and ssq_queue_sync return it once, as soon as it has
+ *    arrived. _loss, _save and ssq_queue_sync always find it.
  *  - ssq_trainer_step, _idle and _flush have done their work when they return
  *    it: the pass counts, and training may continue.
  *  - If the labels are of a training pass of this rank, the mean of the losses
@@ -148,9 +149,9 @@ typedef struct ssq_trainer_args {
                    created to the first, and each bucket is a collective. It
                    starts in the last pass of a step, when its gradients are
                    complete and all earlier buckets have started. The first step
-                   has one bucket; so have all if the caller has added
-                   parameters to the optimizer. 0: one bucket. The bits do not
-                   depend on it */
+                   has one bucket, also after a load; so have all if the caller
+                   has added parameters to the optimizer. 0: one bucket. The
+                   bits do not depend on it */
     uint32_t compare_every; /**< with comm, the same on all ranks: for
                    debugging. After every compare_every steps ranks compare
                    digests of parameters, the scaler and, without shard, masters
@@ -183,14 +184,16 @@ typedef struct ssq_trainer_args {
  *   - SSQ_ERR_INVALID    accumulate is 0; clip_value is negative or NaN; from
  *                        has no parameters; weights or shard are set without
  *                        comm; a weight is out of range; shard is set with
- *                        options.flat_master; a value of params, options or the
- *                        scaler is refused; this thread captures a graph on the
- *                        device
+ *                        options.flat_master; a value of policy, params,
+ *                        options or the scaler is refused; this thread captures
+ *                        a graph on the device
  *   - SSQ_ERR_INVALID    the scaler is described twice: scaler with
  *                        scaler_options; either with a number or "none" as the
  *                        policy's loss_scale; scaler "none" with loss_scale
  *                        "dynamic"
- *   - SSQ_ERR_NOT_FOUND  no such policy, optimizer, preset or setting
+ *   - SSQ_ERR_NOT_FOUND  no such policy, optimizer, preset or setting; no such
+ *                        op or class in policy
+ *   - SSQ_ERR_UNSUPPORTED  as ssq_optimizer_create
  *  @sync waits if it creates a scaler, for the upload of the scaler's state
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
@@ -214,7 +217,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer,
 
 /** Return a part of the trainer: owned by the trainer, valid until it is
  *  destroyed; NULL for NULL. The optimizer has no parameters before the first
- *  step or a load. ssq_trainer_scaler returns NULL also if there is no scaler.
+ *  step or a load. The scaler is valid until ssq_trainer_set_scaler replaces
+ *  it, and NULL if there is none.
  *  @sync host */
 SSQ_API ssq_queue *ssq_trainer_queue(const ssq_trainer *trainer);
 SSQ_API ssq_params *ssq_trainer_params(const ssq_trainer *trainer);
@@ -224,13 +228,14 @@ SSQ_API ssq_scaler *ssq_trainer_scaler(const ssq_trainer *trainer);
 /** Give the parameters whose names match a pattern other hyper-parameters. For
  *  example, "*.bias" without weight decay. Call it before the first step. A
  *  parameter that several patterns match is in the group of the first.
- *  @param pattern  as in ssq_params_optimize; not NULL. If no parameter matches
- *                  it, the first step returns SSQ_ERR_NOT_FOUND
+ *  @param pattern  as in ssq_params_optimize; not NULL. If no parameter with a
+ *                  gradient matches it, the first step returns
+ *                  SSQ_ERR_NOT_FOUND
  *  @param options  as in ssq_optimizer_group; NULL: all defaults
  *  @param group    out, optional: owned by the optimizer
  *  @return SSQ_ERR_INVALID  the first step was made, or a load has given the
- *                           optimizer its parameters; an option is refused, as
- *                           by ssq_optimizer_group
+ *                           optimizer its parameters; the optimizer was used,
+ *                           or an option is refused, as by ssq_optimizer_group
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
@@ -275,8 +280,8 @@ typedef enum ssq_trainer_place {
     SSQ_PLACE_VALIDATE_BEGIN = 8,
     SSQ_PLACE_VALIDATE_END = 9,
     SSQ_PLACE_BATCH_BEGIN = 10,   /**< called by each ssq_trainer_begin */
-    SSQ_PLACE_BATCH_END = 11      /**< called by ssq_trainer_step after a pass
-                                       that counts, also within an
+    SSQ_PLACE_BATCH_END = 11      /**< called by ssq_trainer_step and _idle
+                                       after a pass that counts, also within an
                                        accumulation */
 } ssq_trainer_place;
 
@@ -285,7 +290,8 @@ typedef enum ssq_trainer_place {
  *  At the begin of training, at the begin and end of an epoch, a validation or
  *  a batch, and at the end of a step, a hook may load, save and evaluate:
  *  ssq_trainer_load, ssq_trainer_save, ssq_trainer_evaluate. At the end of
- *  training it may only evaluate: load and save are refused (ssq_trainer_end).
+ *  training and within an accumulation it may only evaluate: load and save are
+ *  refused there.
  *  A hook must not call ssq_trainer_begin or ssq_trainer_idle.
  *  @param user  what ssq_trainer_hook_add was given
  *  @param var   in/out: the output or the loss; the hook may replace it by a
@@ -339,7 +345,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_notify(ssq_trainer *trainer,
 /** Cast the model's output to float32 and pass it through the hooks at
  *  SSQ_PLACE_LOSS_BEGIN. A program without such hooks need not call it.
  *  @return the var that the loss must use; inert after an error, which the tape
- *          latches: output is not a float var of this pass, or a hook failed */
+ *          latches: output is not a var of this pass, or a hook failed */
 SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
 
 /** Unscale the gradients, in a hook at SSQ_PLACE_BACKWARD_END of the last pass
@@ -391,9 +397,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_end(ssq_trainer *trainer);
  *  call it before the same pass.
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
  *  @param schedule  copied; NULL removes the schedule
- *  @return as ssq_optimizer_schedule. After an error groups that come earlier
- *          may already have the schedule: for example, if only a later group
- *          has no momentum buffer.
+ *  @return as ssq_optimizer_schedule. All groups are checked first: after
+ *          SSQ_ERR_INVALID none has changed. After SSQ_ERR_NOMEM or the queue's
+ *          error some groups may have the schedule.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
     ssq_trainer *trainer, ssq_hyper hyper, const ssq_schedule *schedule);
@@ -444,6 +450,8 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *
  *   - Up to 16 different passes are remembered. They hold their scratch memory
  *     and inputs, so it is best to write all batches into the same tensors.
+ *   - If 24 passes in succession were new, all are forgotten, and none of the
+ *     next 256 passes is remembered.
  *   - Ops that differ each time are enqueued between two graphs: random pass
  *     numbers, host reads and writes, updates of the scaler.
  *   - Ops that are held back are handed to the device by this function, or
@@ -463,11 +471,14 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - SSQ_ERR_INVALID      a parameter was created after the first step (the
  *                          message names it); a graph is being captured (the
  *                          pass has not changed then)
+ *   - SSQ_ERR_INVALID      at the first step: the optimizer refuses a parameter
+ *                          (ssq_optimizer_add), for example an f16 one with
+ *                          SSQ_MASTER_SPLIT
  *   - SSQ_ERR_INVALID      class labels of this or an earlier pass are out of
  *                          range (see the top)
  *   - SSQ_ERR_NOT_FOUND    at the first step: a pattern of ssq_trainer_group
- *                          matches no parameter
- *   - SSQ_ERR_UNSUPPORTED  an op has no derivative
+ *                          matches no parameter with a gradient
+ *   - SSQ_ERR_UNSUPPORTED  an op has no derivative, or the device refuses it
  *   - SSQ_ERR_SCALE        an earlier update of the scale left an event, as
  *                          ssq_scaler_update
  *   - SSQ_ERR_COMM         the group of ranks has ended, or they differ
@@ -477,7 +488,8 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - labels, SSQ_ERR_SCALE, and hooks at SSQ_PLACE_STEP_END or _BATCH_END: the
  *     call has done its work, and the pass counts.
  *   - hooks at SSQ_PLACE_BACKWARD_END: the pass counts. If it is the last of a
- *     step, the step is due.
+ *     step, the step is due. Otherwise hooks at SSQ_PLACE_BATCH_END are not
+ *     called for this pass.
  *   - errors after all gradients of a step were complete: the step is due. The
  *     parameters may have been updated if a later part of the step failed.
  *   - a step that is due is completed by the next ssq_trainer_begin, _evaluate,
@@ -486,7 +498,8 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - any other error: parameters and moments have not changed, and the pass
  *     does not count.
  *  @sync async, except that the first step waits for a fill if a parameter has
- *        no gradient yet */
+ *        no gradient yet. It also waits if masters are split and begin with
+ *        float32 values: of .from, ssq_params_write or _load, or rank 0 */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
                                                    ssq_var loss);
 

@@ -76,15 +76,17 @@ typedef struct ssq_gemm_tuning {
  *  algorithms, and keep the fastest. It replaces the tuning of the same shape.
  *  The rules' choice is kept unless another one is at least 2 % faster.
  *
- *  Each candidate takes about a tenth of a second, or the time of five matmuls
- *  if that is longer. One that is more than four times as slow as the best runs
- *  twice. Devices that are open, this one included, do not use the result.
+ *  Each candidate takes about 0.06 seconds, or the time of five matmuls if that
+ *  is longer. Its first run may also compile kernels. One that is more than
+ *  four times as slow as the best runs twice. Devices that are open, this one
+ *  included, do not use the result.
  *  @param args  as of ssq_gemm (rank 2) or ssq_gemm_batched (rank 3 to 6). Each
  *               matmul writes d. If c is d, its values are lost. The flag
  *               SSQ_GEMM_REQUIRE_MATRIX_UNITS is ignored.
  *  @param out   in: struct_size; out: the rest, written only on success.
  *               out->kept is false, and the call succeeds, if
- *                - the cache is off or cannot be written
+ *                - the cache is off, was off when the device was opened, or
+ *                  cannot be written
  *                - another process locks the cache for five seconds
  *                - 4096 other shapes are kept
  *                - the device is reference or guard, which keep nothing
@@ -96,8 +98,8 @@ typedef struct ssq_gemm_tuning {
  *                          (cuda.h)
  *   - SSQ_ERR_UNSUPPORTED  no implementation can run it: the host is not tried
  *                          (host_fallback). An operand is larger than
- *                          ssq_device_props.binding_bytes: ssq_gemm would split
- *                          it.
+ *                          ssq_device_props.binding_bytes, or has 2^31 or more
+ *                          elements: ssq_gemm would split it.
  *   - the queue's error
  *   After an error no tuning has changed, but d may have been written.
  *  @sync waits for all work of the queue, and for each round of matmuls
@@ -110,9 +112,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tune(ssq_queue *queue,
                                                 ssq_gemm_tuning *out);
 
 /** Return tuning i that the device read when it was opened. For example, loop
- *  over i until the result is SSQ_ERR_NOT_FOUND.
+ *  over i until the result is SSQ_ERR_NOT_FOUND. Also usable in a child of
+ *  fork.
  *  @param out  in: struct_size; out: the rest, written only on success. tried
- *              is 0.
+ *              is 0, and kept is true.
  *  @return SSQ_ERR_NOT_FOUND  i is not less than the number of tunings
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_get(const ssq_device *device,

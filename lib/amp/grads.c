@@ -40,7 +40,9 @@ static ssq_status check_out(const ssq_queue *queue, size_t n,
                             unsigned dtypes, const char *what)
 {
     char text[32], other[32];
-    const char *name = item(text, sizeof(text), "outs", i);
+    /* the message names the list that the caller gave */
+    const char *list = outs == grads ? "grads" : "outs";
+    const char *name = item(text, sizeof(text), list, i);
     ssq_status st = check_output(queue, outs[i], what, name);
     if (st == SSQ_OK)
         st = check_dtype(outs[i], dtypes, what, name);
@@ -52,9 +54,8 @@ static ssq_status check_out(const ssq_queue *queue, size_t n,
         st = check_alias(outs[i], name, grads[k],
                          item(other, sizeof(other), "grads", k), k == i, what);
         if (st == SSQ_OK && k < i)
-            st =
-                check_alias(outs[i], name, outs[k],
-                            item(other, sizeof(other), "outs", k), false, what);
+            st = check_alias(outs[i], name, outs[k],
+                             item(other, sizeof(other), list, k), false, what);
     }
     return st;
 }

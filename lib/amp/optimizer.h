@@ -172,6 +172,7 @@ struct optimizer_stages {
     uint64_t epoch;       /* number of that scaler's updates then */
     bool unscaled;        /* the check saw, or wrote, unscaled gradients */
     bool accumulating;    /* the sums are not used by a step yet */
+    uint64_t summed;      /* scaler_clock() at the first of them; 0: unknown */
     bool reduced;         /* the sums are over ranks, in this rank's shard */
     bool gathering;       /* after a step: parameters must be gathered */
     bool checked, normed; /* ranks have combined the partial sums of a check,
@@ -315,6 +316,8 @@ ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *optimizer,
 /** Call this before a call changes the stages. It sees a scaler's update, and
  *  makes a capture restore the stages. */
 ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *optimizer);
+/** Return whether the gradients were checked since the last step or update. */
+bool optimizer_is_checked(ssq_optimizer *optimizer);
 void optimizer_stage_set(ssq_optimizer *optimizer, enum stage stage,
                          ssq_scaler *scaler);
 /** Set *unscaled to whether the gradients that a step would read are unscaled.

@@ -88,6 +88,12 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
                          "optimizer_set: clip_norm is %g, expected 0 or more, "
                          "and a float32 or INFINITY",
                          value);
+    if (value > 0.0 && o->options.clip_norm == 0.0 && optimizer_is_checked(o) &&
+        !optimizer_reads(o->kind, OPTION_LAMB))
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_set: clip_norm is %g, but the check of "
+                         "this step measured no norm: set it before the check",
+                         value);
     const uint32_t words[2] = {optimizer_clip_word(value),
                                value > 0.0 ||
                                    optimizer_reads(o->kind, OPTION_LAMB)};

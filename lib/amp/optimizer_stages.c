@@ -21,6 +21,12 @@ static void refresh(ssq_optimizer *o)
     at->accumulating = at->reduced = at->checked = at->normed = false;
 }
 
+bool optimizer_is_checked(ssq_optimizer *o)
+{
+    refresh(o);
+    return o->at.stage == STAGE_CHECKED;
+}
+
 /* Get the new scaler before the old one is dropped, because they may be the
  * same.
  */
@@ -102,6 +108,8 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
 {
     (void)begin;
     (void)end;
+    ((ssq_optimizer *)owner)->at.summed =
+        0; /* it may have added up gradients */
     optimizer_tell(queue, (const ssq_optimizer *)owner);
 }
 
@@ -172,6 +180,13 @@ ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
     *unscaled = false;
     if (scaler == NULL)
         return SSQ_OK;
+    if (o->at.accumulating && o->at.summed > 0 &&
+        scaler_updated(scaler) > o->at.summed)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the scaler was updated after "
+                         "ssq_optimizer_accumulate: the sums have the scale "
+                         "from before",
+                         what);
     if (o->at.accumulating)
         return optimizer_gradients_scaled(
             o, scaler, what,

@@ -389,6 +389,8 @@ ssq_status optimizer_accumulate_list(ssq_queue *queue, const ssq_optimizer *o,
 
 void optimizer_accumulate_end(ssq_optimizer *o, double factor)
 {
+    if (!o->at.accumulating)
+        o->at.summed = scaler_clock();
     o->at.accumulating = true;
     o->at.factor = factor;
 }

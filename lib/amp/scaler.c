@@ -223,6 +223,7 @@ static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
     at->used = false;
     at->stage = 0;
     at->epoch++;
+    scaler_changed(scaler, set);
     unscaled_put(at->unscaled);
     at->unscaled = NULL;
     return state_events(&known, what);

@@ -48,6 +48,11 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
  * step has a lower number is READY again. This holds in a capture, too. A
  * launch of a graph adds the graph's updates. */
 uint64_t scaler_epoch(const ssq_scaler *scaler);
+/** Return the time of its last update that may have changed the scale, as
+ * scaler_clock() shows it; 0: none. */
+uint64_t scaler_updated(const ssq_scaler *scaler);
+/** Return the present time: it advances with each such update of any scaler. */
+uint64_t scaler_clock(void);
 /** Return how much of a gradient was unscaled since the last update. scaler may
  * be NULL. */
 enum coverage scaler_unscaled(const ssq_scaler *scaler, const struct view *v);

@@ -9,11 +9,13 @@
 
 /** The stages on the host. A capture restores them at its end. */
 struct scaler_stages {
-    bool used;      /* the scale was used since the last update */
-    uint64_t uses;  /* all uses: shows if a capture had one, also if used was
-                       true before */
-    int stage;      /* 0, or 1: checked since the last update */
-    uint64_t epoch; /* number of updates */
+    bool used;        /* the scale was used since the last update */
+    uint64_t uses;    /* all uses: shows if a capture had one, also if used was
+                         true before */
+    int stage;        /* 0, or 1: checked since the last update */
+    uint64_t epoch;   /* number of updates */
+    uint64_t updated; /* scaler_clock() after the last one that may have changed
+                         the scale; 0: none */
     struct unscaled *unscaled; /* since the last update; one reference */
 };
 
@@ -39,6 +41,8 @@ ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
  * a launch of a graph could not repeat. */
 ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
                            const char *what);
+/** Note an update that may change the scale. set: to a value. */
+void scaler_changed(ssq_scaler *scaler, bool set);
 /** Call this before stages change: a capture will restore them. */
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
 /** INVALID if gradients were checked since the last update. */

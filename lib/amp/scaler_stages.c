@@ -6,6 +6,8 @@
  * changes it from the one to the other. */
 #include "lib/amp/scaler_object.h"
 
+#include <stdatomic.h>
+
 #include <sesqui/ops/elementwise.h>
 
 static void save(struct object *owner, void *snapshot)
@@ -61,6 +63,24 @@ static ssq_status ready(struct object *owner, const void *begin,
         unscaled_count(from->unscaled));
 }
 
+/* Updates of all scalers so far, and one: a 0 means that no time is known. */
+static _Atomic uint64_t changes = 1;
+
+uint64_t scaler_clock(void)
+{
+    return atomic_load(&changes);
+}
+
+void scaler_changed(ssq_scaler *scaler, bool set)
+{
+    const ssq_scaler_options *o = &scaler->options;
+    const bool grows =
+        o->growth_factor != 1.0 && o->growth_interval != UINT32_MAX;
+    const bool falls = o->backoff_factor != 1.0 && o->hysteresis != INT32_MAX;
+    if (set || grows || falls)
+        scaler->at.updated = atomic_fetch_add(&changes, 1) + 1;
+}
+
 /* Change the stages as the graph's calls changed them between begin and end. A
  * graph without an update can only have used the scale. A graph with an update
  * leaves the stages after its last one. The number of updates is added to the
@@ -79,6 +99,7 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
     }
     restore(owner, to);
     scaler->at.epoch = epoch + updates;
+    scaler_changed(scaler, true); /* an update may be one to a value */
     (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
 }
 
@@ -101,6 +122,11 @@ ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler)
 uint64_t scaler_epoch(const ssq_scaler *scaler)
 {
     return scaler->at.epoch;
+}
+
+uint64_t scaler_updated(const ssq_scaler *scaler)
+{
+    return scaler->at.updated;
 }
 
 /* ---- use ---- */

@@ -63,7 +63,8 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
         return st;
     *place = tensor_view(tensor, ACCESS_WRITE);
     bool same = e->rank == v->rank;
-    for (int i = 0; i < v->rank && same; i++) {
+    int64_t permuted[SSQ_MAX_RANK] = {0};
+    for (int i = 0; i < v->rank; i++) {
         int axis = axes == NULL ? i : axes[i];
         if (axis < 0 || axis >= v->rank || (seen >> axis & 1) != 0)
             return error_set(
@@ -73,16 +74,17 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
         seen |= 1u << axis;
         place->shape[i] = v->shape[axis];
         place->stride[i] = v->stride[axis];
-        same = e->shape[i] == place->shape[i];
+        permuted[i] = v->shape[axis];
+        same = same && e->shape[i] == permuted[i];
     }
     if (same)
         return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: %.300s: tensor \"%.100s\" is %s, expected %s%s",
-                     f->what, e->in->path, e->name,
-                     shape_text(e->rank, e->shape, theirs, sizeof(theirs)),
-                     shape_text(v->rank, v->shape, ours, sizeof(ours)),
-                     axes == NULL ? "" : " with its axes permuted");
+    return error_set(
+        SSQ_ERR_INVALID, "%s: %.300s: tensor \"%.100s\" is %s, expected %s%s",
+        f->what, e->in->path, e->name,
+        shape_text(e->rank, e->shape, theirs, sizeof(theirs)),
+        shape_text(v->rank, permuted, ours, sizeof(ours)),
+        axes == NULL ? "" : ", the parameter's with axes permuted");
 }
 
 /* ---- pieces ---- */

@@ -81,10 +81,27 @@ static ssq_status slurm_size(unsigned *size)
     return st;
 }
 
+/* An empty number counts as unset, and then each rank would believe that it is
+ * alone. */
+static ssq_status check_set(const struct words *w)
+{
+    const char *const names[] = {w->rank, w->size, w->local_rank};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *text = env_text(names[i]);
+        if (text != NULL && *text == '\0')
+            return error_set(SSQ_ERR_INVALID,
+                             "comm_place_get: %s is empty, expected a number",
+                             names[i]);
+    }
+    return SSQ_OK;
+}
+
 static ssq_status read_words(const struct words *w, ssq_comm_place *p)
 {
     (void)snprintf(p->launcher, sizeof(p->launcher), "%s", w->launcher);
-    ssq_status st = number(w->size, 1, &p->size);
+    ssq_status st = check_set(w);
+    if (st == SSQ_OK)
+        st = number(w->size, 1, &p->size);
     if (st == SSQ_OK)
         st = number(w->rank, 0, &p->rank);
     if (st == SSQ_OK)

@@ -77,26 +77,6 @@ static void append(char *text, size_t bytes, const char *a, const char *b,
     snprintf(text + at, bytes - at, "%s%s%s", a, b, c);
 }
 
-/* "reference, guard; cuda: not built, ..." */
-static void list_text(char *text, size_t bytes)
-{
-    text[0] = '\0';
-    size_t n = ssq_device_count();
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < n; i++) {
-            ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
-            if (ssq_device_list(i, &e) != SSQ_OK || e.available != (pass == 0))
-                continue;
-            append(text, bytes,
-                   text[0] == '\0' ? ""
-                   : pass == 0     ? ", "
-                                   : "; ",
-                   e.name, "");
-            if (!e.available)
-                append(text, bytes, ": ", e.reason, "");
-        }
-}
-
 /* Find the backend and the index of a device's name; NULL if the name is
  * unknown. Loads no other backend. */
 static const struct registry_entry *find(const char *name, unsigned *index)
@@ -393,14 +373,32 @@ static const struct registry_entry *find_lost(const char *name,
     return NULL;
 }
 
-/* Return the error for a name that no device has. The text lists all names. */
+/* "backend cpu has no such device: ..", or the names of all backends. Loads
+ * nothing: a name that is mistyped must not start drivers. */
+static void explain_name(const char *wanted, char *text, size_t bytes)
+{
+    const struct registry_entry *e =
+        registry_find(wanted, strcspn(wanted, ":"));
+    text[0] = '\0';
+    if (e != NULL && e->devices == 0)
+        append(text, bytes, e->name, ": ", e->reason.text);
+    for (unsigned d = 0; e != NULL && d < e->devices; d++) {
+        char full[32];
+        device_name(e->backend, d, full, sizeof(full));
+        append(text, bytes, d == 0 ? "there are " : ", ", full, "");
+    }
+    for (size_t i = 0; e == NULL && registry_name(i) != NULL; i++)
+        append(text, bytes, i == 0 ? "backends are " : ", ", registry_name(i),
+               "");
+}
+
+/* Return the error for a name that no device has. */
 static ssq_status not_found(const char *wanted)
 {
-    char list[ERROR_TEXT - 128];
-    list_text(list, sizeof(list));
-    return error_set(SSQ_ERR_NOT_FOUND,
-                     "device_open: no device \"%.64s\"; there are: %s", wanted,
-                     list);
+    char text[ERROR_TEXT - 128];
+    explain_name(wanted, text, sizeof(text));
+    return error_set(SSQ_ERR_NOT_FOUND, "device_open: no device \"%.64s\"; %s",
+                     wanted, text);
 }
 
 /* Open device index of a backend, in default floating-point modes. */

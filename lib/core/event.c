@@ -197,7 +197,7 @@ ssq_status ssq_event_sync(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_sync");
     if (st == SSQ_OK && !event_made(event))
-        st = held_wait(event->queue, event->mark);
+        st = held_wait(event->queue, event->mark, "event_sync");
     if (st != SSQ_OK)
         return st;
     st = ask(event, event->device->backend->event_sync);

@@ -86,17 +86,17 @@ ssq_status held_reachable(const ssq_queue *queue, const char *what)
     return lost ? fork_error(what) : SSQ_OK;
 }
 
-ssq_status held_wait(ssq_queue *queue, uint64_t mark)
+ssq_status held_wait(ssq_queue *queue, uint64_t mark, const char *what)
 {
     ssq_status st = SSQ_OK;
     pthread_mutex_lock(&queue->lock);
     while (st == SSQ_OK && queue->held != NULL &&
            (mark == HELD_ALL || atomic_load(&queue->marked) < mark)) {
         if (forked(queue))
-            st = fork_error("queue_sync");
+            st = fork_error(what);
         else
             pthread_cond_wait(&queue->moved, &queue->lock);
     }
     pthread_mutex_unlock(&queue->lock);
-    return st == SSQ_OK ? queue_check(queue, "queue_sync") : st;
+    return st == SSQ_OK ? queue_check(queue, what) : st;
 }

@@ -36,7 +36,7 @@ ssq_status held_reachable(const ssq_queue *queue, const char *what);
 /** Wait until nothing is held (HELD_ALL), or until record `mark` was made.
  *  @return the queue's sticky error; the error of held_reachable() */
 #define HELD_ALL UINT64_MAX
-ssq_status held_wait(ssq_queue *queue, uint64_t mark);
+ssq_status held_wait(ssq_queue *queue, uint64_t mark, const char *what);
 
 /* ---- with the queue's lock ---- */
 

@@ -135,7 +135,7 @@ void ssq_queue_destroy(ssq_queue **queue)
     if (!device_lost((*queue)->device)) {
         capture_drop(*queue);
         (void)repeat_flush(*queue);
-        (void)held_wait(*queue, HELD_ALL);
+        (void)held_wait(*queue, HELD_ALL, "queue_destroy");
         queue_retire(*queue, true);
     }
     object_put(&(*queue)->object);
@@ -180,7 +180,7 @@ ssq_status queue_wait(ssq_queue *queue)
                          "queue_sync: a graph is being captured");
     st = repeat_flush(queue);
     if (st == SSQ_OK)
-        st = held_wait(queue, HELD_ALL);
+        st = held_wait(queue, HELD_ALL, "queue_sync");
     if (st != SSQ_OK)
         return st;
     st = queue_finish(queue);

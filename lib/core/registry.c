@@ -226,6 +226,11 @@ static void load_one(size_t i)
     fpenv_leave(env);
 }
 
+const char *registry_name(size_t i)
+{
+    return i < ENTRIES ? known[i].name : NULL;
+}
+
 size_t registry_entries(const struct registry_entry *const **entries)
 {
     pthread_mutex_lock(&lock);

@@ -24,6 +24,10 @@ size_t registry_entries(const struct registry_entry *const **entries);
  *  Thread-safe. @return NULL if no backend has this name */
 const struct registry_entry *registry_find(const char *name, size_t bytes);
 
+/** Return the name of a known backend, without loading it; NULL: there are no
+ *  more. */
+const char *registry_name(size_t i);
+
 /** Load one module; sets e->backend or e->reason. Tests call it, too. */
 void registry_load(const char *path, struct registry_entry *e);
 

@@ -21,6 +21,9 @@ bool array_little_endian(void)
 static void array_free(struct object *o)
 {
     struct ssq_array *a = (struct ssq_array *)o;
+    for (char **name = a->classes; name != NULL && *name != NULL; name++)
+        mem_free(*name);
+    mem_free(a->classes);
     mem_free(a->data);
     mem_free(a);
 }

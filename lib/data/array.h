@@ -13,7 +13,8 @@ struct ssq_array {
     int rank;
     int64_t shape[SSQ_MAX_RANK];
     uint64_t bytes;
-    void *data; /* owned */
+    void *data;     /* owned */
+    char **classes; /* owned: names of labels 0.., ended by NULL; or NULL */
 };
 
 /** Create an array of zeros. what: begins the error's text. */
@@ -33,14 +34,21 @@ struct contents {
  *  Release it with contents_free(), also after an error. */
 ssq_status contents_read(struct contents *c, const char *path);
 void contents_free(struct contents *c);
-/** Replace gzip data by what it contains. */
+/** Read a regular file as it is; it must exist under this name. */
+ssq_status contents_read_plain(struct contents *c, const char *path);
+/** Replace gzip data by what it contains; or deflate data without a header. */
 ssq_status contents_inflate(struct contents *c);
+ssq_status contents_inflate_raw(struct contents *c);
 
 /** The readers of the formats. is: do the contents begin as this format? */
 bool idx_is(const struct contents *c);
 ssq_status idx_read(const struct contents *c, ssq_array **array);
 bool npy_is(const struct contents *c);
 ssq_status npy_read(const struct contents *c, ssq_array **array);
+bool npz_is(const struct contents *c);
+/** name: of the array in the archive; NULL: the only one. */
+ssq_status npz_read(const struct contents *c, const char *name,
+                    ssq_array **array);
 ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
                     ssq_array **array);
 

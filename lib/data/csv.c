@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST 64 /* bytes of a number, with its terminating NUL */
+/* Bytes of a value, with its terminating NUL: the decimal digits of a double
+ * are up to 1074, and a message shows the first ones. */
+#define LONGEST 1100
+#define SHOWN   64
 
 /* Where the reader is: line is for messages, from 1. */
 struct place {
@@ -108,9 +111,10 @@ static bool store(ssq_array *a, size_t i, const char *text, size_t n)
 static ssq_status bad_value(const struct contents *c, const struct place *p,
                             int64_t column, const char *text, ssq_dtype dtype)
 {
-    char shown[LONGEST];
+    char shown[SHOWN];
     size_t n = 0;
-    for (; text[n] != '\0'; n++) /* printable characters only */
+    for (; text[n] != '\0' && n + 1 < SHOWN;
+         n++) /* printable characters only */
         shown[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
     shown[n] = '\0';
     return error_set(SSQ_ERR_INVALID,

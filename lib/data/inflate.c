@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate.c - gzip, by the system's zlib.
+/* inflate.c - gzip and deflate, by the system's zlib.
  *
- * zlib is opened at the first compressed file, so that the library does not
- * depend on it. Its few functions and types are declared here; they are the
- * same in all releases of zlib 1. */
+ * zlib is opened at the first compressed file. Its few functions and types are
+ * declared here; they are the same in all releases of zlib 1. */
 #include "lib/data/array.h"
+#include "lib/data/foreign.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -30,33 +29,24 @@ struct stream {
 };
 
 enum { Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5 };
-#define GZIP_WINDOW (15 + 16) /* a gzip header, the largest window */
+#define GZIP_WINDOW    (15 + 16) /* a gzip header, the largest window */
+#define DEFLATE_WINDOW (-15)     /* no header */
 
 static struct {
-    void *handle;
+    bool open;
     int (*init)(struct stream *, int, const char *, int);
     int (*inflate)(struct stream *, int);
     int (*reset)(struct stream *);
     int (*end)(struct stream *);
 } zlib;
 
-static bool find(const char *name, void *function)
-{
-    void *p = dlsym(zlib.handle, name);
-    memcpy(function, &p, sizeof(p));
-    return p != NULL;
-}
-
 static void zlib_open(void)
 {
-    zlib.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (zlib.handle == NULL)
-        return;
-    if (!find("inflateInit2_", &zlib.init) || !find("inflate", &zlib.inflate) ||
-        !find("inflateReset", &zlib.reset) || !find("inflateEnd", &zlib.end)) {
-        dlclose(zlib.handle);
-        zlib.handle = NULL;
-    }
+    const struct foreign f[] = {{"inflateInit2_", &zlib.init},
+                                {"inflate", &zlib.inflate},
+                                {"inflateReset", &zlib.reset},
+                                {"inflateEnd", &zlib.end}};
+    zlib.open = foreign_open("libz.so.1", f, sizeof(f) / sizeof(f[0]));
 }
 
 /* The output so far, which grows. */
@@ -79,10 +69,10 @@ static bool make_room(struct output *o)
     return true;
 }
 
-static ssq_status broken(const struct contents *c, const char *why)
+static ssq_status broken(const struct contents *c, bool gzip, const char *why)
 {
-    return error_set(SSQ_ERR_INVALID, "array_read: %s: its gzip data %s",
-                     c->path, why);
+    return error_set(SSQ_ERR_INVALID, "array_read: %s: its %s data %s", c->path,
+                     gzip ? "gzip" : "deflate", why);
 }
 
 /* Give the next bytes to the stream: its counts have 32 bits. */
@@ -96,9 +86,10 @@ static void feed(struct stream *z, const struct contents *c, size_t *at)
     *at += n;
 }
 
-/* Inflate all members of a file, one after the other. */
+/* Inflate all members of a gzip file, one after the other; or deflate data,
+ * which has one. */
 static ssq_status inflate_all(struct stream *z, const struct contents *c,
-                              struct output *o)
+                              bool gzip, struct output *o)
 {
     size_t at = 0;
     for (;;) {
@@ -114,33 +105,33 @@ static ssq_status inflate_all(struct stream *z, const struct contents *c,
         if (code == Z_STREAM_END) {
             if (z->avail_in == 0 && at == c->n)
                 return SSQ_OK;
-            if (zlib.reset(z) != Z_OK)
-                return broken(c, "cannot be read");
+            if (!gzip || zlib.reset(z) != Z_OK)
+                return broken(c, gzip, "ends before its file");
         } else if (code == Z_BUF_ERROR || code == Z_OK) {
             if (z->avail_in == 0 && at == c->n && z->avail_out > 0)
-                return broken(c, "ends too early");
+                return broken(c, gzip, "ends too early");
         } else if (code == Z_MEM_ERROR) {
             return error_set(SSQ_ERR_NOMEM, "array_read: zlib has no memory");
         } else {
-            return broken(c, z->msg == NULL ? "is damaged" : z->msg);
+            return broken(c, gzip, z->msg == NULL ? "is damaged" : z->msg);
         }
     }
 }
 
-ssq_status contents_inflate(struct contents *c)
+static ssq_status replace(struct contents *c, int window)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct stream z = {0};
     struct output o = {0};
     pthread_once(&once, zlib_open);
-    if (zlib.handle == NULL)
+    if (!zlib.open)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "array_read: %s is compressed, and there is no "
                          "libz.so.1: install zlib1g",
                          c->path);
-    if (zlib.init(&z, GZIP_WINDOW, "1", (int)sizeof(z)) != Z_OK)
+    if (zlib.init(&z, window, "1", (int)sizeof(z)) != Z_OK)
         return error_set(SSQ_ERR_NOMEM, "array_read: zlib cannot start");
-    ssq_status st = inflate_all(&z, c, &o);
+    ssq_status st = inflate_all(&z, c, window == GZIP_WINDOW, &o);
     zlib.end(&z);
     if (st != SSQ_OK) {
         mem_free(o.data);
@@ -150,4 +141,14 @@ ssq_status contents_inflate(struct contents *c)
     c->data = o.data;
     c->n = o.n;
     return SSQ_OK;
+}
+
+ssq_status contents_inflate(struct contents *c)
+{
+    return replace(c, GZIP_WINDOW);
+}
+
+ssq_status contents_inflate_raw(struct contents *c)
+{
+    return replace(c, DEFLATE_WINDOW);
 }

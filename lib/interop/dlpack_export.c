@@ -92,7 +92,7 @@ static ssq_status order(struct exported *e, const ssq_to_dlpack_args *a,
     if (a->producer == NULL)
         return SSQ_OK;
     if (a->consumer == NULL && type != kDLVulkan)
-        return ssq_queue_sync(a->producer);
+        return queue_wait(a->producer);
     ssq_status st = ssq_event_create(a->producer->device, &e->event);
     if (st == SSQ_OK)
         st = ssq_event_record(e->event, a->producer);

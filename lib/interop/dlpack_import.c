@@ -41,15 +41,19 @@ struct incoming {
 static void delete_old(void *self)
 {
     DLManagedTensor *dl = self;
-    if (dl->deleter != NULL)
-        dl->deleter(dl);
+    dl->deleter(dl);
 }
 
 static void delete_versioned(void *self)
 {
     DLManagedTensorVersioned *dl = self;
-    if (dl->deleter != NULL)
-        dl->deleter(dl);
+    dl->deleter(dl);
+}
+
+/* Without a deleter nothing keeps the struct: it is not read again. */
+static void delete_nothing(void *self)
+{
+    (void)self;
 }
 
 /* ---- checks ---- */
@@ -416,8 +420,9 @@ ssq_status ssq_tensor_from_dlpack(ssq_queue *queue,
                          "its deleter",
                          what, (unsigned)dl->version.major,
                          (unsigned)dl->version.minor);
-    const struct foreign f = {&dl->dl_tensor, dl->flags, dl, delete_versioned,
-                              what};
+    const struct foreign f = {
+        &dl->dl_tensor, dl->flags, dl,
+        dl->deleter == NULL ? delete_nothing : delete_versioned, what};
     return import(&f, queue, a, tensor);
 }
 
@@ -432,6 +437,8 @@ ssq_status ssq_tensor_from_dlpack_unversioned(ssq_queue *queue,
     ssq_status st = check(queue, dl, a, tensor, what);
     if (st != SSQ_OK)
         return st;
-    const struct foreign f = {&dl->dl_tensor, 0, dl, delete_old, what};
+    const struct foreign f = {&dl->dl_tensor, 0, dl,
+                              dl->deleter == NULL ? delete_nothing : delete_old,
+                              what};
     return import(&f, queue, a, tensor);
 }

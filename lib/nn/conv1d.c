@@ -30,11 +30,16 @@ static bool begin(struct conv1d *c, ssq_var x, int64_t out, int64_t length)
     else if (length < 1 || out < 0)
         st = error_set(SSQ_ERR_INVALID, "%lld filters of length %lld",
                        (long long)out, (long long)length);
+    c->c = ssq_var_size(x, c->o->layout == SSQ_LAYOUT_NHWC ? 2 : 1);
+    if (st == SSQ_OK && (c->c % c->o->groups != 0 || out % c->o->groups != 0))
+        st =
+            error_set(SSQ_ERR_INVALID,
+                      "%lld channels of x, %lld of the result, in %lld groups",
+                      (long long)c->c, (long long)out, (long long)c->o->groups);
     if (st != SSQ_OK) {
         latch(l->tape, st, l->where, l->kind);
         return false;
     }
-    c->c = ssq_var_size(x, c->o->layout == SSQ_LAYOUT_NHWC ? 2 : 1);
     c->x = row_of(l->where, x, c->o->layout);
     return true;
 }

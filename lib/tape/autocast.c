@@ -227,6 +227,14 @@ ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c)
     return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c, c->from);
 }
 
+/* True if any operand may decide an element of the result, so that their dtypes
+ * are promoted. A norm, for example, has the dtype of x whatever gamma has. */
+static bool has_equal_operands(const ssq_tape *t, const struct tape_op *op)
+{
+    return op->rule[0] == rule_broadcast || op->rule[0] == rule_where ||
+           strcmp(op->name, "glu") == 0 || needs_one_dtype(t, op);
+}
+
 /* Implements the table of doc/design/semantics.md, which is the same for all
  * devices. If nothing is cast, results get the dtypes of the operands, as in
  * torch. */
@@ -235,9 +243,7 @@ ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c)
     if (all_wide(t))
         return SSQ_F32;
     if (t->autocast->name == NULL)
-        return c->op->rule[0] == rule_broadcast || needs_one_dtype(t, c->op)
-                   ? promoted(c, c->to)
-                   : c->to[0];
+        return has_equal_operands(t, c->op) ? promoted(c, c->to) : c->to[0];
     switch (class_of(t, c->op)) {
     case SSQ_CLASS_FLOAT32:
         return SSQ_F32;

@@ -117,9 +117,9 @@ static ssq_status pass(struct check *c, ssq_var *y)
     const ssq_params *set = c->tape->params;
     if (set->removals != c->removals)
         return error_set(SSQ_ERR_INVALID,
-                         "gradcheck: the function removed parameters: %zu of "
-                         "%zu are left",
-                         set->n, c->params);
+                         "gradcheck: the function removed parameters: %zu are "
+                         "left",
+                         set->n);
     if (c->params > 0 && set->n > c->params)
         return error_set(SSQ_ERR_INVALID,
                          "gradcheck: the function made parameter \"%s\" only "
@@ -241,6 +241,12 @@ static ssq_status quotient(struct check *c, struct element *e, double h,
     float p = e->at[e->i];
     float up = (float)((double)p + h), down = (float)((double)p - h);
     double high = 0.0, low = 0.0;
+    if (up == down || isinf(up) || isinf(down))
+        return error_set(SSQ_ERR_INVALID,
+                         "gradcheck: step is %g: \"%s\"[%zu] is %.9g, and plus "
+                         "and minus %.3g it is %.9g and %.9g",
+                         c->args.step, e->name, e->i, (double)p, h, (double)up,
+                         (double)down);
     ssq_status st = value_at(c, e, up, &high);
     if (st == SSQ_OK)
         st = value_at(c, e, down, &low);
@@ -378,10 +384,14 @@ static ssq_status check_arguments(const ssq_tape *tape, ssq_gradcheck_fn fn,
         return error_set(SSQ_ERR_INVALID, "%s: struct_size of %s is wrong", op,
                          args->struct_size != sizeof(*args) ? "args"
                                                             : "report");
-    if (!(args->step > 0.0 && args->step < INFINITY) || !(args->ulps > 0.0))
+    if (!(args->step > 0.0 && args->step < INFINITY) ||
+        !(args->ulps > 0.0 && args->ulps < INFINITY))
         return error_set(SSQ_ERR_INVALID,
-                         "%s: step is %g, ulps %g: expected above 0", op,
-                         args->step, args->ulps);
+                         "%s: step is %g, ulps %g: expected above 0, and "
+                         "finite",
+                         op, args->step, args->ulps);
+    if (queue_capturing(tape->queue))
+        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", op);
     return SSQ_OK;
 }
 

@@ -162,7 +162,8 @@ ssq_status ssq_trainer_next(ssq_trainer *trainer, int64_t *rows)
         return st;
     a->first = (a->first + 1) % MOST;
     a->n--;
-    trainer_weigh_rows(trainer, p->rows, all);
+    if (all > 0) /* else there is no pass to weigh */
+        trainer_weigh_rows(trainer, p->rows, all);
     *rows = all;
     return SSQ_OK;
 }

@@ -211,13 +211,11 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
     receive(trainer, &now);
     bool arrived = now.passes > 0;
     st = send(trainer);
-    if (st != SSQ_OK)
-        return st;
-    if (!arrived)
+    if (st == SSQ_OK && !arrived)
         receive(trainer, &now); /* it arrives immediately if the device is the
                                    CPU */
-    *progress = now;
-    return SSQ_OK;
+    *progress = now; /* also after an error: it has arrived only once */
+    return st;
 }
 
 uint64_t ssq_trainer_steps(const ssq_trainer *trainer)

@@ -31,19 +31,45 @@ def _numpy_of(array):
 
 
 def read(path, **options):
-    """Read a file of IDX (MNIST), NPY or CSV, plain or compressed by gzip, as an array.
+    """Read a file of IDX (MNIST), NPY, NPZ or CSV, plain or compressed by gzip, as an array.
 
-    The contents decide about the format. If the file does not exist, PATH.gz is read. For CSV
-    the options are separator=";", skip_rows=1 and dtype="i32".
+    The contents decide about the format. If the file does not exist, PATH.gz is read. For NPZ
+    name="x_train" says which array. For CSV the options are separator=";", skip_rows=1 and
+    dtype="i32".
     """
-    if "separator" in options:
-        options["separator"] = options["separator"].encode()
+    for text in ("separator", "name"):
+        if isinstance(options.get(text), str):
+            options[text] = options[text].encode()
     args, array = Arguments("ssq_array_read_args", options, "read"), ctypes.c_void_p()
     call("ssq_array_read", os.fsencode(path), ctypes.byref(args.struct), ctypes.byref(array))
     try:
         return _numpy_of(array)
     finally:
         call("ssq_array_destroy", ctypes.byref(array))
+
+
+def images(folder, classes=True, **options):
+    """Read a folder of PNG and JPEG files: an array of uint8 [n, channels, height, width].
+
+    Each folder in it is a class. Returns (images, labels, names): labels are the classes of the
+    images, as int32, and names those of the classes. classes=False: the images are in the folder
+    itself, and only they are returned. With height=224, width=224 all are resized;
+    channels=1 makes them grey.
+    """
+    args = Arguments("ssq_images_read_args", options, "images")
+    pixels, labels = ctypes.c_void_p(), ctypes.c_void_p()
+    call("ssq_images_read", os.fsencode(folder), ctypes.byref(args.struct), ctypes.byref(pixels),
+         ctypes.byref(labels) if classes else None)
+    try:
+        if not classes:
+            return _numpy_of(pixels)
+        names = []
+        while (name := call("ssq_array_class", labels, len(names))) is not None:
+            names.append(os.fsdecode(name))
+        return _numpy_of(pixels), _numpy_of(labels), names
+    finally:
+        call("ssq_array_destroy", ctypes.byref(pixels))
+        call("ssq_array_destroy", ctypes.byref(labels))
 
 
 def _array_of(x):
@@ -178,4 +204,4 @@ class Mean:
             call("ssq_metric_destroy", byref(self._handle))
 
 
-__all__ = ["Batches", "Mean", "read"]
+__all__ = ["Batches", "Mean", "images", "read"]

@@ -219,7 +219,7 @@ static void refusals(const struct rig *r)
     REFUSED(clip(r, g, -1.0), "max_norm is -1");
     REFUSED(clip(r, g, (double)NAN), "max_norm is");
     REFUSED(ssq_clip_grad_norm(r->queue, 2, twice, 1.0, g->norm),
-            "outs[0] overlaps grads[1]");
+            "grads[0] overlaps grads[1]");
     REFUSED(ssq_clip_grad_norm(r->queue, 1, &none, 1.0, g->norm),
             "grads[0] is NULL");
     REFUSED(ssq_clip_grad_norm(r->queue, 1, NULL, 1.0, g->norm),

@@ -368,13 +368,13 @@ static void misuse(const struct rig *r, const struct rig *elsewhere)
     core_status(ssq_scaler_check(r->queue, NULL, 1, &f32), SSQ_ERR_INVALID,
                 "scaler is NULL", "%s: no scaler", r->name);
     core_status(ssq_scaler_unscale(r->queue, scaler, 1, &half, &half),
-                SSQ_ERR_INVALID, "outs[0] is f16", "%s: unscale f16 in place",
+                SSQ_ERR_INVALID, "grads[0] is f16", "%s: unscale f16 in place",
                 r->name);
     core_status(ssq_scaler_unscale(r->queue, scaler, 1, &half, &longer),
                 SSQ_ERR_INVALID, "grads[0] is [3], outs[0] is [4]",
                 "%s: unscale into another shape", r->name);
     core_status(ssq_scaler_unscale(r->queue, scaler, 2, pair, pair),
-                SSQ_ERR_INVALID, "outs[0] overlaps grads[1]",
+                SSQ_ERR_INVALID, "grads[0] overlaps grads[1]",
                 "%s: unscale one tensor twice", r->name);
     core_status(ssq_scaler_unscale(r->queue, scaler, 1, &f32, NULL),
                 SSQ_ERR_INVALID, "outs is NULL", "%s: unscale to nowhere",

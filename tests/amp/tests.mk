@@ -12,6 +12,7 @@ TESTS +=
 scaler_tests = \
 	tests/amp/alloc \
 	tests/amp/drift \
+	tests/amp/kept \
 	tests/amp/misuse \
 	tests/amp/modes \
 	tests/amp/policy \
@@ -32,6 +33,8 @@ tests_amp_alloc_SOURCES = tests/amp/alloc.c
 tests_amp_alloc_LDADD = libcore.a -lm
 tests_amp_drift_SOURCES = tests/amp/drift.c
 tests_amp_drift_LDADD = libcore.a -lm
+tests_amp_kept_SOURCES = tests/amp/kept.c
+tests_amp_kept_LDADD = libcore.a -lm
 tests_amp_misuse_SOURCES = tests/amp/misuse.c
 tests_amp_misuse_LDADD = libcore.a -lm
 tests_amp_modes_SOURCES = tests/amp/modes.c

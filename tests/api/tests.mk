@@ -59,17 +59,15 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 	$(AWK) -f $(srcdir)/tests/api/calls.awk $@.d >$@.tmp && \
 	rm -f $@.i $@.d && mv $@.tmp $@
 
-# The examples are built where there is zlib.
 example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
 	tests/api/amp_loop.sh tests/api/dtypes.sh \
 	tests/api/gpt.sh tests/api/simple_cnn.sh
-if HAVE_ZLIB
-TESTS += tests/api/examples.sh $(example_tests)
+TESTS += tests/api/examples.sh tests/api/short.sh $(example_tests)
 full_tests += $(example_tests)
-endif
-EXTRA_DIST += tests/api/examples.sh $(example_tests) tests/api/idx.sh \
+EXTRA_DIST += tests/api/examples.sh tests/api/short.sh \
+	$(example_tests) tests/api/idx.sh \
 	tests/api/dtypes.txt
-slow_tests += tests/api/examples.sh $(example_tests)
+slow_tests += tests/api/examples.sh tests/api/short.sh $(example_tests)
 
 TESTS += tests/api/certify.sh
 EXTRA_DIST += tests/api/certify.sh

@@ -111,6 +111,8 @@ int main(void)
             SSQ_ERR_INVALID, "SLURM_PROCID|one");
     refused("SSQ_DEVICE=guard PMI_RANK=4 PMI_SIZE=4 MPI_LOCALRANKID=1",
             SSQ_ERR_INVALID, "PMI_RANK is 4|PMI_SIZE 4");
+    refused("SSQ_DEVICE=guard SLURM_PROCID=3 SLURM_NTASKS= SLURM_LOCALID=1",
+            SSQ_ERR_INVALID, "SLURM_NTASKS is empty");
     refused("SSQ_DEVICE=nonsense", SSQ_ERR_NOT_FOUND, "nonsense");
     bool listed = test_devices();
     say("");
@@ -118,5 +120,5 @@ int main(void)
     p.struct_size--;
     core_status(ssq_comm_place_get(&p), SSQ_ERR_INVALID, "struct_size",
                 "another struct_size");
-    return tap_done(listed ? 15 : 14);
+    return tap_done(listed ? 16 : 15);
 }

@@ -78,10 +78,8 @@ EXTRA_DIST += tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mpirun.sh \
 	tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh
 tests/comm/examples.log: tests/comm/weights$(EXEEXT)
-if HAVE_ZLIB
 TESTS += tests/comm/examples.sh tests/comm/network.sh
 full_tests += tests/comm/examples.sh tests/comm/network.sh
-endif
 slow_tests += tests/comm/examples.sh
 EXTRA_DIST += tests/comm/examples.sh tests/comm/network.sh
 tests/comm/mixture.log: $(module_LTLIBRARIES)

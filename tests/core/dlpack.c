@@ -67,6 +67,26 @@ static ssq_tensor *take(struct lent *l, const ssq_from_dlpack_args *args)
     return x;
 }
 
+static void never(DLManagedTensorVersioned *self)
+{
+    (void)self;
+    deleted = 1000;
+}
+
+/* A struct without a deleter may be gone after the import. */
+static void no_deleter(void)
+{
+    struct lent *l = lend();
+    ssq_tensor *x = NULL;
+    l->dl.deleter = NULL;
+    NEED(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x));
+    l->dl.deleter = never;
+    ssq_tensor_destroy(&x);
+    NEED(ssq_queue_sync(queue));
+    tap_ok(deleted == 0, "a struct without a deleter is not read again");
+    free(l);
+}
+
 /* The elements of a tensor are these. */
 static void holds(const ssq_tensor *x, const float *want, size_t n,
                   const char *what)
@@ -614,6 +634,7 @@ static void on(const char *name)
     if (strcmp(name, "cpu") == 0 || strcmp(name, "reference") == 0) {
         aliases();
         empty();
+        no_deleter();
         copies();
         protected();
         more_copies();

@@ -269,11 +269,23 @@ static void test_csv(void)
             SSQ_ERR_INVALID, "line 2|2147483648", "an i32 that does not fit");
     refused(TEXT("1.5\n"), SSQ_ARRAY_READ(.dtype = SSQ_I32), SSQ_ERR_INVALID,
             "1.5", "a fraction as i32");
-    char longer[101];
-    memset(longer, '1', sizeof(longer));
-    refused(longer, sizeof(longer), NULL, SSQ_ERR_INVALID, "longer than",
-            "a number of 101 digits");
     refused(TEXT("<html>\n"), NULL, SSQ_ERR_INVALID, "<html>", "a page");
+}
+
+/* Every decimal digit of the least double; one that is longer than any. */
+static void test_csv_long(void)
+{
+    static char text[1200];
+    ssq_array *a = NULL;
+    int n = snprintf(text, sizeof(text), "%.1074f", 5e-324);
+    put(path, text, (size_t)n);
+    ssq_array_info i = read_file(SSQ_ARRAY_READ(.dtype = SSQ_F64), &a);
+    tap_ok(a != NULL && ((double *)i.data)[0] == 5e-324,
+           "a number of %d characters", n);
+    ssq_array_destroy(&a);
+    memset(text, '1', sizeof(text));
+    refused(text, sizeof(text), NULL, SSQ_ERR_INVALID,
+            "line 1|longer than", "a number of 1200 characters");
 }
 
 static void test_csv_arguments(void)
@@ -354,6 +366,7 @@ int main(void)
     test_npy();
     test_npy_unsupported();
     test_csv();
+    test_csv_long();
     test_csv_arguments();
     test_gzip();
     test_files();

@@ -132,9 +132,7 @@ slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
 full_tests += tests/fakecuda/races.sh tests/fakecuda/sass.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh
-if HAVE_ZLIB
 TESTS += tests/fakecuda/programs.sh
-endif
 slow_tests += tests/fakecuda/programs.sh
 tests/fakecuda/programs.log: $(module_LTLIBRARIES)
 if BUILD_CUDA

@@ -218,7 +218,7 @@ static void rules(const struct bed *b)
                                                           swapped, 2}},
                             .count = 1),
             SSQ_ERR_INVALID,
-            "\"h.0.fc.weight\" is [5,6], expected [5,6] with its axes permuted",
+            "\"h.0.fc.weight\" is [5,6], expected [6,5], the parameter's with",
             "another shape, by its axes");
     refused(b, t,
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "cube",

@@ -18,6 +18,7 @@ tape_tests = \
 	tests/tape/grad \
 	tests/tape/gradients \
 	tests/tape/hooks \
+	tests/tape/kept \
 	tests/tape/labels \
 	tests/tape/misuse \
 	tests/tape/mixed \
@@ -81,6 +82,8 @@ tests_tape_progress_SOURCES = tests/tape/progress.c
 tests_tape_progress_LDADD = libcore.a -lm
 tests_tape_probabilities_SOURCES = tests/tape/probabilities.c
 tests_tape_probabilities_LDADD = libcore.a -lm
+tests_tape_kept_SOURCES = tests/tape/kept.c
+tests_tape_kept_LDADD = libcore.a -lm
 tests_tape_labels_SOURCES = tests/tape/labels.c
 tests_tape_labels_LDADD = libcore.a -lm
 tests_tape_accumulate_SOURCES = tests/tape/accumulate.c

@@ -160,7 +160,7 @@ static double divisor(const struct cross_entropy_op *op)
     walk_rows(&w, walked(op, v), WALKED, 1);
     do {
         struct row r = row_at(op, w.at);
-        if (r.prob.base != NULL)
+        if (!view_absent(&op->prob))
             sum += r.n > 0 ? 1.0 : 0.0;
         else if (r.verdict == ROW_COUNTS)
             sum += (double)weight_at(&r, r.target);

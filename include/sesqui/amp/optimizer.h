@@ -19,13 +19,18 @@
  * First use. An optimizer takes its device memory (masters, moments, words) at
  * its first check, unscale, accumulate, step, visit, model_to_master,
  * master_to_model, save or load, also by checkpoint.h. Masters are then made
- * from the model, and moments are zeroed. Groups and parameters can be added
- * before it only. Later calls allocate the sums of the first
- * ssq_optimizer_accumulate, a table for each ssq_optimizer_schedule, and
- * scratch for the work. So a later step may return SSQ_ERR_NOMEM, too.
+ * from the model. If ssq_params_write or ssq_params_load has set a parameter,
+ * its master begins with these float32 values. Moments are 0, or
+ * initial_accumulator. Groups and parameters can be added before the first use
+ * only. Later calls allocate the sums of the first ssq_optimizer_accumulate, a
+ * table for each ssq_optimizer_schedule, and scratch for the work. So a later
+ * step may return SSQ_ERR_NOMEM, too.
  *
  * The first use cannot be in a capture (SSQ_ERR_INVALID): call
  * ssq_optimizer_model_to_master before it. If it fails, nothing has changed.
+ * Exception: with SSQ_MASTER_SPLIT and a parameter that ssq_params_write or
+ * ssq_params_load has set, the first use waits for the queue. If it fails, the
+ * parameter may have been rounded again.
  *
  * Stages. As in torch, an optimizer is READY, CHECKED (after check or unscale)
  * or STEPPED. The update of the scaler makes it READY again. Without a scaler
@@ -191,7 +196,7 @@ ssq_optimizer_group(ssq_optimizer *optimizer,
  *                          shape; the tensors overlap each other or those of
  *                          another parameter; an f16 parameter with
  *                          SSQ_MASTER_SPLIT
- *   - SSQ_ERR_UNSUPPORTED  too many parameters
+ *   - SSQ_ERR_UNSUPPORTED  more than 44,739,242 parameters
  *  @sync host
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_add(ssq_optimizer *optimizer,
@@ -315,10 +320,13 @@ ssq_optimizer_memory(const ssq_optimizer *optimizer, ssq_memory_report *report);
  *                      scaler since the last step; no parameters; a first use
  *                      in a capture
  *   - SSQ_ERR_INVALID  with scaler: the scale was not used since the last
- *                      update; some gradients were unscaled and some were not
- *                      (the message names two); gradients were unscaled, but
- *                      the step uses sums of ssq_optimizer_accumulate
+ *                      update; some gradients, or a part of one, were unscaled
+ *                      and some were not (the message has names); gradients
+ *                      were unscaled, but the step uses sums of
+ *                      ssq_optimizer_accumulate
  *   - the status of the scaler's rank hook
+ *   - of a distributed optimizer also SSQ_ERR_COMM, and SSQ_ERR_INVALID for
+ *     more causes (ssq_optimizer_distribute)
  *   After an error the check does not count, and may be repeated. The first use
  *   may have happened: masters exist then, and nothing can be added. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
@@ -347,6 +355,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
  *  updated, and the model is rounded.
  *
  *  The gradient is g * (1 / scale), then times coef, each rounded to float32.
+ *  After ssq_optimizer_accumulate, g is the sum, and 1 / scale is first
+ *  multiplied by factor, and rounded.
+ *
  *  The bits are the same as after unscaling in place and clipping float32
  *  gradients, as torch does. With SSQ_FLOOR_APPLY at the floor a bad verdict
  *  does not skip.
@@ -369,15 +380,19 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
  *  micro-batches. The first call makes the sums.
  *
  *  The step, skipped or not, ends the accumulation. So does an update of the
- *  scaler after a check. The next call starts another one. The scale must not
- *  change within an accumulation: call ssq_scaler_update after the step only.
+ *  scaler after a check of this optimizer. The next call starts another one.
+ *  The scale must not change within an accumulation: call ssq_scaler_update
+ *  after the step only. If the scaler of a check or step was updated after the
+ *  first micro-batch, that call returns SSQ_ERR_INVALID, unless its scale is
+ *  fixed. Updates by graphs that also accumulate are not noticed.
  *  @param factor  applied to the sum at the step, for example 1/k for the mean
- *                 of k; finite. The last call's factor is used
+ *                 of k; finite as a float32. The last call's factor is used
  *  @return SSQ_ERR_INVALID  checked or stepped since the last update; no
- *                           parameters; factor is not finite; a first use in a
- *                           capture; a check or step failed after it had summed
- *                           over ranks
- *          After an error the sums have not changed. */
+ *                           parameters; factor is out of range; a first use in
+ *                           a capture; a check or step failed after it had
+ *                           summed over ranks, or a step could not gather
+ *          After an error the sums have not changed. The first use may have
+ *          happened. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
     ssq_queue *queue, ssq_optimizer *optimizer, double factor);
 
@@ -393,13 +408,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
  *  @param n         may be 0
  *  @param grads     n float tensors of any strides that do not overlap
  *  @param max_norm  > 0; INFINITY only measures
- *  @param norm      out, optional: f32, one element: the norm before clipping
+ *  @param norm      out, optional: f32, one element: the norm before clipping;
+ *                   must not overlap grads
  *  @return
- *   - SSQ_ERR_INVALID      a dtype or overlap; max_norm is not > 0
+ *   - SSQ_ERR_INVALID      a dtype or overlap; max_norm is not > 0; norm does
+ *                          not have one element
  *   - SSQ_ERR_UNSUPPORTED  a gradient that is not contiguous is too large for a
  *                          launch
  *          After an error no gradient has changed. A max_norm above float32's
- *          range counts as INFINITY.
+ *          range counts as INFINITY, and one that would round to 0 as 2^-149.
  *  @note May be captured. Class B: the same bits on every device, in the order
  *        of kernels/reduce/norm.h. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -426,11 +443,14 @@ typedef enum ssq_hyper {
 /** Set a hyper-parameter, from the next step on. Captured steps use the value
  *  too (but see ssq_optimizer_schedule). Setting lr also removes the group's
  *  schedule of lr. A momentum or beta1 that a schedule drives continues to
- *  follow it.
+ *  follow it. Set clip_norm before the check of a step.
  *  @param group  NULL: the default group
  *  @param value  in the range of the options; -1 is not a default here
  *  @return SSQ_ERR_INVALID  out of range; the optimizer has no such
- *                           hyper-parameter; group is of another optimizer;
+ *                           hyper-parameter; group is of another optimizer, or
+ *                           given for clip_norm; clip_norm above 0 after a
+ *                           check that measured no norm, because clip_norm was
+ *                           0; momentum 0 with nesterov;
  *                           momentum for a group that had none at the first
  *                           use, and so has no buffer; a capture */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
@@ -449,8 +469,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
  *  through CUDA, its launches count from the next step outside of such a graph.
  *  @param group  NULL: the default group
  *  @param value  out
- *  @return SSQ_ERR_INVALID  group is of another optimizer; the optimizer has no
- *                           such hyper-parameter
+ *  @return SSQ_ERR_INVALID  group is of another optimizer, or given for
+ *                           clip_norm; the optimizer has no such
+ *                           hyper-parameter
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
@@ -461,10 +482,11 @@ ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
  *  start. Values are rounded to float32. 1 - beta1 and beta1^t follow the
  *  scheduled beta1, as in torch.
  *
- *  A captured step uses a new schedule if, at the capture, the group had one of
- *  at least the same length. Otherwise it keeps what it had at the capture, and
- *  sees no later change of this schedule: not a shorter one, no removal, and no
- *  ssq_optimizer_set of lr. Capture again after setting a longer schedule.
+ *  A captured step uses a new schedule if, between the first use and the
+ *  capture, the group had one of at least the same length. Otherwise it keeps
+ *  the schedule of the capture, and sees no later change of it: not a shorter
+ *  one, no removal, and no ssq_optimizer_set of lr. Capture again after setting
+ *  a longer schedule.
  *  @param group     NULL: the default group
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
  *  @param schedule  copied, also its table. NULL removes the schedule
@@ -482,7 +504,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
  *  former after the program has written parameters. Remainders of split masters
  *  become 0. With split masters the latter changes nothing. Moments, t and the
  *  random counter do not change, except that a first use creates them.
- *  @return SSQ_ERR_INVALID  no parameters; a first use in a capture */
+ *  @return
+ *   - SSQ_ERR_INVALID  no parameters; a first use in a capture
+ *   - SSQ_ERR_COMM     ssq_optimizer_master_to_model: the optimizer is
+ *                      distributed, and its group has ended */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_model_to_master(ssq_queue *queue, ssq_optimizer *optimizer);
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -588,8 +613,8 @@ typedef struct ssq_overflow_report {
                               with labels out of range is not reported */
     uint32_t infs, nans; /**< in all gradients of that check */
     uint32_t tensors;    /**< gradients that have at least one */
-    uint32_t check;      /**< number of that check of this optimizer, from 1;
-                              0: none */
+    uint32_t check;      /**< number of that check of this optimizer, from 1.
+                              Calls that failed may count. 0: none */
 } ssq_overflow_report;
 #define SSQ_OVERFLOW_REPORT_INIT                                               \
     {                                                                          \
@@ -606,7 +631,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
 /** Counts of the last check and step of one parameter. Gradients are counted as
  *  they were (scaled); values that are not finite are not counted. After
  *  ssq_optimizer_accumulate the float32 sums are counted, before factor: the
- *  underflow of 16-bit gradients is then not visible. */
+ *  underflow of 16-bit gradients is then not visible. Before the first check
+ *  all members except elements are 0. */
 typedef struct ssq_statistics {
     size_t struct_size;
     uint64_t elements;
@@ -634,8 +660,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
                          const char *name, ssq_statistics *statistics);
 
-/** Report the global norm of the last check, of the unscaled gradients before
- *  clipping, and t, the number of successful steps.
+/** Report the global norm of the last check that measured one, of the unscaled
+ *  gradients before clipping, and t, the number of successful steps.
  *  @param norm  out, optional
  *  @param t     out, optional
  *  @return SSQ_ERR_INVALID  norm is given and clip_norm is 0, and the kind is

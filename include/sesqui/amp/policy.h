@@ -29,10 +29,11 @@ typedef struct ssq_policy {
                              SSQ_F32, the master, under every policy */
     bool scaling;       /**< gradients need a loss scale: true for f16, unless
                              the text has loss_scale=none; true for other
-                             policies if the text sets a loss scale */
-    double loss_scale;  /**< the static scale in the text. 0: a dynamic one if
-                             scaling, else none. To create the scaler yourself,
-                             use the preset "fixed" with it as init_scale */
+                             policies if it has loss_scale with another value */
+    double loss_scale;  /**< the static scale in the text, not rounded to
+                             float32. 0: a dynamic one if scaling, else none.
+                             To create the scaler yourself, use the preset
+                             "fixed" with it as init_scale */
 } ssq_policy;
 #define SSQ_POLICY_INIT                                                        \
     {                                                                          \
@@ -48,12 +49,15 @@ typedef struct ssq_policy {
  *   - loss_scale=VALUE, at most once: dynamic, none, or a number.
  *
  *  The number is a static scale, for example "mixed_float16,loss_scale=512". It
- *  is a decimal of up to 15 digits, with an exponent of -22 to 22, or 2^N. It
- *  must be a positive, normal float32. A static scale, also 1, still skips
- *  steps whose gradients are not
- *  finite. With none nothing is scaled or skipped. A trainer creates the
- *  scaler; without one the program must. The policies of a tape's regions must
- *  not have this word.
+ *  is 2^N, or a decimal of up to 15 digits. The exponent of a decimal, less its
+ *  number of digits after the point, must be -22 to 22. For example, 15e-22 is
+ *  read, and 1.5e-22 is refused. The number must be in the range of positive,
+ *  normal float32. A scaler rounds it to float32.
+ *
+ *  A static scale, also 1, still skips steps whose gradients are not finite.
+ *  With none nothing is scaled or skipped. A trainer creates the scaler;
+ *  without one the program must. The policies of a tape's regions must not have
+ *  this word.
  *  @param policy  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such policy (the message lists them), op (it
@@ -66,7 +70,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
                                                        ssq_policy *policy);
 
 /** How autocast treats an op. The table is the same on every device; a policy's
- *  text can change it. */
+ *  text can change it. The ops below are examples: ssq_policy_op_name lists all
+ *  ops, and ssq_policy_op_class their classes. */
 typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
                                 conv, attention */

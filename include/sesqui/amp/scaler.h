@@ -134,7 +134,8 @@ typedef struct ssq_scaler_options {
     ssq_scale_cap cap
         SSQ_DEFAULT(SSQ_CEILING_FINITE); /**< the rule at max_scale */
     double max_scale
-        SSQ_DEFAULT(0.0); /**< CLAMP: >= init_scale; STOP: > 0 */
+        SSQ_DEFAULT(0.0); /**< CLAMP: >= init_scale, finite as a float32;
+                               STOP: > 0; otherwise not used */
     uint32_t hysteresis
         SSQ_DEFAULT(2); /**< H, in [1, 2^31): overflows before a backoff */
     uint32_t refill SSQ_DEFAULT(SSQ_REFILL_CLEAN); /**< SSQ_REFILL_* */
@@ -184,9 +185,9 @@ typedef struct ssq_scaler_options {
  *  "keras3,init_scale=1024,growth_interval=500". They are init_scale,
  *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
  *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
- *  number is a decimal of up to 15 digits with an exponent of -22 to 22, for
- *  example 1e-4 (write 2^N for numbers outside), or 2^N. If a setting occurs
- *  twice, the last counts. ssq_scaler_create checks the ranges.
+ *  number is 2^N, or a decimal as in ssq_policy_from_name, for example 1e-4.
+ *  If a setting occurs twice, the last counts. ssq_scaler_create checks the
+ *  ranges.
  *  @param options  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such preset or setting; the message lists them
@@ -217,7 +218,7 @@ SSQ_API const char *ssq_scaler_preset_name(size_t i);
  *   - SSQ_ERR_INVALID    an option is out of range (the message has its value);
  *                        binary64 with factors that are not powers of two, or
  *                        with a scale that is not a float32; a capture
- *   - SSQ_ERR_NOT_FOUND  no such preset or setting
+ *   - otherwise as ssq_scaler_options_preset
  *  @sync waits for the upload of the state, on an internal queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -263,7 +264,7 @@ SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
  *  For example, if a gradient is repaired between this call and the step, the
  *  step is taken, but the update still counts an overflow.
  *  @param n      may be 0: a check without bad gradients
- *  @param grads  n float tensors of any strides; NULL if n is 0
+ *  @param grads  n float tensors of any strides; may be NULL if n is 0
  *  @return
  *   - SSQ_ERR_INVALID  the scale was not used since the last update; a tensor
  *                      is not float
@@ -280,16 +281,17 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *
  *  The memory of outs counts as unscaled until the next update. An optimizer
  *  that has it uses it as it is.
- *  @param n      may be 0
+ *  @param n      may be 0: grads and outs may be NULL then
  *  @param grads  n float tensors of any strides
  *  @param outs   n f32 or bf16 tensors with the shapes of grads; outs[i] may be
  *                grads[i], but must not overlap another one. f16 is refused, as
  *                in torch: unscaled gradients would become zero
- *  @return SSQ_ERR_INVALID  the scale was not used since the last update;
- *                           grads[i] was unscaled since then, or a part of
- *                           outs[i]; a dtype, a shape or an overlap
- *          After an error of memory or the device the check may count, but no
- *          memory counts as unscaled. The call may be repeated. */
+ *  @return
+ *   - SSQ_ERR_INVALID  grads[i] was unscaled since the last update, or a part
+ *                      of outs[i]; a dtype, a shape or an overlap
+ *   - otherwise as ssq_scaler_check
+ *   After an error of memory or the device the check may count in the next
+ *   update, but no memory counts as unscaled. The call may be repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
     ssq_queue *queue, ssq_scaler *scaler, size_t n,
     const ssq_tensor *const *grads, const ssq_tensor *const *outs);
@@ -300,7 +302,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
  *   - SSQ_ERR_SCALE    an earlier update reached the floor's error or
  *                      max_consecutive_skips, and the host knows it by now. The
  *                      update is enqueued nevertheless. Every update returns it
- *                      until ssq_scaler_event_clear
+ *                      until ssq_scaler_event_clear. The load of a state
+ *                      without events clears them, too
  *   - SSQ_ERR_INVALID  nothing was checked since the last update; nothing has
  *                      changed then */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
@@ -310,7 +313,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
  *  since and ovf do not change. It counts as the update of the step (updates,
  *  skipped, consecutive, max_consecutive_skips), but as in torch it needs no
  *  check and no use of the scale before. Without a bad check consecutive
- *  becomes 0. The action is CLEAN or HOLD.
+ *  becomes 0. The action is CLEAN or HOLD. If floor APPLY has applied the step,
+ *  it is POISON.
  *  @param scale  rounded to float32
  *  @return
  *   - SSQ_ERR_INVALID  scale is not positive and finite as a float32
@@ -320,8 +324,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
                                                        double scale);
 
 /** Change the growth interval from the next update on. If a preset with
- *  match_equal has a longer streak already, its scale grows only after the next
- *  overflow, as in its system.
+ *  match_equal has a streak of at least this length already, its scale grows
+ *  only after the next overflow, as in its system. With fastai2_non_native,
+ *  whose streak an overflow does not end, it grows no more.
  *  @return SSQ_ERR_INVALID  interval is 0, or too large with the lags; a graph
  *                           is being captured */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_set_growth_interval(
@@ -333,13 +338,14 @@ typedef enum ssq_scale_action {
     SSQ_SCALE_CLEAN = 1,   /**< finite, nothing moved */
     SSQ_SCALE_GROWTH = 2,  /**< finite, the scale grew */
     SSQ_SCALE_CAPPED = 3,  /**< finite, growth stopped at max_scale */
-    SSQ_SCALE_HOLD = 4,    /**< skipped, within the allowance */
+    SSQ_SCALE_HOLD = 4,    /**< skipped within the allowance, or for labels */
     SSQ_SCALE_BACKOFF = 5, /**< skipped, the scale fell */
     SSQ_SCALE_FLOOR = 6,   /**< skipped, and an error: at the floor */
     SSQ_SCALE_POISON = 7   /**< not finite and applied: floor APPLY */
 } ssq_scale_action;
 
-/** Events, OR-ed. They stay until ssq_scaler_event_clear. */
+/** Events, OR-ed. They stay until ssq_scaler_event_clear or the load of another
+ *  state. */
 #define SSQ_SCALE_EVENT_FLOOR 1u /**< SSQ_SCALE_FLOOR happened */
 #define SSQ_SCALE_EVENT_SKIPS 2u /**< max_consecutive_skips was reached */
 
@@ -347,10 +353,13 @@ typedef enum ssq_scale_action {
 typedef struct ssq_scaler_state {
     size_t struct_size;
     double scale;         /**< in use by the next step */
-    uint32_t good;        /**< clean steps since the last overflow or growth */
+    uint32_t good;        /**< clean steps since the last growth and, with
+                               reset_on_inf, since the last overflow */
     int32_t hyst;         /**< remaining allowance; may be negative */
-    uint32_t grown;       /**< a growth since the last overflow: 0 or 1 */
-    uint32_t since;       /**< updates since the last rescale */
+    uint32_t grown;       /**< a growth and, with reset_on_inf, no overflow
+                               since then: 0 or 1 */
+    uint32_t since;       /**< updates since the last rescale, without those for
+                               labels and of ssq_scaler_update_to */
     uint32_t ovf;         /**< overflows since the last backoff */
     uint32_t updates;     /**< in all */
     uint32_t skipped;     /**< updates whose step was skipped */
@@ -373,7 +382,8 @@ typedef struct ssq_scaler_state {
  *  that sets the state, and each ssq_graph_launch of an update sends a copy.
  *  The result is therefore the state after one of them that is finished; after
  *  a sync, after the last one. Nothing is enqueued. If several queues are used,
- *  the copy of the last call counts.
+ *  the copy of the last call counts. If host memory is too short for the copy
+ *  of a launch, the next one updates the result.
  *
  *  Launches of a graph that the caller captured through CUDA send no copy:
  *  neither this call nor ssq_scaler_update sees their events. Use
@@ -418,7 +428,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
 
 /** Save the whole scaler, options and state, as bytes for a file. The blob has
  *  a version, the byte order and a checksum: ssq_scaler_load refuses one that
- *  is damaged, truncated or of a later library. Events are saved too, and are
+ *  is damaged, truncated or of another version. Events are saved too, and are
  *  not an error here.
  *  @param blob    out: of any alignment. NULL with bytes 0: only report needed
  *  @param bytes   size of blob
@@ -448,8 +458,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_load(ssq_queue *queue,
                                                   const void *blob,
                                                   size_t bytes);
 
-/** Clear the events: ssq_scaler_update and ssq_scaler_poll return SSQ_OK again
- *  until the next event.
+/** Clear the events: calls that return them return SSQ_OK again until the next
+ *  event.
  *  @return SSQ_ERR_INVALID  a graph is being captured */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
                                                          ssq_scaler *scaler);
@@ -513,7 +523,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(
  *                   else in float32
  *  @param state     in/out: where it begins and ends. NULL, or all zeros as
  *                   SSQ_SCALER_STATE_INIT: begins at init_scale. Checked as by
- *                   ssq_scaler_state_set
+ *                   ssq_scaler_state_set, but with binary64 the scale may be
+ *                   any positive, finite double
  *  @param n         number of steps
  *  @param overflow  n bytes: 0 the step was finite, else not; may be NULL if n
  *                   is 0

@@ -24,6 +24,7 @@
  *             t <= e: cos(base / div, base, t / e)
  *             else cos(base, base / div / final_div, (t - e) / (n - 1 - e))
  *             lin instead of cos if linear is set            torch OneCycleLR
+ *             If e is 0, t / e counts as 1.
  *   ONE_CYCLE_FASTAI    p = t / n
  *             p < pct_start: cos(base / div, base, p / pct_start)
  *             else cos(base, base / final_div, (p - pct_start) /
@@ -31,8 +32,9 @@
  *                                                    fastai's fit_one_cycle
  *   TABLE     table[t]
  *
- * One-cycle can also drive a momentum. For example, base 0.85, div_factor
- * 0.85 / 0.95 and final_div_factor 1 go from 0.95 to 0.85 and back.
+ * One-cycle can also drive a momentum. For example, ONE_CYCLE with base 0.85,
+ * div_factor 0.85 / 0.95 and final_div_factor 1 goes from 0.95 to 0.85 and
+ * back. ONE_CYCLE_FASTAI needs final_div_factor 0.85 / 0.95 for this.
  *
  * @sync host
  * @threads any */

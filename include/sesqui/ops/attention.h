@@ -51,7 +51,8 @@ typedef struct ssq_attention_args {
     uint64_t seed;          /**< this and the fields to offset: used only with
                                  dropout, see random.h */
     uint32_t id;            /**< which stream of this seed and step */
-    const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
+    const ssq_tensor *step; /**< in, i32, one element; NULL: 0; always checked
+                                 */
     uint64_t offset;        /**< of the first element, in words */
     double softcap;         /**< 0: none; otherwise a bound of the scores, from
                                  2^-126 to the largest float32. Used as float32
@@ -246,8 +247,9 @@ typedef struct ssq_rotary_args {
  *   - SSQ_ERR_INVALID  also if x has rank < 2; dims is odd, negative or above
  *                      d, or 0 with an odd d; base is out of range; offset is
  *                      set with position, or the positions do not fit in int32
- *                      (t may be at most 2^31 also with position); only one of
- *                      cos and sin is set, or with position, freq or offset
+ *                      (t may be at most 2^31 also with position or cos); only
+ *                      one of cos and sin is set, or with position, freq or
+ *                      offset
  *   - SSQ_ERR_NOMEM    also for the scratch of freq: 2 dims bytes
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rotary(ssq_queue *queue,

@@ -23,11 +23,12 @@
  * that number, and the variance is 0. Sums of m terms use at most
  * min(m, 64 + ceil(m / 64)) dependent float32 additions.
  *
- * A NaN or an Inf in a set makes the whole set NaN. Sums can be float32. If the
- * sum of the squares of a set of m overflows (deviations above 1.8e19 /
- * sqrt(m)), rstd is 0, and y is activation(beta). If the sum of |x| overflows,
- * the set can be NaN. In both cases running statistics can become Inf or NaN
- * for good. If var + eps is 0, rstd is infinite: equal numbers give NaN.
+ * A NaN or an Inf in a set makes the whole set NaN. Sums are float32 or better.
+ * If a float32 sum of the squares of a set of m overflows (deviations above
+ * 1.8e19 / sqrt(m)), rstd can be 0: y is then activation(beta). If the sum of
+ * |x| or a deviation overflows, elements of the set can be NaN. In these cases
+ * running statistics can become Inf or NaN for good. If var + eps is 0, rstd is
+ * infinite: equal numbers give NaN.
  *
  * The backward ops do not undo a fused activation. Their dy is the gradient of
  * the input of the activation: call for example ssq_relu_backward first.
@@ -127,10 +128,10 @@ typedef struct ssq_batch_norm_args {
  *                      valid; x has one value per channel in training, for
  *                      example [1, c] (without comm, or with one rank); only
  *                      one of the running statistics is set; training is false
- *                      and there are none;
- *                      comm is on another device; a graph is being captured,
- *                      or the caller captures its stream (cuda.h), and the
- *                      transport of comm is not nccl
+ *                      and there are none; comm is on another device; comm has
+ *                      two ranks or more, its transport is not nccl, and a
+ *                      graph is being captured or the caller captures its
+ *                      stream (cuda.h)
  *   - SSQ_ERR_COMM     the group of ranks has ended; or as ssq_comm_status
  *   After SSQ_ERR_NOMEM with comm the collective may have been counted. Do not
  *   repeat the call: destroy comm and create a new group.
@@ -199,8 +200,9 @@ typedef struct ssq_batch_norm_backward_args {
  *  @return
  *   - SSQ_ERR_INVALID  only one of mean and rstd is set; comm is set without
  *                      them, in training; dx, dgamma and dbeta are all NULL;
- *                      and the causes of ssq_batch_norm
- *   - SSQ_ERR_COMM     the group of ranks has ended
+ *                      and the causes of ssq_batch_norm, but with mean no
+ *                      running statistics are needed
+ *   - SSQ_ERR_COMM     the group of ranks has ended; or as ssq_comm_status
  *  After an error with comm, dgamma and dbeta may have been written. After
  *  SSQ_ERR_NOMEM do not repeat the call, as in ssq_batch_norm.
  *  @note Class R. Since 0.1. */
@@ -239,7 +241,8 @@ typedef struct ssq_group_norm_args {
  *  groups = c is instance norm. groups = 1 is a layer norm over all dimensions
  *  but the batch, with one gamma per channel. A group of one element is legal:
  *  y is activation(beta). Groups without elements have NaN statistics. If eps
- *  is 0 and all elements of a group are equal, y and the gradients are NaN.
+ *  is 0 and all elements of a group are equal, its y and dx are NaN, and so is
+ *  dgamma of its channels.
  *  @return SSQ_ERR_INVALID  axis, eps, a shape or the activation is not valid;
  *                           groups does not divide c, for example 3 groups of
  *                           8 channels

@@ -32,8 +32,9 @@
  * and the width is computed in the same way. h, w, r, s, stride, dilation and
  * padding must not exceed 2^31 - 1. r and s are at least 1. n, c, o, h and w
  * may be 0. conv2d and its gradients return SSQ_ERR_INVALID if the extent of
- * the filter is larger than the image with its padding. Exception: if h or w is
- * 0, the result is empty. conv_transpose2d has no such limit.
+ * the filter is larger than the image with its padding. Exception: for h = 0
+ * the height of the result is then 0, and for w = 0 the width.
+ * conv_transpose2d has no such limit.
  *
  * Dtypes mix as the table in gemm.h says: f16 does not multiply bf16. The last
  * dimension of images and filters must have stride 1, unless its size is 0 or
@@ -48,7 +49,8 @@
  *
  * A call returns SSQ_ERR_INVALID if a shape differs, and the message says which
  * one is expected; if groups does not divide c and o; if an output overlaps
- * another operand; or if layout, activation or a number is not valid.
+ * another operand; or if layout, activation or a number is not valid. The same
+ * status is returned for f16 times bf16, and for a last stride that is not 1.
  *
  * @sync async
  * @threads object */
@@ -248,7 +250,11 @@ typedef ssq_conv2d_backward_weight_args
 
 /** Compute the gradients of w and bias of ssq_conv_transpose2d. dw is as in
  *  ssq_conv2d_backward_weight, with dy as the image and x as its gradient; K is
- *  n h w of x. db[o] is the sum of dy over n, h, w.
+ *  n h w of x. db[o] is the sum of dy over n, h, w. output_padding is computed
+ *  from the size of dy.
+ *  @return
+ *   - SSQ_ERR_INVALID      also if the output_padding that follows is not legal
+ *   - SSQ_ERR_UNSUPPORTED  as ssq_conv2d_backward_weight
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv_transpose2d_backward_weight(
     ssq_queue *queue, const ssq_conv_transpose2d_backward_weight_args *args);

@@ -8,9 +8,9 @@
  *     ssq_scatter_add_rows(queue, SSQ_SCATTER_ADD_ROWS(.dy = dy,
  *                                     .index = tokens, .dx = dx));
  *
- * A call returns SSQ_ERR_INVALID if a shape, dtype or axis is not as below, or
- * if an output overlaps another operand and "may be" does not allow it. For
- * example, ssq_transpose cannot work in place.
+ * A call returns SSQ_ERR_INVALID if a shape, dtype, axis or rounding is not as
+ * below, or if an output overlaps another operand and "may be" does not allow
+ * it. For example, ssq_transpose cannot work in place.
  *
  * Indices are on the device, so calls cannot check them. Use ssq_index_check.
  *
@@ -222,9 +222,10 @@ typedef struct ssq_scatter_add_rows_args {
  *
  *  Rows that no index names keep their bits. Indices that are negative or >=
  *  rows are ignored. A NaN result is the quiet NaN without sign. Uses scratch:
- *  4 * (rows + indices) bytes, and on all devices but the reference about 20
+ *  4 * (rows + indices) bytes. All devices but reference and guard use about 20
  *  bytes more for each index and up to 8 bytes for each element of a row.
- *  @return SSQ_ERR_UNSUPPORTED  more than 2^31 - 1 rows or indices
+ *  @return SSQ_ERR_UNSUPPORTED  more than 2^31 - 1 rows or indices; dx has 16
+ *                               bits, and dy is too large for a launch
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scatter_add_rows(ssq_queue *queue, const ssq_scatter_add_rows_args *args);

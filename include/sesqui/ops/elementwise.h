@@ -486,8 +486,8 @@ typedef struct ssq_scale_args {
     const ssq_tensor *y; /**< out, float, the shape of x; may be x if the
                               elements have the same size */
     double alpha SSQ_DEFAULT(1.0);
-    const ssq_tensor *scale; /**< in, optional: one f32 on the device; must not
-                                  overlap y */
+    const ssq_tensor *scale; /**< in, optional: one f32 on the device; NULL: 1;
+                                  must not overlap y */
 } ssq_scale_args;
 #define SSQ_SCALE_DEFAULTS sizeof(ssq_scale_args), NULL, NULL, 1.0, NULL
 #define SSQ_SCALE_INIT                                                         \
@@ -496,9 +496,9 @@ typedef struct ssq_scale_args {
     }
 #define SSQ_SCALE(...) SSQ_ARGS(ssq_scale_args, SSQ_SCALE_DEFAULTS, __VA_ARGS__)
 
-/** Scale: y = x (alpha scale). The factor is rounded to float32 first. scale is
- *  read when the op runs, so a graph that is launched again uses its new value.
- *  Since 0.1. */
+/** Scale: y = x (alpha scale). The factor is the float32 product of alpha and
+ *  scale. The op reads scale when it runs, so a graph that is launched again
+ *  uses its new value. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scale(ssq_queue *queue,
                                             const ssq_scale_args *args);
 

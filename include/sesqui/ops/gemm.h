@@ -58,10 +58,11 @@ SSQ_API const char *ssq_activation_name(ssq_activation activation);
 /** Flags of ssq_gemm_args; OR-ed. */
 typedef enum ssq_gemm_flags {
     /** Refuse to compute without matrix units (tensor cores, cooperative
-     *  matrices). The call returns SSQ_ERR_UNSUPPORTED, and the message names
-     *  the condition that failed. A call that multiplies nothing (a size of 0,
-     *  alpha = 0) is never refused. If cuBLASLt refuses a call only when it
-     *  runs, another implementation computes it, also without matrix units. */
+     *  matrices, tiles of AMX). The call returns SSQ_ERR_UNSUPPORTED, also with
+     *  host_fallback, and the message says why. A call that multiplies nothing
+     *  (a size of 0, alpha = 0) is never refused. If cuBLASLt refuses a call
+     *  only when it runs, another implementation computes it, also without
+     *  matrix units. */
     SSQ_GEMM_REQUIRE_MATRIX_UNITS = 1,
     /** Allow TF32 for two f32 factors, if the device has matrix units for it:
      *  the range of float32 with 11 significant bits. This is allow_tf32 of
@@ -71,8 +72,9 @@ typedef enum ssq_gemm_flags {
      *  doc/design/numbers.md, section 5, contains the bound. */
     SSQ_GEMM_ALLOW_TF32 = 2,
     /** Allow three instead of four matmuls of halves for two f16 factors, if
-     *  the processor has bf16 tiles. Each f16 is the exact sum of two bf16s,
-     *  and the matmul of the two low ones is left out. This is a third faster.
+     *  the processor has bf16 tiles and no f16 tiles. Each f16 is the exact sum
+     *  of two bf16s, and the matmul of the two low ones is left out. This is a
+     *  third faster.
      *  It is done only from k = 302 on, because the bound of ssq_gemm then
      *  still holds.
      *
@@ -138,9 +140,11 @@ typedef struct ssq_gemm_args {
  *   - SSQ_ERR_UNSUPPORTED  SSQ_GEMM_REQUIRE_MATRIX_UNITS is set, and no matrix
  *                          units would be used
  *  @note Class R: |d - exact| <= E + u |exact|, E about
- *        (k + 2) 2^-24 |alpha| (|op(a)| |op(b)|), see doc/design/numbers.md.
- *        With TF32 E is 2^-9 |alpha| (|op(a)| |op(b)|) larger. Integers whose
- *        sums stay below 2^24 are exact. Since 0.1. */
+ *        (k + 2) 2^-24 |alpha| (|op(a)| |op(b)|) + 2^-23 |beta c|, see
+ *        doc/design/numbers.md. On matrix units that truncate (.block in
+ *        ssq_gemm_explanation) the first term is about twice as large. With
+ *        TF32 E is 2^-9 |alpha| (|op(a)| |op(b)|) larger. Integers whose sums
+ *        stay below 2^24 are exact. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
                                            const ssq_gemm_args *args);
 
@@ -168,10 +172,11 @@ typedef struct ssq_gemm_explanation {
     bool matrix_units;       /**< matrix units compute the products */
     uint32_t block; /**< products that matrix units add at a time, truncating;
                          0: every addition rounds to nearest */
-    char condition[256];    /**< the first condition that prevents matrix units;
+    char condition[256];    /**< why matrix units are not used, cut at the end;
                                  "" if they are used */
     int64_t batch, m, n, k; /**< as it would run: a batch that shares b is
-                                 folded into m */
+                                 folded into m if the strides allow it; k is 0
+                                 if alpha is 0; batch is 0 if d is empty */
     int64_t padded_m, padded_n, padded_k; /**< sizes for matrix units: m, n, k
                                                raised to multiples of 8 */
     bool tf32;    /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */

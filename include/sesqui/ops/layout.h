@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h - position of the channels among the dimensions of images.
  *
- * Used by conv.h and pool.h. This header has no functions.
+ * Used by conv.h, pool.h and nn.h. This header has no functions.
  *
  * @sync host
  * @threads any */

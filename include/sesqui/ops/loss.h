@@ -12,8 +12,8 @@
  * call then writes a gradient, the scaler records that its scale was used. Only
  * one thread may use the scaler at that time.
  *
- * Losses are f32, and computed in float32 from any float dtype. Definitions are
- * as in torch.nn.functional.
+ * Losses are f32, and computed in float32 from any float dtype. Sums are
+ * float32 or better. Definitions are as in torch.nn.functional.
  *
  * A call returns SSQ_ERR_INVALID if loss and the gradient are both NULL, if a
  * shape, dtype, reduction or number is not valid, or if an output overlaps
@@ -79,7 +79,8 @@ typedef struct ssq_cross_entropy_args {
  *       loss of a row = -sum(q log p); its gradient = p sum(q) - q
  *
  *  The mean divides by the sum of w[t] over the rows that are not ignored. With
- *  target_prob it divides by the number of rows.
+ *  target_prob it divides by the number of rows, or by 0 if there are no
+ *  classes.
  *
  *   - An ignored row has loss 0 and gradient 0, even if its logits are not
  *     finite. (In torch their NaN spreads into the gradient.)
@@ -257,7 +258,8 @@ typedef struct ssq_bce_with_logits_args {
  *
  *  This is torch's formula without its cancellation: for targets in 0..1 no
  *  term is negative, and no finite x overflows. The mean divides by the number
- *  of elements. An infinite x multiplied by a factor of 0 is NaN, as in torch.
+ *  of elements. If an infinite softplus is multiplied by 0, the loss is NaN, as
+ *  in torch; the gradient is not.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_bce_with_logits(ssq_queue *queue, const ssq_bce_with_logits_args *args);

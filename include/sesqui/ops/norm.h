@@ -18,10 +18,11 @@
  * A NaN in a row makes the whole row NaN. So does an Inf in a layer norm. An
  * Inf in an RMS norm gives NaN there and 0 elsewhere, as in torch.
  *
- * Sums can be float32. If the sum of the squares overflows (deviations above
- * 1.8e19 / sqrt(n)), rstd is 0: y is then beta, or 0 without beta. If the sum
- * of |x| overflows, the row can be NaN. If var + eps is 0, rstd is infinite: a
- * row of equal numbers is then NaN.
+ * Sums are float32 or better. If a float32 sum of the squares overflows
+ * (deviations above 1.8e19 / sqrt(n)), rstd can be 0: y is then beta, or 0
+ * without beta. If the sum of |x| or a deviation overflows, elements of the row
+ * can be NaN. If var + eps is 0, rstd is infinite: a row of equal numbers (of
+ * an RMS norm: of zeros) is then NaN.
  *
  * A call returns SSQ_ERR_INVALID if ndim, eps or a shape is not valid, or if an
  * output overlaps another operand and "may be" does not allow it.

@@ -114,6 +114,8 @@ typedef struct ssq_max_pool2d_backward_args {
  *
  *  An argmax that is -1, or outside its window, is ignored. NaN and infinities
  *  of dy are added at their argmax.
+ *  @return SSQ_ERR_INVALID  also if a channel of dx has more than 2^31 - 1
+ *                           elements
  *  @note Class R: within (k + 8) 2^-24 times the sum of the |dy| of an element,
  *        for k windows. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_max_pool2d_backward(

@@ -58,7 +58,9 @@ typedef struct ssq_random_uniform_args {
 
 /** Fill x with uniform random numbers: x = low + (high - low) * u in float32. u
  *  is one of the 2^24 multiples of 2^-24 in [0, 1). Rounding can give high
- *  itself, above all rounding to 16 bits.
+ *  itself, above all rounding to 16 bits. If low or high is not a number of x's
+ *  dtype, a result can be the nearest number outside of [low, high]. For
+ *  example, with high = 1.005 a bf16 x can be 1.0078125.
  *  @return SSQ_ERR_INVALID  low or high is not valid
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status

@@ -22,10 +22,10 @@
  * times the sum of |x| / n.
  *
  * A call returns SSQ_ERR_INVALID if a shape or dtype is not as below; if an
- * output overlaps another operand and "may be" does not allow it; or if the
- * axes are not valid: out of range, named twice, or named with n_axes 0. For
- * example, .axes = {1} without .n_axes is refused, but .axes = {0} without
- * .n_axes reduces all dimensions.
+ * output overlaps another operand and "may be" does not allow it; if n_axes is
+ * out of range; or if the axes are not valid: out of range, named twice, or
+ * named with n_axes 0. For example, .axes = {1} without .n_axes is refused, but
+ * .axes = {0} without .n_axes reduces all dimensions.
  *
  * @sync async
  * @threads object */

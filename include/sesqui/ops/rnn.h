@@ -33,9 +33,9 @@
  * therefore run on matrix units. At most one 16-bit format may occur among x,
  * w_ih, w_hh and y. For example, f16 weights with a bf16 y are refused.
  *
- * NaN and infinities propagate as in IEEE 754. A NaN result is the quiet NaN
- * without sign. Saturated gates are exact: s(-inf) is 0, s(inf) and tanh(inf)
- * are 1.
+ * NaN and infinities propagate as in IEEE 754. A NaN result of a cell is the
+ * quiet NaN without sign. Saturated gates are exact: s(-inf) is 0, s(inf) and
+ * tanh(inf) are 1.
  *
  * A call returns SSQ_ERR_INVALID if shapes differ from the ones below, or if an
  * output overlaps another operand and "may be" does not allow it. Cells accept
@@ -280,10 +280,11 @@ typedef struct ssq_lstm_args {
  *  h0 no state is multiplied in the first step: an infinite w_hh makes no NaN
  *  there. If t is 0, hn and cn are copies of h0 and c0, or 0.
  *
- *  The last dimension of every operand but the biases must have stride 1. Rows
- *  of x, y and reserve must be evenly spaced: the stride of t is batch times
- *  the stride of batch. Nothing is copied silently. For example, a batch-first
- *  x that is only transposed is refused.
+ *  The last dimension of every operand but the biases must have stride 1,
+ *  unless its size is 0 or 1. If t and batch are above 1, rows of x, y and
+ *  reserve must be evenly spaced: the stride of t is batch times the stride of
+ *  batch. Nothing is copied silently. For example, a batch-first x that is only
+ *  transposed is refused.
  *  @return
  *   - SSQ_ERR_INVALID  a stride is not as above; two 16-bit formats occur; h0
  *                      has another dtype than y
@@ -332,7 +333,8 @@ typedef struct ssq_lstm_backward_args {
  *  scale: from 65520 on the gradient is infinite, and a scaler detects it.
  *
  *  Strides must be as in ssq_lstm, for dx as for x. Outputs must not overlap
- *  any other operand.
+ *  any other operand. If t, batch or h is 0, dh0 and dc0 are copies of dhn and
+ *  dcn, or 0, and the other outputs are 0.
  *  @return
  *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
  *   - SSQ_ERR_NOMEM    also for scratch: 4 t batch h elements of y's

@@ -7,7 +7,7 @@
  *                                                      .dx = dx, .axis = 1));
  *
  * The backward ops use the result y of the forward op, not x. Inputs and
- * outputs may have different float dtypes; sums are float32.
+ * outputs may have different float dtypes; sums are float32 or better.
  *
  * A call returns SSQ_ERR_INVALID if axis is out of range, for example 2 of rank
  * 2, if shapes differ, or if an output overlaps an input without being exactly

@@ -129,10 +129,24 @@ static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
     return ssq_fill(queue, &args);
 }
 
+/* Check the bound or deviation that value, gain and the fans give. */
+static ssq_status check_size(const char *name, double size, double most)
+{
+    return fabs(size) <= most
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID,
+                           "init: the %s is %g, expected at most %g: value or "
+                           "gain is too large",
+                           name, size, most);
+}
+
 /* Fill x from -bound to bound, with the stream of the init. */
 static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
                           double bound)
 {
+    ssq_status st = check_size("bound", bound, (double)FLT_MAX / 2.0);
+    if (st != SSQ_OK)
+        return st;
     ssq_random_uniform_args args = SSQ_RANDOM_UNIFORM_INIT;
     args.x = a->x;
     args.seed = a->seed;
@@ -149,6 +163,9 @@ static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
 static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
                          bool truncated)
 {
+    ssq_status st = check_size("deviation", std, (double)FLT_MAX);
+    if (st != SSQ_OK)
+        return st;
     ssq_random_normal_args args = SSQ_RANDOM_NORMAL_INIT;
     args.x = a->x;
     args.seed = a->seed;

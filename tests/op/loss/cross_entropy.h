@@ -36,7 +36,7 @@ double cross_entropy_size(const struct problem *p, const double *x);
 
 /** Edge i of CROSS_ENTROPY_EDGES: torch's numbers, ignored NaN, no weight,
  *  refusals. */
-#define CROSS_ENTROPY_EDGES 10
+#define CROSS_ENTROPY_EDGES 11
 void cross_entropy_edge_text(size_t i, char *text, size_t bytes);
 bool cross_entropy_edge(struct bed *b, size_t i);
 

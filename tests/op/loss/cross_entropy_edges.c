@@ -254,12 +254,36 @@ static bool run_refusals(struct bed *b)
     return ok && bed_bits(b, &loss, &before);
 }
 
+/* Probabilities of no classes, in memory of no bytes: as torch, no row counts,
+ * and the mean is NaN. */
+static bool run_no_classes(struct bed *b)
+{
+    const int64_t shape[] = {3, 0};
+    struct operand loss;
+    const double nan = (double)NAN;
+    ssq_tensor *none = NULL;
+    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    bed_leave(b);
+    ssq_status st = ssq_tensor_create(b->device, SSQ_F32, 2, shape, &none);
+    bed_enter(b);
+    if (st != SSQ_OK)
+        return bed_fail(b, "%s", ssq_last_error());
+    BED_OP(b, ssq_cross_entropy(b->queue, SSQ_CROSS_ENTROPY(
+                                              .logits = none,
+                                              .target_prob = none,
+                                              .loss = loss.t)));
+    bed_read(b, &loss);
+    ssq_tensor_destroy(&none);
+    return bed_bound1(b, &loss, &nan, 0.0);
+}
+
 void cross_entropy_edge_text(size_t i, char *text, size_t bytes)
 {
     static const char *const words[] = {
         "cross_entropy does not read ignored rows of NaN",
         "nll_loss with weights that add up to 0 is NaN at the targets alone",
-        "cross_entropy refuses wrong arguments"};
+        "cross_entropy refuses wrong arguments",
+        "cross_entropy of probabilities of no classes is NaN"};
     if (i < TORCH)
         snprintf(text, bytes, "cross_entropy as torch: %s", torch[i].text);
     else
@@ -268,10 +292,12 @@ void cross_entropy_edge_text(size_t i, char *text, size_t bytes)
 
 bool cross_entropy_edge(struct bed *b, size_t i)
 {
-    _Static_assert(TORCH + 3 == CROSS_ENTROPY_EDGES, "all edges are counted");
+    _Static_assert(TORCH + 4 == CROSS_ENTROPY_EDGES, "all edges are counted");
     if (i < TORCH)
         return run_torch(b, i);
     if (i == TORCH)
         return run_ignored_nan(b);
-    return i == TORCH + 1 ? run_weightless(b) : run_refusals(b);
+    if (i == TORCH + 1)
+        return run_weightless(b);
+    return i == TORCH + 2 ? run_refusals(b) : run_no_classes(b);
 }

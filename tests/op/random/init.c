@@ -271,8 +271,16 @@ static bool run_refused(struct bed *b)
     a.value = -1e39;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
                    "value is -1e+39");
-    a.kind = SSQ_INIT_NORMAL;
+    a.kind = SSQ_INIT_UNIFORM;
+    a.value = 2e38;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                   "init: the bound is 2e+38");
+    a.kind = SSQ_INIT_XAVIER_NORMAL;
     a.value = 0.0;
+    a.gain = 1e300;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                   "init: the deviation is");
+    a.gain = 0.0;
     a.kind = (ssq_init_kind)12;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, 12");
     a.kind = SSQ_INIT_KAIMING_NORMAL;

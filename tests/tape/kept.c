@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.c - contracts of tapes and trainers that were once broken: each was
+ * found by holding a header against the code. */
+#include "tests/tape/tape.h"
+
+#include <sesqui/gradcheck.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- dtypes and shapes ---- */
+
+static ssq_dtype dtype_of(ssq_var x)
+{
+    const ssq_tensor *is = ssq_var_tensor(x);
+    return is == NULL ? (ssq_dtype)0 : ssq_tensor_dtype(is);
+}
+
+/* Where nothing is cast, f16 1 and f32 1e6 are not joined in f16. */
+static void promotes(const char *name)
+{
+    static const int64_t two = 2;
+    struct rig r = rig_open(name, "float32");
+    float y[2] = {0, 0};
+    ssq_tensor *half = core_vector(r.device, SSQ_F16, two);
+    ssq_tensor *full = rig_floats(&r, 1, &two, (const float[]){1e6f, 1e6f});
+    ssq_tensor *no = core_vector(r.device, SSQ_U8, two);
+    NEED(ssq_fill(r.queue, SSQ_FILL(.x = half, .value = 1.0)));
+    NEED(ssq_fill(r.queue, SSQ_FILL(.x = no, .value = 0.0)));
+    ssq_tape_begin(r.tape, false);
+    ssq_tape_autocast_push(r.tape, NULL);
+    ssq_var a = ssq_var_input(r.tape, half), b = ssq_var_input(r.tape, full);
+    ssq_var where = ssq_where_var(a, b, SSQ_WHERE(.cond = no));
+    ssq_var glu = ssq_glu_var(a, b, NULL);
+    ssq_tape_autocast_pop(r.tape);
+    NEED(ssq_tape_status(r.tape));
+    NEED(
+        ssq_tensor_read(r.queue, ssq_var_tensor(where), y, sizeof(y), SSQ_F32));
+    NEED(ssq_queue_sync(r.queue));
+    tap_ok(dtype_of(where) == SSQ_F32 && y[0] == 1e6f && y[1] == 1e6f,
+           "%s: where(0, f16, f32) is f32, %g", name, (double)y[0]);
+    tap_ok(dtype_of(glu) == SSQ_F32, "%s: glu of f16 and f32 is f32", name);
+    ssq_tensor_destroy(&half);
+    ssq_tensor_destroy(&full);
+    ssq_tensor_destroy(&no);
+    rig_close(&r);
+}
+
+/* Channels that the groups do not divide: refused, and nothing is made. */
+static void groups(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    static const float xs[48];
+    ssq_tensor *x = rig_floats(&r, 3, (int64_t[]){2, 4, 6}, xs);
+    for (int k = 0; k < 4; k++) {
+        int64_t out = k % 2 == 0 ? 9 : 8, of = k % 2 == 0 ? 2 : 3;
+        ssq_tape_begin(r.tape, true);
+        ssq_var in = ssq_var_input(r.tape, x);
+        (void)(k < 2 ? ssq_nn_conv1d(r.tape, "c", in, out, 3,
+                                     SSQ_NN_CONV1D(.groups = of))
+                     : ssq_nn_conv_transpose1d(r.tape, "c", in, out, 3,
+                                               SSQ_NN_CONV1D(.groups = of)));
+        core_status(ssq_tape_status(r.tape), SSQ_ERR_INVALID, "groups",
+                    "%s: 4 channels to %lld in %lld groups", name,
+                    (long long)out, (long long)of);
+    }
+    tap_ok(ssq_params_count(r.params) == 0, "%s: no parameter was made", name);
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
+/* ---- ssq_gradcheck ---- */
+
+static ssq_var square(ssq_tape *t, void *user)
+{
+    (void)user;
+    ssq_var w =
+        ssq_var_param(t, "w",
+                      SSQ_PARAM(.rank = 1, .shape = {3},
+                                .init = SSQ_INIT_CONSTANT, .value = 1.5));
+    return ssq_square_var(w);
+}
+
+static void checker(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    ssq_graph *graph = NULL;
+    NEED(ssq_gradcheck(r.tape, square, NULL, NULL, NULL));
+    core_status(ssq_gradcheck(r.tape, square, NULL,
+                              SSQ_GRADCHECK(.ulps = (double)INFINITY), NULL),
+                SSQ_ERR_INVALID, "ulps", "%s: infinitely many ulps", name);
+    core_status(
+        ssq_gradcheck(r.tape, square, NULL, SSQ_GRADCHECK(.step = 1e-12), NULL),
+        SSQ_ERR_INVALID, "step is 1e-12|\"w\"", "%s: a step that float32 loses",
+        name);
+    NEED(ssq_gradcheck(r.tape, square, NULL, NULL, NULL));
+    NEED(ssq_graph_begin(r.queue));
+    core_status(ssq_gradcheck(r.tape, square, NULL, NULL, NULL),
+                SSQ_ERR_INVALID, "captured", "%s: in a capture", name);
+    NEED(ssq_graph_end(r.queue, &graph));
+    tap_ok(ssq_graph_ops(graph) == 0, "%s: nothing was captured", name);
+    ssq_graph_destroy(&graph);
+    rig_close(&r);
+}
+
+/* ---- trainers ---- */
+
+static bool failing;
+
+static void *alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return failing ? NULL : malloc(bytes);
+}
+
+static void release(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+static ssq_status pass(ssq_trainer *trainer, const ssq_tensor *x)
+{
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var y = ssq_nn_linear(t, "fc", ssq_var_input(t, x), 3, NULL);
+    return ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(y), NULL));
+}
+
+/* Memory is short in a poll: what has arrived is reported all the same. */
+static void polls(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    ssq_trainer *t = NULL;
+    ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
+    static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3};
+    ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){4, 3}, xs);
+    uint64_t all = 0;
+    NEED(ssq_trainer_create(r.queue, NULL, &t));
+    for (int i = 0; i < 6; i++) {
+        NEED(pass(t, x));
+        failing = i == 2;
+        ssq_status st = ssq_trainer_poll(t, &p);
+        failing = false;
+        if (st != SSQ_OK && st != SSQ_ERR_NOMEM)
+            core_need(st, "trainer_poll");
+        all += p.passes;
+        NEED(ssq_queue_sync(r.queue));
+    }
+    for (int i = 0; i < 3; i++) {
+        NEED(ssq_trainer_poll(t, &p));
+        all += p.passes;
+        NEED(ssq_queue_sync(r.queue));
+    }
+    tap_ok(all == 6, "%s: polls report %llu of 6 passes", name,
+           (unsigned long long)all);
+    ssq_trainer_destroy(&t);
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
+/* The end of an epoch has no weight that the next pass could get. */
+static void ends(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    ssq_trainer *t = NULL;
+    static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3};
+    ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){4, 3}, xs);
+    int64_t rows = -1;
+    double loss = 0.0;
+    NEED(ssq_trainer_create(r.queue, NULL, &t));
+    NEED(ssq_trainer_announce(t, 0));
+    NEED(ssq_trainer_next(t, &rows));
+    NEED(pass(t, x));
+    NEED(ssq_trainer_loss(t, &loss));
+    tap_ok(rows == 0 && isfinite(loss) && loss > 0.0,
+           "%s: after the end of an epoch a pass has its loss, %g", name, loss);
+    ssq_trainer_destroy(&t);
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const ssq_allocator short_of = {sizeof(short_of), alloc, release, NULL};
+    NEED(ssq_allocator_set(&short_of));
+    for (size_t i = 0; core_device(i) != NULL; i++) {
+        promotes(core_device(i));
+        groups(core_device(i));
+        checker(core_device(i));
+        polls(core_device(i));
+        ends(core_device(i));
+    }
+    return tap_done(2 * 13);
+}
