@@ -364,6 +364,13 @@ function cut(text,    doc, c, d, depth, end, token) {
 
 # ---- defaults ----
 
+# Up to 13 digits, which a double holds.
+function from_hex(digits,    i, n) {
+    for (i = 1; i <= length(digits); i++)
+        n = 16 * n + index("0123456789abcdef", substr(digits, i, 1)) - 1
+    return sprintf("%.0f", n)
+}
+
 # A scalar of an initializer as JSON, for a field of this type.
 function scalar(s, type,    v) {
     s = trim(s)
@@ -377,8 +384,13 @@ function scalar(s, type,    v) {
         s = constant[s]
     if (match(s, /^\(\([a-z_0-9]+\) ?-1\)$/))
         return -1
-    if (s == "(-9223372036854775807L -1)")
+    # INT64_MIN of glibc, and of musl, which also has hexadecimal limits
+    if (s == "(-9223372036854775807L -1)" || s == "(-1-0x7fffffffffffffff)")
         return "-9223372036854775808"
+    if (s == "(-1-0x7fffffff)")
+        return "-2147483648"
+    if (s ~ /^\(?0xffffffffffffffffu?\)?$/)
+        return "18446744073709551615"
     if (s ~ /^"/)
         return s
     if (s ~ /^'.'$/)
@@ -391,6 +403,8 @@ function scalar(s, type,    v) {
     sub(/[uUlLf]+$/, "", s)
     if (split(s, shifted, " ?<< ?") == 2)
         s = sprintf("%.0f", shifted[1] * 2 ^ shifted[2])
+    if (s ~ /^0x[0-9a-f]+$/)
+        s = from_hex(substr(s, 3))
     if (s !~ /^-?[0-9.]+(e[-+]?[0-9]+)?$/) {
         print "api.awk: " s " is no number" >"/dev/stderr"
         bad = 1

@@ -165,9 +165,19 @@ demo_texts = $(addprefix kernels/,amp/grad_check.k amp/grad_fold.k \
 	elementwise/binary.k elementwise/scale.k \
 	elementwise/unary_backward.k random/random_fill.k \
 	reduce/argmax.k reduce/reduce_columns.k)
+# Optimizers' kernels take the longest: the demo has Adam's alone.
+demo_optimizer = backends/cpu/native/amp/param_step.demo.o
 demo_core = $(filter-out backends/cpu/libcore_a-native_table.$(OBJEXT) \
 	$(native_objects),$(libcore_a_OBJECTS) $(libcore_a_LIBADD)) \
-	$(demo_texts:kernels/%.k=backends/cpu/native/%.o)
+	$(filter-out backends/cpu/native/amp/param_step.o,\
+	$(demo_texts:kernels/%.k=backends/cpu/native/%.o)) $(demo_optimizer)
+$(demo_optimizer): kernels/amp/param_step.k backends/cpu/native.sh \
+		backends/cpu/kernel.h kernels/embed.sh $(native_made)
+	$(AM_V_CC)$(MKDIR_P) $(@D) && VARIANTS=KIND=1 $(native_tools) \
+		$(native_sh) text $(srcdir) $(@:.o=.d) $(native_flags) -c $< \
+		-o $@
+-include $(demo_optimizer:.o=.d)
+CLEANFILES += $(demo_optimizer:.o=.d)
 examples/digits/demo_table.c: backends/cpu/native_table.c Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ONLY='$(demo_texts)' $(native_tools) \
 		$(native_sh) table $(srcdir) $(kernel_texts) >$@.new && \

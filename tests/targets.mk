@@ -332,6 +332,21 @@ check-cross:
 EXTRA_DIST += tests/cross-check
 .PHONY: check-cross
 
+# The C library musl, by musl-gcc.
+check-musl:
+	@$(SHELL) $(srcdir)/tests/musl-check '$(abs_top_srcdir)' \
+		'$(abs_builddir)/variant-musl' '$(cross_ops)'
+EXTRA_DIST += tests/musl-check
+.PHONY: check-musl
+
+# A program that builds the library as a part of itself, from the tarball.
+check-subproject: dist
+	@AWK='$(AWK)'; export AWK; \
+	$(SHELL) $(srcdir)/tests/subproject-check '$(abs_top_srcdir)' \
+		'$(distdir).tar.gz' '$(abs_builddir)/variant-subproject'
+EXTRA_DIST += tests/subproject-check
+.PHONY: check-subproject
+
 # For quickstart: the logs of make check.
 print-logs:
 	@echo $(TEST_LOGS)

@@ -8,7 +8,6 @@
 #include "tests/op/suite.h"
 #include "tools/tool.h"
 
-#include <gnu/libc-version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -83,6 +82,18 @@ static void print_processor(FILE *f)
                 0x1p30);
 }
 
+/* The C library: only glibc says which release it is. */
+static void print_libc(FILE *f)
+{
+#ifdef _CS_GNU_LIBC_VERSION
+    char text[64];
+    size_t n = confstr(_CS_GNU_LIBC_VERSION, text, sizeof(text));
+    fprintf(f, "%s\n", n > 0 && n <= sizeof(text) ? text : "C library");
+#else
+    fprintf(f, "another C library than glibc\n");
+#endif
+}
+
 static void print_system(FILE *f)
 {
     struct utsname u;
@@ -90,7 +101,7 @@ static void print_system(FILE *f)
     fprintf(f, "\n== system ==\n");
     if (uname(&u) == 0)
         fprintf(f, "%s %s, %s\n", u.sysname, u.release, u.machine);
-    fprintf(f, "glibc %s\n", gnu_get_libc_version());
+    print_libc(f);
     print_processor(f);
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cpu/features.h"
 
 #include <string.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -72,18 +73,53 @@ static void find_instructions(struct cpu_features *f)
 }
 #endif
 
-static uint32_t cache_bytes(int name, uint32_t least)
+/* Bytes of a cache of the first processor as Linux says; 0: it does not. */
+static long cache_file(int index)
 {
-    long bytes = sysconf(name);
+    char path[64];
+    long kib = 0;
+    snprintf(path, sizeof(path),
+             "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%ldK", &kib) != 1 || kib < 0 || kib > INT32_MAX / 1024)
+        kib = 0;
+    fclose(file);
+    return kib * 1024;
+}
+
+/* glibc knows the sizes of x86-64's caches, musl none. */
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                            _SC_LEVEL3_CACHE_SIZE};
+static long cache_known(int level)
+{
+    return sysconf(names[level - 1]);
+}
+#else
+static long cache_known(int level)
+{
+    (void)level;
+    return 0;
+}
+#endif
+
+/* Linux numbers the caches of a processor: 0 and 1 are of level 1. */
+static uint32_t cache_bytes(int level, uint32_t least)
+{
+    long bytes = cache_known(level);
+    if (bytes <= 0)
+        bytes = cache_file(level == 1 ? 0 : level);
     return bytes >= (long)least && bytes <= INT32_MAX ? (uint32_t)bytes : least;
 }
 
 void cpu_features_find(struct cpu_features *f)
 {
     *f = (struct cpu_features){
-        .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 32u << 10),
-        .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256u << 10),
-        .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2u << 20),
+        .l1 = cache_bytes(1, 32u << 10),
+        .l2 = cache_bytes(2, 256u << 10),
+        .l3 = cache_bytes(3, 2u << 20),
     };
     find_name(f);
     find_instructions(f);

@@ -27,18 +27,20 @@ ssq_status cpu_kernel_get(struct backend_device *device,
                           const struct backend_kernel **code)
 {
     const struct backend_kernel *variants = device->isa->kernels[kernel->id];
-    if (variants == NULL)
+    uint32_t i = 0;
+    while (i < kernel->nvariants &&
+           memcmp(kernel->variants[i], key, kernel->nkeys) != 0)
+        i++;
+    if (i == kernel->nvariants)
+        return error_set(SSQ_ERR_DEVICE, "cpu: kernel %s has no such variant",
+                         kernel->name);
+    if (variants == NULL || variants[i].run == NULL)
         return error_set(SSQ_ERR_DEVICE,
                          "cpu: kernel %s is not linked into this program; the "
                          "library has it",
                          kernel->name);
-    for (uint32_t i = 0; i < kernel->nvariants; i++)
-        if (memcmp(kernel->variants[i], key, kernel->nkeys) == 0) {
-            *code = &variants[i];
-            return SSQ_OK;
-        }
-    return error_set(SSQ_ERR_DEVICE, "cpu: kernel %s has no such variant",
-                     kernel->name);
+    *code = &variants[i];
+    return SSQ_OK;
 }
 
 /* What a kernel wrote past the caches (kernels/dialect/stream.h) is there. */

@@ -7,6 +7,8 @@
 #        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
 #        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id;
 #                                             if ONLY is set, others are NULL
+# If VARIANTS is set, for example to "KIND=1", text compiles only variants with
+# such a key; the table has NULL for the others.
 #
 # Keys are macros, so each variant is preprocessed by itself. Variants that
 # differ only in their kernel's function are compiled as one unit. A small
@@ -127,6 +129,12 @@ units() {
     END { take() }' "$@"
 }
 
+# wanted KEY=VALUE...: is this one of the VARIANTS?
+wanted() {
+    [ -n "${VARIANTS-}" ] || return 0
+    case " $* " in *" $VARIANTS "*) ;; *) return 1 ;; esac
+}
+
 if [ "$what" = table ]; then
     table "$@"
     exit 0
@@ -201,7 +209,8 @@ mkdir -p "$work"
 trap 'rm -rf "$work"' EXIT
 
 # Headers of the system are most of what a compiler would read: they stand in
-# preprocessed texts as words, of which units make #includes again.
+# preprocessed texts as words, of which units make #includes again. -I comes
+# before the folders of compilers whose -nostdinc leaves some, as musl-gcc's.
 path=${text#"$top/"}
 mkdir "$work/system"
 ${SHELL:-sh} "$top/kernels/embed.sh" files "$top" "$path" |
@@ -213,13 +222,18 @@ ${SHELL:-sh} "$top/kernels/embed.sh" files "$top" "$path" |
 ${SHELL:-sh} "$top/kernels/embed.sh" list "$top" "$path" >"$work/list"
 number=0
 while read -r _ keys; do
+    if ! wanted $keys; then
+        for isa in $ISAS; do echo '    {0},' >>"$work/rows.$isa"; done
+        number=$((number + 1))
+        continue
+    fi
     defines=
     for key in $keys; do defines="$defines -D$key"; done
     for isa in $ISAS; do
         symbol=native_${name}_${number}_$isa
         # shellcheck disable=SC2046,SC2086 # words are meant
-        $CC "$@" $(isa_flags "$isa") $defines -DNATIVE -nostdinc -isystem \
-            "$work/system" -DFLT_EVAL_METHOD=__FLT_EVAL_METHOD__ -MMD -MF \
+        $CC "$@" $(isa_flags "$isa") $defines -DNATIVE -nostdinc \
+            "-I$work/system" -DFLT_EVAL_METHOD=__FLT_EVAL_METHOD__ -MMD -MF \
             "$work/$isa.$number.d" -E -x c "$text" -o "$work/$isa.$number.i"
         echo "    {$symbol}," >>"$work/rows.$isa"
         echo "void $symbol(void *const *, const void *, uint32_t, uint32_t);" \
@@ -250,5 +264,6 @@ for unit in "$work"/*.c; do
 done
 $CC -r -nostdlib -o "$object" "$work"/*.o
 # a header that is gone later is no error
-cat "$work"/*.d | tr -s ' \\' '\n\n' | sed '/:$/d; /^$/d' | sort -u |
+cat "$work"/*.d | tr -s ' \\' '\n\n' | sed '/:$/d; /^$/d' |
+    grep -vF "$work/system/" | sort -u |
     sed "s|.*|${deps%.d}.o: &\n&:|" >"$deps"

@@ -145,6 +145,11 @@ static void *thread_main(void *of)
     struct fpenv env = fpenv_enter();
     uint32_t called = 0;
     (void)pthread_setname_np(pthread_self(), THREAD_NAME);
+    /* where the team's creator might run, and not only where the caller of the
+     * first loop may: that is often bound to one processor. If the thread may
+     * not run there any more, it stays where it is. */
+    if (t->placed)
+        (void)sched_setaffinity(0, sizeof(t->where), &t->where);
     while (!atomic_load(&t->over)) {
         uint32_t number = atomic_load(&t->called);
         if (number != called) {
@@ -161,9 +166,7 @@ static void *thread_main(void *of)
     return NULL;
 }
 
-/* A thread that runs where the team's creator might, and not only where the
- * caller of the first loop may: who calls is often bound to one processor. */
-static bool start_one(struct team *t, struct worker *w)
+static bool start_one(struct worker *w)
 {
     pthread_attr_t attr;
     size_t stack = 0;
@@ -171,15 +174,9 @@ static bool start_one(struct team *t, struct worker *w)
         return false;
     if (pthread_attr_getstacksize(&attr, &stack) == 0 && stack < STACK)
         (void)pthread_attr_setstacksize(&attr, STACK);
-    bool placed = t->placed && pthread_attr_setaffinity_np(
-                                   &attr, sizeof(t->where), &t->where) == 0;
-    bool there = pthread_create(&w->thread, &attr, thread_main, w) == 0;
+    bool started = pthread_create(&w->thread, &attr, thread_main, w) == 0;
     pthread_attr_destroy(&attr);
-    if (!there && placed) { /* it may not run there any more */
-        t->placed = false;
-        return start_one(t, w);
-    }
-    return there;
+    return started;
 }
 
 /* Signals that a thread raises itself go to the program's handlers, from
@@ -220,7 +217,7 @@ static void start(struct team *t)
     while (t->started + 1 < t->size) {
         struct worker *w = &t->worker[t->started + 1];
         *w = (struct worker){.team = t, .number = t->started + 1};
-        if (!start_one(t, w))
+        if (!start_one(w))
             break;
         t->started++;
     }

@@ -26,6 +26,8 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
 typedef void (*CUhostFn)(void *data);
 /* enums of cuda.h: their ABI is that of an int */
 typedef int CUdevice_attribute;
@@ -55,6 +57,65 @@ typedef struct {
     unsigned short usage;
     unsigned char reserved[54];
 } CUmemPoolProps;
+
+/** A handle of another API; the other members of the union are of Windows. */
+union cuda_foreign_handle {
+    int fd;
+    struct {
+        void *handle;
+        const void *name;
+    } win32;
+};
+
+typedef struct {
+    int type;
+    union cuda_foreign_handle handle;
+    unsigned long long size;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct {
+    unsigned long long offset, size;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct {
+    int type;
+    union cuda_foreign_handle handle;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+
+typedef struct {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        unsigned long long nvSciSync;
+        unsigned long long keyedMutex;
+        unsigned reserved[12];
+    } params;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+
+typedef struct {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        unsigned long long nvSciSync;
+        struct {
+            unsigned long long key;
+            unsigned timeoutMs;
+        } keyedMutex;
+        unsigned reserved[10];
+    } params;
+    unsigned flags;
+    unsigned reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 #endif
 
 /** Numbers, under their names in cuda.h. */
@@ -87,6 +148,8 @@ typedef struct {
     X(CU_MEM_ALLOCATION_TYPE_PINNED, 1) \
     X(CU_MEM_HANDLE_TYPE_NONE, 0) \
     X(CU_MEM_LOCATION_TYPE_DEVICE, 1) \
+    X(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, 1) \
+    X(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD, 9) \
     X(CU_POINTER_ATTRIBUTE_CONTEXT, 1) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
     X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9) \
@@ -179,11 +242,31 @@ typedef struct {
         CUstreamCaptureStatus *)) \
     X(PointerGetAttribute, cuPointerGetAttribute, (void *, \
         CUpointer_attribute, CUdeviceptr))
+
+/** Memory and timeline semaphores of another API (CUDA 11.2). */
+#define CUDA_EXTERNAL_CALLS(X) \
+    X(ImportExternalMemory, cuImportExternalMemory, (CUexternalMemory *, \
+        const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *)) \
+    X(ExternalMemoryGetMappedBuffer, cuExternalMemoryGetMappedBuffer, \
+        (CUdeviceptr *, CUexternalMemory, \
+        const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *)) \
+    X(DestroyExternalMemory, cuDestroyExternalMemory, (CUexternalMemory)) \
+    X(ImportExternalSemaphore, cuImportExternalSemaphore, \
+        (CUexternalSemaphore *, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *)) \
+    X(SignalExternalSemaphores, cuSignalExternalSemaphoresAsync, \
+        (const CUexternalSemaphore *, \
+        const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS *, unsigned, CUstream)) \
+    X(WaitExternalSemaphores, cuWaitExternalSemaphoresAsync, \
+        (const CUexternalSemaphore *, \
+        const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *, unsigned, CUstream)) \
+    X(DestroyExternalSemaphore, cuDestroyExternalSemaphore, \
+        (CUexternalSemaphore))
 /* clang-format on */
 
 #define CUDA_CALLS(X)                                                          \
     CUDA_BASE_CALLS(X)                                                         \
-    CUDA_POOL_CALLS(X) CUDA_GRAPH_CALLS(X) CUDA_NATIVE_CALLS(X)
+    CUDA_POOL_CALLS(X) CUDA_GRAPH_CALLS(X) CUDA_NATIVE_CALLS(X)                \
+        CUDA_EXTERNAL_CALLS(X)
 
 #ifndef CUDA_VERSION
 #define X(NAME, VALUE) NAME = (VALUE),
@@ -194,6 +277,8 @@ enum { CUDA_NUMBERS(X) };
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 /** The default stream of the calling thread. Each thread has one. */
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
+/** A flag of CUDA_EXTERNAL_MEMORY_HANDLE_DESC. */
+#define CUDA_EXTERNAL_MEMORY_DEDICATED 0x1
 #endif
 
 #endif

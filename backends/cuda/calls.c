@@ -23,16 +23,16 @@ static const struct symbol base[] = {CUDA_BASE_CALLS(X){NULL, 0}};
 static const struct symbol pools[] = {CUDA_POOL_CALLS(X){NULL, 0}};
 static const struct symbol graphs[] = {CUDA_GRAPH_CALLS(X){NULL, 0}};
 static const struct symbol native[] = {CUDA_NATIVE_CALLS(X){NULL, 0}};
+static const struct symbol external[] = {CUDA_EXTERNAL_CALLS(X){NULL, 0}};
 #undef X
 
 static const struct {
     const struct symbol *symbols;
     const char *since; /* for messages: a CUDA version that has them all */
 } groups[CUDA_GROUPS] = {
-    [CUDA_BASE] = {base, "11.8"},
-    [CUDA_POOLS] = {pools, "11.2"},
-    [CUDA_GRAPHS] = {graphs, "11.4"},
-    [CUDA_NATIVE] = {native, "11.2"},
+    [CUDA_BASE] = {base, "11.8"},         [CUDA_POOLS] = {pools, "11.2"},
+    [CUDA_GRAPHS] = {graphs, "11.4"},     [CUDA_NATIVE] = {native, "11.2"},
+    [CUDA_EXTERNAL] = {external, "11.2"},
 };
 
 /* Look up a symbol, and store its address at offset `at`. ISO C cannot convert

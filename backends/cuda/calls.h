@@ -26,6 +26,7 @@ enum cuda_group {
     CUDA_POOLS,
     CUDA_GRAPHS,
     CUDA_NATIVE,
+    CUDA_EXTERNAL,
     CUDA_GROUPS
 };
 

@@ -84,7 +84,13 @@ struct backend_device {
     uint32_t processors;
 };
 
-enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED, CUDA_CALLERS };
+enum cuda_origin {
+    CUDA_POOLED,
+    CUDA_PLAIN,
+    CUDA_IMPORTED,
+    CUDA_CALLERS,
+    CUDA_SHARED /* of another API */
+};
 
 struct cuda_mem {
     struct backend_mem mem; /* must be first: the core's pointer is converted to
@@ -92,6 +98,7 @@ struct cuda_mem {
     CUdeviceptr address;
     enum cuda_origin origin; /* how it is freed */
     ssq_cuda_allocator from; /* for CUDA_CALLERS */
+    CUexternalMemory shared; /* for CUDA_SHARED */
 };
 
 /** Return the address of a view's first element. Scratch of a dry capture has
@@ -161,6 +168,25 @@ void cuda_trim(struct backend_device *device);
 /** Wrap memory of the caller, which is never freed here. */
 ssq_status cuda_mem_over(struct backend_device *device, CUdeviceptr address,
                          uint64_t bytes, struct backend_mem **mem);
+/** Wrap memory of another API, which is unmapped and released with it. */
+ssq_status cuda_mem_external(struct backend_device *device, CUdeviceptr address,
+                             uint64_t bytes, CUexternalMemory shared,
+                             struct backend_mem **mem);
+
+/* share.c */
+ssq_status cuda_mem_import(struct backend_device *device, int fd,
+                           uint64_t bytes, uint64_t size,
+                           struct backend_mem **mem);
+ssq_status cuda_shared_import(struct backend_device *device, int fd,
+                              struct backend_semaphore **semaphore);
+void cuda_shared_close(struct backend_device *device,
+                       struct backend_semaphore *semaphore);
+ssq_status cuda_shared_signal(struct backend_queue *queue,
+                              struct backend_semaphore *semaphore,
+                              uint64_t value);
+ssq_status cuda_shared_await(struct backend_queue *queue,
+                             struct backend_semaphore *semaphore,
+                             uint64_t value);
 
 /* ptx.c */
 extern const char cuda_ptx_sum[]; /* a checksum of all PTX */

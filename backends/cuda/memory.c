@@ -119,6 +119,8 @@ void cuda_free(struct backend_device *d, struct backend_mem *mem)
             m->from.free(m->from.user, m->address, m->mem.bytes);
         else
             release(d, m->address, m->origin);
+        if (m->origin == CUDA_SHARED)
+            (void)CU(d, DestroyExternalMemory)(m->shared);
         cuda_leave(d);
     }
     d->core->mem_free(m);
@@ -147,4 +149,14 @@ ssq_status cuda_mem_over(struct backend_device *d, CUdeviceptr address,
                          uint64_t bytes, struct backend_mem **mem)
 {
     return wrap(d->core, address, bytes, CUDA_IMPORTED, mem);
+}
+
+ssq_status cuda_mem_external(struct backend_device *d, CUdeviceptr address,
+                             uint64_t bytes, CUexternalMemory shared,
+                             struct backend_mem **mem)
+{
+    ssq_status st = wrap(d->core, address, bytes, CUDA_SHARED, mem);
+    if (st == SSQ_OK)
+        ((struct cuda_mem *)*mem)->shared = shared;
+    return st;
 }

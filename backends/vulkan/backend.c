@@ -62,6 +62,13 @@ static const struct backend vulkan_backend = {
     .info = vulkan_info,
     .event_semaphore = vulkan_event_semaphore,
     .semaphore_wait = vulkan_semaphore_wait,
+    .mem_export = vulkan_mem_export,
+    .mem_import = vulkan_mem_import,
+    .semaphore_open = vulkan_shared_open,
+    .semaphore_import = vulkan_shared_import,
+    .semaphore_close = vulkan_shared_close,
+    .semaphore_signal = vulkan_shared_signal,
+    .semaphore_await = vulkan_shared_await,
     .ops = &ops,
 };
 

@@ -119,6 +119,8 @@ static void read_limits(const struct answers *a, struct vulkan_caps *c)
     if (l->maxDescriptorSetStorageBuffers < c->bindings)
         c->bindings = l->maxDescriptorSetStorageBuffers;
     c->budget = a->p.budget;
+    c->memory_fd = a->p.memory_fd;
+    c->semaphore_fd = a->p.semaphore_fd;
     c->storage_align = align < 4 ? 4 : (uint32_t)align;
     c->unified = c->type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
                  c->type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;

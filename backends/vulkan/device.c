@@ -130,6 +130,7 @@ static ssq_status make_layout(struct backend_device *d)
 ssq_status vulkan_device_begin(struct backend_device *d)
 {
     find_timeline(d);
+    vulkan_share_find(d);
     ssq_status st = make_layout(d);
     if (st == SSQ_OK)
         st = vulkan_kernels_open(d);

@@ -151,6 +151,8 @@ ssq_status vulkan_features_ask(const struct services *core,
         chain_known(f, feature_parts, COUNT(feature_parts), api, &x);
         chain_known(p, property_parts, COUNT(property_parts), api, &x);
         p->budget = has(&x, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+        p->memory_fd = has(&x, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+        p->semaphore_fd = has(&x, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
         VK(GetPhysicalDeviceFeatures2)(physical, &f->base);
         VK(GetPhysicalDeviceProperties2)(physical, &p->base);
     }
@@ -225,5 +227,9 @@ uint32_t vulkan_features_wanted(const struct vulkan_caps *c,
         (c->denorm_preserve || c->nan_preserve || c->round_even)) {
         extensions[n++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;
     }
+    if (c->memory_fd)
+        extensions[n++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    if (c->semaphore_fd)
+        extensions[n++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     return n;
 }

@@ -58,6 +58,8 @@ struct vulkan_properties {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nv;
     VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm;
     bool budget; /* is there VK_EXT_memory_budget? */
+    /* VK_KHR_external_memory_fd, VK_KHR_external_semaphore_fd? */
+    bool memory_fd, semaphore_fd;
 };
 
 /** All of both, as a device of Vulkan api says: what it does not know is

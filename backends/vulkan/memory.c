@@ -49,20 +49,62 @@ static ssq_status no_room(const struct backend_device *d, uint32_t type,
             .size);
 }
 
+/* Memory that another device shares: see vulkan_mem_shared(). */
+struct sharing {
+    int *fd;
+    uint64_t size;
+};
+
+/* vkAllocateMemory, for one buffer alone if the memory is shared. */
+static VkResult call_allocate(struct backend_device *d, struct vulkan_mem *m,
+                              VkMemoryAllocateInfo info,
+                              const struct sharing *sharing)
+{
+    const VkMemoryDedicatedAllocateInfo dedicated = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+        .buffer = m->buffer};
+    const VkExportMemoryAllocateInfo to = {
+        .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
+        .pNext = &dedicated,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkImportMemoryFdInfoKHR from = {
+        .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR,
+        .pNext = &dedicated,
+        .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+        .fd = sharing == NULL ? -1 : *sharing->fd};
+    if (sharing == NULL)
+        return VK(AllocateMemory)(d->vk, &info, NULL, &m->memory);
+    bool import = *sharing->fd >= 0;
+    info.pNext = import ? (const void *)&from : &to;
+    if (import)
+        info.allocationSize = sharing->size;
+    VkResult e = VK(AllocateMemory)(d->vk, &info, NULL, &m->memory);
+    if (e == VK_SUCCESS && import)
+        *sharing->fd = -1;
+    return e;
+}
+
 /* Allocate memory of one type for m->buffer, bind it and map it. *next: there
  * was no room, and another type may have some; other failures end the search.
  * What was made is destroyed with m. */
 static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
-                           uint64_t bytes, uint32_t type, bool map, bool *next)
+                           uint64_t bytes, uint32_t type,
+                           const struct sharing *sharing, bool map, bool *next)
 {
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = bytes,
         .memoryTypeIndex = type};
-    VkResult e = VK(AllocateMemory)(d->vk, &info, NULL, &m->memory);
+    m->allocated = bytes;
+    VkResult e = call_allocate(d, m, info, sharing);
     *next = e == VK_ERROR_OUT_OF_DEVICE_MEMORY;
     if (e != VK_SUCCESS) {
         m->memory = VK_NULL_HANDLE;
+        if (sharing != NULL && *sharing->fd >= 0 && !*next)
+            return d->core->error_set(
+                SSQ_ERR_INVALID,
+                "vulkan: vkAllocateMemory of the file: %s (%d)",
+                vulkan_result_name(e), (int)e);
         return *next || e == VK_ERROR_TOO_MANY_OBJECTS
                    ? no_room(d, type, bytes, e)
                    : vulkan_error(d->core, "vkAllocateMemory", e);
@@ -79,7 +121,8 @@ static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
 /* Find memory for m->buffer by the kind's wishes. Each type is tried once, at
  * the first wish that it grants. */
 static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
-                              enum vulkan_memory_kind kind)
+                              enum vulkan_memory_kind kind,
+                              const struct sharing *sharing)
 {
     const VkPhysicalDeviceMemoryProperties *p = &d->caps.memory;
     const VkMemoryPropertyFlags *wish = wishes(&d->caps, kind);
@@ -97,8 +140,8 @@ static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                 continue;
             tried |= 1u << t;
             m->cached = (has & CACHED) != 0;
-            st = allocate(d, m, need.size, t, mapped && (has & HOST) == HOST,
-                          &next);
+            st = allocate(d, m, need.size, t, sharing,
+                          mapped && (has & HOST) == HOST, &next);
             if (st == SSQ_OK || !next)
                 return st;
         }
@@ -109,12 +152,16 @@ static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                             d->caps.name);
 }
 
-ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
-                             enum vulkan_memory_kind kind,
-                             struct vulkan_mem **mem)
+static ssq_status create(struct backend_device *d, uint64_t bytes,
+                         enum vulkan_memory_kind kind,
+                         const struct sharing *sharing, struct vulkan_mem **mem)
 {
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+        .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = sharing == NULL ? NULL : &external,
         .size = (bytes + 3u) & ~UINT64_C(3), /* whole words */
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
                  VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
@@ -130,12 +177,19 @@ ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
         d->core->mem_free(m);
         return vulkan_error(d->core, "vkCreateBuffer", e);
     }
-    ssq_status st = find_memory(d, m, kind);
+    ssq_status st = find_memory(d, m, kind, sharing);
     if (st == SSQ_OK)
         *mem = m;
     else
         vulkan_mem_destroy(d, m);
     return st;
+}
+
+ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
+                             enum vulkan_memory_kind kind,
+                             struct vulkan_mem **mem)
+{
+    return create(d, bytes, kind, NULL, mem);
 }
 
 void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
@@ -148,20 +202,35 @@ void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
     d->core->mem_free(m);
 }
 
+static ssq_status check_bytes(const struct backend_device *d, uint64_t bytes)
+{
+    return bytes <= d->caps.most_bytes
+               ? SSQ_OK
+               : d->core->error_set(
+                     SSQ_ERR_NOMEM,
+                     "vulkan: %llu bytes are more than the %llu that one "
+                     "buffer of this device may have",
+                     (unsigned long long)bytes,
+                     (unsigned long long)d->caps.most_bytes);
+}
+
+ssq_status vulkan_mem_shared(struct backend_device *d, uint64_t bytes, int *fd,
+                             uint64_t size, struct vulkan_mem **mem)
+{
+    const struct sharing sharing = {fd, size};
+    ssq_status st = check_bytes(d, bytes);
+    return st == SSQ_OK ? create(d, bytes, VULKAN_DEVICE, &sharing, mem) : st;
+}
+
 ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
                         struct backend_mem **mem)
 {
     struct vulkan_mem *m = NULL;
     ssq_status st = vulkan_device_check(d);
-    if (st != SSQ_OK)
-        return st;
-    if (bytes > d->caps.most_bytes)
-        return d->core->error_set(
-            SSQ_ERR_NOMEM,
-            "vulkan: %llu bytes are more than the %llu that one buffer of "
-            "this device may have",
-            (unsigned long long)bytes, (unsigned long long)d->caps.most_bytes);
-    st = vulkan_mem_create(d, bytes, VULKAN_DEVICE, &m);
+    if (st == SSQ_OK)
+        st = check_bytes(d, bytes);
+    if (st == SSQ_OK)
+        st = vulkan_mem_create(d, bytes, VULKAN_DEVICE, &m);
     if (st == SSQ_OK)
         *mem = &m->mem;
     return st;

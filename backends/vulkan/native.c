@@ -23,6 +23,8 @@ static void keep_enabled(struct vulkan_caps *c, uint32_t on)
     c->int8 = c->int8 && (on & SSQ_VULKAN_INT8) != 0;
     c->storage8 = c->storage8 && (on & SSQ_VULKAN_STORAGE8) != 0;
     c->timeline = c->timeline && (on & SSQ_VULKAN_TIMELINE) != 0;
+    c->memory_fd = c->memory_fd && (on & SSQ_VULKAN_MEMORY_FD) != 0;
+    c->semaphore_fd = c->semaphore_fd && (on & SSQ_VULKAN_SEMAPHORE_FD) != 0;
     c->denorm_preserve = c->denorm_preserve && controls;
     c->nan_preserve = c->nan_preserve && controls;
     c->round_even = c->round_even && controls;

@@ -73,6 +73,8 @@ struct vulkan_caps {
     /* the device's memory is the host's: kernels' buffers are mapped as well */
     bool unified;
     bool budget; /* VK_EXT_memory_budget */
+    /* VK_KHR_external_memory_fd, VK_KHR_external_semaphore_fd */
+    bool memory_fd, semaphore_fd;
     /* the extensions with their features; coopmat also with f16 arithmetic and
      * the memory model of Vulkan */
     bool coopmat, shader_bfloat16;
@@ -84,6 +86,13 @@ struct vulkan_caps {
 struct vulkan_timeline_calls {
     PFN_vkWaitSemaphores wait;
     PFN_vkGetSemaphoreCounterValue value;
+};
+
+/** Calls for memory and semaphores as files; NULL: the device has none. */
+struct vulkan_share_calls {
+    PFN_vkGetMemoryFdKHR memory_fd;
+    PFN_vkGetSemaphoreFdKHR semaphore_fd;
+    PFN_vkImportSemaphoreFdKHR import_semaphore;
 };
 
 /** Vulkan wants each use of a VkQueue kept apart from every other. Who lends
@@ -107,6 +116,7 @@ struct backend_device {
     VkDescriptorSetLayout set_layout; /* of every kernel's only set */
     VkPipelineLayout layout;          /* of every kernel */
     struct vulkan_timeline_calls timeline;
+    struct vulkan_share_calls share;
     ssq_subnormals subnormals; /* as certified */
     uint64_t submission_ns;    /* that one submission should take at most */
     /* guards queue, status, text, and what other threads see of each queue */
@@ -134,6 +144,7 @@ struct vulkan_mem {
     VkBuffer buffer;
     VkDeviceMemory memory; /* VK_NULL_HANDLE: none of ours */
     bool borrowed;         /* buffer is the caller's, and so is its memory */
+    uint64_t allocated;    /* bytes of memory */
     void *map;             /* of host-visible and coherent memory, else NULL */
     bool cached;           /* the host reads map fast */
 };
@@ -251,6 +262,11 @@ enum vulkan_memory_kind {
 ssq_status vulkan_mem_create(struct backend_device *device, uint64_t bytes,
                              enum vulkan_memory_kind kind,
                              struct vulkan_mem **mem);
+/** Memory that another device shares: *fd -1: it is to be exported; else it is
+ *  imported from this file, of so many bytes, and *fd becomes -1 when the
+ * driver has taken it over. */
+ssq_status vulkan_mem_shared(struct backend_device *d, uint64_t bytes, int *fd,
+                             uint64_t size, struct vulkan_mem **mem);
 void vulkan_mem_destroy(struct backend_device *device, struct vulkan_mem *mem);
 
 /* kernel.c */
@@ -393,5 +409,22 @@ ssq_status vulkan_semaphore_wait(struct backend_queue *queue,
                                  uint64_t semaphore, uint64_t value);
 ssq_status vulkan_event_elapsed(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
+
+/* share.c */
+/** Look up the calls. */
+void vulkan_share_find(struct backend_device *d);
+ssq_status vulkan_mem_export(struct backend_device *d, uint64_t bytes,
+                             struct backend_mem **mem, int *fd, uint64_t *size);
+ssq_status vulkan_mem_import(struct backend_device *d, int fd, uint64_t bytes,
+                             uint64_t size, struct backend_mem **mem);
+ssq_status vulkan_shared_open(struct backend_device *d, int *fd,
+                              struct backend_semaphore **semaphore);
+ssq_status vulkan_shared_import(struct backend_device *d, int fd,
+                                struct backend_semaphore **semaphore);
+void vulkan_shared_close(struct backend_device *d, struct backend_semaphore *s);
+ssq_status vulkan_shared_signal(struct backend_queue *queue,
+                                struct backend_semaphore *s, uint64_t value);
+ssq_status vulkan_shared_await(struct backend_queue *queue,
+                               struct backend_semaphore *s, uint64_t value);
 
 #endif

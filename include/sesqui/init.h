@@ -29,6 +29,7 @@
 #include <sesqui/mpi.h>
 #include <sesqui/nccl.h>
 #include <sesqui/opencl.h>
+#include <sesqui/share.h>
 #include <sesqui/vulkan.h>
 
 #ifdef __cplusplus
@@ -296,6 +297,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scatter_add_rows_args_init(ssq_scatter_add_rows_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_schedule_init(ssq_schedule *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_shared_memory_init(ssq_shared_memory *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_slice_assign_args_init(ssq_slice_assign_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status

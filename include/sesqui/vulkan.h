@@ -53,7 +53,12 @@ typedef enum ssq_vulkan_feature {
     SSQ_VULKAN_COOPMAT = 64,
     /** shaderBFloat16Type and shaderBFloat16CooperativeMatrix of
      *  VK_KHR_shader_bfloat16, with SSQ_VULKAN_COOPMAT */
-    SSQ_VULKAN_BFLOAT16 = 128
+    SSQ_VULKAN_BFLOAT16 = 128,
+    SSQ_VULKAN_MEMORY_FD = 256, /**< the extension VK_KHR_external_memory_fd,
+                                     for ssq_buffer_export and _import */
+    /** The extension VK_KHR_external_semaphore_fd, for ssq_semaphore_create and
+     *  _import */
+    SSQ_VULKAN_SEMAPHORE_FD = 512
 } ssq_vulkan_feature;
 
 /** A VkDevice of the caller, and one of its queues. */

@@ -16,13 +16,14 @@
 /** Increase this when anything in this file changes, or a struct of an op or a
  *  launch. A module reads these structs at fixed offsets, so a module with
  *  another number is refused. */
-#define SSQ_BACKEND_ABI 20
+#define SSQ_BACKEND_ABI 21
 
 /** Opaque to the core, which only passes pointers to them. Each backend defines
  *  them for itself; two backends need not agree. */
 struct backend_instance;
 struct backend_device;
 struct backend_queue;
+struct backend_semaphore;
 struct backend_event;
 struct backend_graph;
 
@@ -311,6 +312,31 @@ struct backend {
      * queue's lock */
     ssq_status (*semaphore_wait)(struct backend_queue *queue,
                                  uint64_t semaphore, uint64_t value);
+
+    /* memory and semaphores that devices share: include/sesqui/share.h.
+     * mem_export is optional; a file is created. mem_import is optional; the
+     * backend owns the file from the call on, also if it fails. The size is the
+     * exported memory's */
+    ssq_status (*mem_export)(struct backend_device *device, uint64_t bytes,
+                             struct backend_mem **mem, int *fd, uint64_t *size);
+    ssq_status (*mem_import)(struct backend_device *device, int fd,
+                             uint64_t bytes, uint64_t size,
+                             struct backend_mem **mem);
+    /* optional: create one; fd NULL: it is not exported */
+    ssq_status (*semaphore_open)(struct backend_device *device, int *fd,
+                                 struct backend_semaphore **semaphore);
+    /* optional, and then the next three also: as mem_import. signal and await
+     * are calls on the queue: the core holds its lock */
+    ssq_status (*semaphore_import)(struct backend_device *device, int fd,
+                                   struct backend_semaphore **semaphore);
+    void (*semaphore_close)(struct backend_device *device,
+                            struct backend_semaphore *semaphore);
+    ssq_status (*semaphore_signal)(struct backend_queue *queue,
+                                   struct backend_semaphore *semaphore,
+                                   uint64_t value);
+    ssq_status (*semaphore_await)(struct backend_queue *queue,
+                                  struct backend_semaphore *semaphore,
+                                  uint64_t value);
 
     /* native objects of the caller; each is optional, but import needs
      * mem_handle. include/sesqui/<name>.h defines the handles. Each is retained

@@ -89,30 +89,38 @@ static void imported_free(struct object *o)
     mem_free(b);
 }
 
-ssq_status native_buffer_import(const char *backend, ssq_device *device,
-                                const void *handle, const char *what,
-                                ssq_buffer **buffer)
+ssq_status native_buffer_over(ssq_device *device, struct backend_mem *mem,
+                              uint64_t bytes, const char *what,
+                              ssq_buffer **buffer)
 {
-    ssq_status st = check_device(device, backend, what);
-    if (st == SSQ_OK && (handle == NULL || buffer == NULL))
-        st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
-    if (st != SSQ_OK)
-        return st;
     ssq_buffer *b = mem_alloc(sizeof(*b));
-    if (b == NULL)
+    if (b == NULL) {
+        device->backend->free(device->impl, mem);
         return error_nomem(what, sizeof(*b));
-    st = device->backend->import(device->impl, handle, &b->mem);
-    if (st != SSQ_OK) {
-        mem_free(b);
-        return st;
     }
     object_init(&b->object, imported_free);
     object_get(&device->object);
     b->device = device;
-    b->bytes = b->mem->bytes;
+    b->mem = mem;
+    b->bytes = bytes;
     b->lent = true;
     *buffer = b;
     return SSQ_OK;
+}
+
+ssq_status native_buffer_import(const char *backend, ssq_device *device,
+                                const void *handle, const char *what,
+                                ssq_buffer **buffer)
+{
+    struct backend_mem *mem = NULL;
+    ssq_status st = check_device(device, backend, what);
+    if (st == SSQ_OK && (handle == NULL || buffer == NULL))
+        st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
+    if (st == SSQ_OK)
+        st = device->backend->import(device->impl, handle, &mem);
+    return st == SSQ_OK
+               ? native_buffer_over(device, mem, mem->bytes, what, buffer)
+               : st;
 }
 
 ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,

@@ -19,6 +19,11 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
 ssq_status native_buffer_import(const char *backend, ssq_device *device,
                                 const void *handle, const char *what,
                                 ssq_buffer **buffer);
+/** Create a buffer of so many bytes over memory of the backend, which is freed
+ *  with it, and also if this fails. */
+ssq_status native_buffer_over(ssq_device *device, struct backend_mem *mem,
+                              uint64_t bytes, const char *what,
+                              ssq_buffer **buffer);
 /** Get the native handle of a buffer's memory, and the buffer's offset in it.
  */
 ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,

@@ -104,7 +104,7 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
 
 /* A cast that was made while nothing was noted has no gradient. Therefore it is
  * not reused if the pass notes ops. Casts of memory that was written later are
- * dropped. */
+ * dropped, and so are casts that the pass's backward has released. */
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
                       ssq_dtype dtype, uint32_t *made)
 {
@@ -117,7 +117,8 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
     if (writes != v->writes)
         v->cast[0] = v->cast[1] = v->cast[2] = NONE;
     uint32_t *before = &v->cast[dtype - SSQ_F32];
-    if (*before != NONE && (!notes || value_of(t, *before)->wanted)) {
+    const struct value *had = *before == NONE ? NULL : value_of(t, *before);
+    if (had != NULL && had->state == VALUE_LIVE && (!notes || had->wanted)) {
         *made = *before;
         return SSQ_OK;
     }

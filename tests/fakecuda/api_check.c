@@ -24,6 +24,12 @@
     X(CUmemLocation, 8) X(CUmemLocationType, 4) X(CUmemPoolProps, 88) \
     X(CUmemPool_attribute, 4) X(CUpointer_attribute, 4) \
     X(CUstreamCaptureMode, 4) X(CUstreamCaptureStatus, 4) \
+    X(CUexternalMemory, 8) X(CUexternalSemaphore, 8) \
+    X(CUDA_EXTERNAL_MEMORY_HANDLE_DESC, 104) \
+    X(CUDA_EXTERNAL_MEMORY_BUFFER_DESC, 88) \
+    X(CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, 96) \
+    X(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, 144) \
+    X(CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, 144) \
     X(cublasLtHandle_t, 8) X(cublasLtMatmulDesc_t, 8) \
     X(cublasLtMatrixLayout_t, 8) X(cublasLtMatmulPreference_t, 8) \
     X(cudaStream_t, 8) X(cublasStatus_t, 4) X(cublasComputeType_t, 4) \
@@ -57,11 +63,13 @@ BLAS_NUMBERS(X)
 #undef X
 
 /* Another prototype is a constraint that is violated. */
-#define X(NAME, SYMBOL, ARGS) extern CUresult(*const cuda_##NAME) ARGS;        \
+#define X(NAME, SYMBOL, ARGS)                                                  \
+    extern CUresult(*const cuda_##NAME) ARGS;                                  \
     CUresult(*const cuda_##NAME) ARGS = SYMBOL;
 CUDA_CALLS(X)
 #undef X
-#define X(NAME, SYMBOL, ARGS) extern cublasStatus_t(*const blas_##NAME) ARGS;  \
+#define X(NAME, SYMBOL, ARGS)                                                  \
+    extern cublasStatus_t(*const blas_##NAME) ARGS;                            \
     cublasStatus_t(*const blas_##NAME) ARGS = SYMBOL;
 BLAS_CALLS(X)
 #undef X

@@ -144,8 +144,8 @@ static int number(const char *variable)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
-    static const char *const wrong[] = {"right", "transposed", "half",
-                                        "bias",  "beta",       "tf32", NULL};
+    static const char *const wrong[] = {"right", "transposed", "half", "bias",
+                                        "beta",  "tf32",       NULL};
     static const char *const fail[] = {"none",  "create", "heuristic",
                                        "first", "all",    NULL};
     struct fake_handle *h;

@@ -47,6 +47,39 @@ typedef struct {
     CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef struct CUextMemory_st *CUexternalMemory;
+typedef struct CUextSemaphore_st *CUexternalSemaphore;
+
+typedef struct {
+    int type;
+    union {
+        int fd;
+        void *win32[2];
+    } handle;
+    unsigned long long size;
+    unsigned flags, reserved[16];
+} CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
+
+typedef struct {
+    unsigned long long offset, size;
+    unsigned flags, reserved[16];
+} CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
+
+typedef struct {
+    int type;
+    union {
+        int fd;
+        void *win32[2];
+    } handle;
+    unsigned flags, reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+
+/* of a signal and of a wait: what both have */
+typedef struct {
+    unsigned long long value, others[8];
+    unsigned flags, reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_PARAMS;
+
 /* clang-format off */
 /* X(name without CUDA_, number): all results that the stand-in gives. */
 #define FAKE_RESULTS(X) \
@@ -204,7 +237,21 @@ typedef struct {
     X(cuGraphLaunch, (CUgraphExec exec, CUstream s)) \
     X(cuGraphExecDestroy, (CUgraphExec exec)) \
     X(cuGraphDestroy, (CUgraph graph)) \
-    X(cuPointerGetAttribute, (void *value, int attribute, CUdeviceptr p))
+    X(cuPointerGetAttribute, (void *value, int attribute, CUdeviceptr p)) \
+    X(cuImportExternalMemory, (CUexternalMemory *memory, \
+        const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *from)) \
+    X(cuExternalMemoryGetMappedBuffer, (CUdeviceptr *p, \
+        CUexternalMemory memory, \
+        const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *part)) \
+    X(cuDestroyExternalMemory, (CUexternalMemory memory)) \
+    X(cuImportExternalSemaphore, (CUexternalSemaphore *semaphore, \
+        const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *from)) \
+    X(cuSignalExternalSemaphoresAsync, \
+        (const CUexternalSemaphore *semaphore, \
+        const CUDA_EXTERNAL_SEMAPHORE_PARAMS *to, unsigned n, CUstream s)) \
+    X(cuWaitExternalSemaphoresAsync, (const CUexternalSemaphore *semaphore, \
+        const CUDA_EXTERNAL_SEMAPHORE_PARAMS *to, unsigned n, CUstream s)) \
+    X(cuDestroyExternalSemaphore, (CUexternalSemaphore semaphore))
 /* clang-format on */
 
 #define X(NAME, VALUE) CUDA_##NAME = (VALUE),

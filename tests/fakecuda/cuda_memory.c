@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGNMENT 512 /* of what cuMemAlloc gives */
 
@@ -44,10 +45,13 @@ void fake_memory_end(struct memory *m)
     *at = m->next;
     if (m->pool != NULL)
         pool_give(m->pool, m->bytes);
-    else if (!m->host)
+    else if (!m->host && !m->mapped)
         fake.used[m->ctx->device] -= m->bytes;
     ptx_shadow_destroy(m->shadow);
-    free(p);
+    if (m->mapped)
+        (void)munmap(p, m->bytes);
+    else
+        free(p);
     free(m);
 }
 
@@ -80,6 +84,26 @@ static CUresult allocate(size_t bytes, bool host, struct memory **out)
     fake.memory = m;
     *out = m;
     return CUDA_SUCCESS;
+}
+
+struct memory *fake_memory_map(int fd, uint64_t offset, uint64_t bytes)
+{
+    struct memory *m = calloc(1, sizeof(*m));
+    void *p = m == NULL ? MAP_FAILED
+                        : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                               fd, (off_t)offset);
+
+    if (p == MAP_FAILED) {
+        free(m);
+        return NULL;
+    }
+    m->base = (uintptr_t)p;
+    m->bytes = bytes;
+    m->mapped = true;
+    m->ctx = fake_current();
+    m->next = fake.memory;
+    fake.memory = m;
+    return m;
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)

@@ -9,6 +9,7 @@
 #define TESTS_FAKECUDA_CUDA_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -29,7 +30,9 @@ enum kind {
     GRAPH,
     NODE,
     EXEC,
-    POOL
+    POOL,
+    EXTERNAL,
+    SEMAPHORE
 };
 
 /* What every handle points to first. */
@@ -49,7 +52,8 @@ struct point {
 struct memory {
     struct memory *next;
     uint64_t base, bytes;
-    bool host; /* pinned: the host may touch it, and so may a device */
+    bool host;   /* pinned: the host may touch it, and so may a device */
+    bool mapped; /* of a file: another API's */
     struct CUmemPoolHandle_st *pool; /* NULL: of no pool */
     CUcontext ctx;
     struct point ready; /* of cuMemAllocAsync */
@@ -164,6 +168,20 @@ struct CUmemPoolHandle_st {
     uint64_t threshold, live, kept; /* bytes */
 };
 
+/* Memory of another API, as a file. */
+struct CUextMemory_st {
+    struct object object;
+    int fd;
+    uint64_t size, offset; /* of its bytes in the file */
+};
+
+/* A timeline semaphore: the number at the begin of a file that its holders
+ * map. */
+struct CUextSemaphore_st {
+    struct object object;
+    _Atomic uint64_t *value;
+};
+
 struct fake {
     pthread_mutex_t lock;
     pthread_cond_t moved; /* some stream came further, or has work */
@@ -237,6 +255,8 @@ CUresult fake_run(CUcontext ctx, struct work *w, char *why, size_t bytes);
 struct memory *fake_memory(uint64_t p, uint64_t bytes);
 CUresult fake_hold(struct work *w, CUstream s);
 void fake_memory_end(struct memory *m);
+/* Memory of a file, in the current context; NULL: it cannot be mapped. */
+struct memory *fake_memory_map(int fd, uint64_t offset, uint64_t bytes);
 void fake_module_end(CUmodule m);
 CUresult fake_kernel(struct work **w, const CUDA_KERNEL_NODE_PARAMS *p);
 

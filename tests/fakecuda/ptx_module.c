@@ -45,10 +45,9 @@ void ptx_opcodes(const struct ptx_entry *e,
                  void (*see)(const char *name, void *arg), void *arg)
 {
     static const char *const others[] = {
-        "vector",   "mma.sync",        "ldmatrix.sync",
-        "cp.async", "cp.async.commit", "cp.async.wait",
-        "bra",      "@bra",            "@!bra",
-        "bar.sync", "exit"};
+        "vector",          "mma.sync",      "ldmatrix.sync", "cp.async",
+        "cp.async.commit", "cp.async.wait", "bra",           "@bra",
+        "@!bra",           "bar.sync",      "exit"};
     char text[64];
 
     for (uint32_t k = 0; k < e->n; k++) {

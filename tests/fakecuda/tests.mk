@@ -32,6 +32,7 @@ tests_fakecuda_libcuda_la_SOURCES = \
 	tests/fakecuda/cuda_copy.c \
 	tests/fakecuda/cuda_device.c \
 	tests/fakecuda/cuda_event.c \
+	tests/fakecuda/cuda_external.c \
 	tests/fakecuda/cuda_graph.c \
 	tests/fakecuda/cuda_memory.c \
 	tests/fakecuda/cuda_module.c \
@@ -132,8 +133,10 @@ slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
 full_tests += tests/fakecuda/races.sh tests/fakecuda/sass.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh
-TESTS += tests/fakecuda/programs.sh
-slow_tests += tests/fakecuda/programs.sh
+TESTS += tests/fakecuda/programs.sh tests/fakecuda/shared_memory.sh
+tests/fakecuda/shared_memory.log: $(module_LTLIBRARIES)
+slow_tests += tests/fakecuda/programs.sh tests/fakecuda/shared_memory.sh
+EXTRA_DIST += tests/fakecuda/shared_memory.sh
 tests/fakecuda/programs.log: $(module_LTLIBRARIES)
 if BUILD_CUDA
 full_tests += tests/fakecuda/blas_test

@@ -14,6 +14,7 @@ include=$srcdir/include
     echo '#include <sesqui/cuda.h>'
     echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
+    echo '#include <sesqui/share.h>'
     echo '#include <sesqui/opencl.h>'
     echo '#include <sesqui/vulkan.h>'
 } >"$tmp/all.c"

@@ -51,6 +51,7 @@ done
     echo '#include <sesqui/cpu.h>'
     echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
+    echo '#include <sesqui/share.h>'
     echo '#include <sesqui/vulkan.h>'
     sed 's/.*/INIT "&" &/' "$tmp/inits"
 } >"$tmp/inits.c"
@@ -65,6 +66,7 @@ tap_ok "$((n != $(grep -c '' "$tmp/types")))" \
     echo '#include <sesqui/cpu.h>'
     echo '#include <sesqui/data.h>'
     echo '#include <sesqui/dlpack.h>'
+    echo '#include <sesqui/share.h>'
     echo '#include <sesqui/vulkan.h>'
     while read -r init type; do
         echo "size_t probe_$init(void);"

@@ -13,7 +13,7 @@
 recorded=$srcdir/tests/lint/sizes.txt
 
 headers() {
-    for h in sesqui.h sesqui/mpi.h sesqui/nccl.h sesqui/cpu.h sesqui/cuda.h sesqui/data.h sesqui/dlpack.h sesqui/opencl.h sesqui/vulkan.h; do
+    for h in sesqui.h sesqui/mpi.h sesqui/nccl.h sesqui/cpu.h sesqui/cuda.h sesqui/data.h sesqui/dlpack.h sesqui/opencl.h sesqui/share.h sesqui/vulkan.h; do
         echo "#include <$h>"
     done
 }

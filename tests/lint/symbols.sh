@@ -15,7 +15,7 @@ so=$builddir/.libs/libsesqui.so
 recorded=$srcdir/tests/lint/symbols.txt
 
 # Of each default-visibility declaration, the first name before a parenthesis.
-printf '#include <sesqui.h>\n#include <sesqui/init.h>\n#include <sesqui/mpi.h>\n#include <sesqui/nccl.h>\n#include <sesqui/cpu.h>\n#include <sesqui/cuda.h>\n#include <sesqui/data.h>\n#include <sesqui/dlpack.h>\n#include <sesqui/opencl.h>\n#include <sesqui/vulkan.h>\n' >"$tmp/all.c"
+printf '#include <sesqui.h>\n#include <sesqui/init.h>\n#include <sesqui/mpi.h>\n#include <sesqui/nccl.h>\n#include <sesqui/cpu.h>\n#include <sesqui/cuda.h>\n#include <sesqui/data.h>\n#include <sesqui/dlpack.h>\n#include <sesqui/opencl.h>\n#include <sesqui/share.h>\n#include <sesqui/vulkan.h>\n' >"$tmp/all.c"
 $CC -std=c11 -E -P -I"$srcdir/include" "$tmp/all.c" | tr '\n' ' ' |
     awk '{
         n = split($0, part, /visibility\("default"\)/)

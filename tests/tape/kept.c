@@ -46,6 +46,30 @@ static void promotes(const char *name)
     rig_close(&r);
 }
 
+/* After a backward a parameter is used again, whose cast the backward has
+ * released. */
+static void casts(const char *name)
+{
+    struct rig r = rig_open(name, "mixed_float16");
+    ssq_tape *t = r.tape;
+    float z[4] = {0};
+    ssq_tape_begin(t, true);
+    ssq_var w = ssq_var_param(t, "w",
+                              SSQ_PARAM(.rank = 2, .shape = {2, 2},
+                                        .init = SSQ_INIT_CONSTANT, .value = 1.5,
+                                        .full = true));
+    ssq_var y = ssq_gemm_var(w, w, SSQ_VAR_NONE, NULL);
+    NEED(ssq_tape_backward(t, ssq_mean_var(ssq_square_var(y), NULL), NULL));
+    ssq_var again = ssq_gemm_var(w, w, SSQ_VAR_NONE, NULL);
+    NEED(ssq_tape_status(t));
+    NEED(
+        ssq_tensor_read(r.queue, ssq_var_tensor(again), z, sizeof(z), SSQ_F32));
+    NEED(ssq_queue_sync(r.queue));
+    tap_ok(z[0] == 4.5f && z[3] == 4.5f,
+           "%s: a parameter is cast again after the backward", name);
+    rig_close(&r);
+}
+
 /* Channels that the groups do not divide: refused, and nothing is made. */
 static void groups(const char *name)
 {
@@ -185,6 +209,7 @@ int main(void)
     NEED(ssq_allocator_set(&short_of));
     for (size_t i = 0; core_device(i) != NULL; i++) {
         promotes(core_device(i));
+        casts(core_device(i));
         groups(core_device(i));
         checker(core_device(i));
         polls(core_device(i));

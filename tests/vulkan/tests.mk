@@ -15,7 +15,8 @@ vulkan_tests += \
 	tests/vulkan/lost \
 	tests/vulkan/memory \
 	tests/vulkan/native \
-	tests/vulkan/queue
+	tests/vulkan/queue \
+	tests/vulkan/share
 check_PROGRAMS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation
 TESTS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation.sh
 slow_tests += $(vulkan_tests) tests/vulkan/validation.sh
@@ -46,6 +47,8 @@ tests_vulkan_native_SOURCES = tests/vulkan/native.c
 tests_vulkan_native_LDADD = libsesqui.la $(VULKAN_LIBS)
 tests_vulkan_queue_SOURCES = tests/vulkan/queue.c
 tests_vulkan_queue_LDADD = libsesqui.la
+tests_vulkan_share_SOURCES = tests/vulkan/share.c
+tests_vulkan_share_LDADD = libsesqui.la
 tests_vulkan_spirv_SOURCES = tests/vulkan/spirv.c backends/vulkan/spirv.c
 tests_vulkan_spirv_CPPFLAGS = $(vulkan_la_CPPFLAGS)
 tests_vulkan_validation_SOURCES = tests/vulkan/validation.c
