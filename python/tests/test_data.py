@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -163,3 +164,50 @@ def test_tool():
     said = subprocess.run([sys.executable, "-m", "sesqui", "--version"], capture_output=True,
                           text=True, env=dict(os.environ, PYTHONPATH=os.path.join(HERE, "..")))
     assert said.returncode == 0 and "0.1" in said.stdout
+
+
+def test_npz(tmp_path):
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    y = np.array([1, -2], "int64")
+    for save in np.savez, np.savez_compressed:
+        save(tmp_path / "two.npz", x=x, y=y)
+        assert (data.read(tmp_path / "two.npz", name="x") == x).all()
+        assert (data.read(tmp_path / "two.npz", name="y") == y).all()
+    with pytest.raises(ValueError, match="x, y"):
+        data.read(tmp_path / "two.npz")
+    with pytest.raises(sesqui.Error, match='"z"'):
+        data.read(tmp_path / "two.npz", name="z")
+
+
+def write_png(path, pixels):
+    """An array of [height, width, 3] bytes."""
+    height, width, _ = pixels.shape
+
+    def chunk(name, content):
+        crc = zlib.crc32(name + content)
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", crc)
+
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) +
+                     chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def test_images(tmp_path):
+    rng = np.random.default_rng(3)
+    pictures = rng.integers(0, 256, (3, 5, 4, 3), dtype="uint8")
+    for i, name in enumerate(("cat", "cat", "dög")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        write_png(tmp_path / name / f"{i}.png", pictures[i])
+    try:
+        x, y, names = data.images(tmp_path)
+    except sesqui.Error as e:
+        if "libpng" not in str(e):
+            raise
+        pytest.skip("there is no libpng16")
+    assert x.dtype == "uint8" and (x == pictures.transpose(0, 3, 1, 2)).all()
+    assert y.tolist() == [0, 0, 1] and names == ["cat", "dög"]
+    assert data.images(tmp_path, height=10, width=8, channels=1)[0].shape == (3, 1, 10, 8)
+    assert (data.images(tmp_path / "cat", classes=False) == x[:2]).all()
+    with pytest.raises(ValueError, match="channels is 2"):
+        data.images(tmp_path, channels=2)
