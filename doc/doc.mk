@@ -68,20 +68,16 @@ dist_performance_cpu_DATA = \
 # The site in doc/reference/html: the guide, the headers, performance, and what
 # each device of this machine supports. All its links are checked; doxygen knows
 # no anchors of Markdown before 1.9.8. It copies no pictures of folders.
-EXTRA_DIST += doc/links.sh
+EXTRA_DIST += doc/links.sh doc/support_head.md
 .PHONY: doc man3
 doc: doc/Doxyfile sesqui$(EXEEXT) $(module_LTLIBRARIES)
 	@test -n '$(DOXYGEN)' || \
 		{ echo 'make doc: configure found no doxygen' >&2; exit 1; }
 	rm -rf doc/reference/html
 	$(MKDIR_P) doc/reference
-	{ echo '# What each device supports' && echo && \
-		echo 'Of the machine on which this page was made: for each op and' && \
-		echo 'implementation how many of the cases of a dtype it takes.' && \
-		echo 'R: within a bound of the exact result; B: the same bits on' && \
-		echo 'every device. `sesqui support` prints it for yours.' && echo && \
-		echo '```' && SSQ_MODULE_PATH='$(module_path)' \
-		./sesqui$(EXEEXT) support && echo '```'; } >doc/reference/support.md
+	{ cat $(srcdir)/doc/support_head.md && echo '```' && \
+		SSQ_MODULE_PATH='$(module_path)' ./sesqui$(EXEEXT) support && \
+		echo '```'; } >doc/reference/support.md
 	$(DOXYGEN) doc/Doxyfile 2>doc/reference/warnings.txt
 	$(MKDIR_P) doc/reference/html/doc doc/reference/html/cpu
 	cp $(srcdir)/doc/digits.svg doc/reference/html/doc/

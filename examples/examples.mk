@@ -188,8 +188,10 @@ nodist_examples_digits_demo_SOURCES = examples/digits/demo_table.c
 examples_digits_demo_CPPFLAGS = $(AM_CPPFLAGS)
 examples_digits_demo_LDADD = $(examples_digits_digits_OBJECTS) $(demo_core) \
 	$(example_libs)
-examples_digits_demo_DEPENDENCIES = $(examples_digits_digits_OBJECTS) \
-	$(demo_core)
+# What takes the longest is begun first, so that no processor waits for it.
+examples_digits_demo_DEPENDENCIES = $(demo_optimizer) \
+	$(filter %-gemm_fma.$(OBJEXT) %-gemm_dot.$(OBJEXT),$(demo_core)) \
+	$(examples_digits_digits_OBJECTS) $(demo_core)
 # DEMO_MODULES names the modules that the demo may use, for example "cuda":
 # quickstart gives those of the GPUs that it sees. By hand it is all of them.
 DEMO_MODULES = $(module_LTLIBRARIES:.la=)

@@ -153,8 +153,8 @@ SSQ_API const char *ssq_safetensors_metadata(const ssq_safetensors *file,
  *  converted to integers as by ssq_tensor_write.
  *  @param file    its digest of the tensor is checked, if it has one
  *  @param axes    dimension i of the file's tensor is dimension axes[i] of
- *                 `tensor`, as in ssq_tensor_transpose. For example, {1, 0}
- *                 reads the transpose. NULL: the same order
+ *                 `tensor`; each 0 or more. For example, {1, 0} reads the
+ *                 transpose. NULL: the same order
  *  @param tensor  out; any strides. Its elements must not overlap: above half
  *                 a million elements this is not always noticed.
  *  @return

@@ -319,13 +319,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
 
 /** Make later work on the queue wait for a collective that was enqueued with
  *  .work. If the collective fails, or its communicator is destroyed before it
- *  is done, the queue fails.
+ *  is done, the queue fails. If it has failed already, this call succeeds, and
+ *  later calls return the error.
  *  @param queue  the queue of the collective
  *  @param work   released, and set to NULL, if the call succeeds. After an
  *                error repeat the call, or call ssq_comm_work_destroy(). Wait
  *                for a collective once: *work must not be NULL.
  *  @return SSQ_ERR_INVALID  another queue; *work is NULL; a graph is being
- *                           captured on the queue
+ *                           captured on the queue, or the caller captures its
+ *                           stream (cuda.h); not with NCCL
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_wait(ssq_queue *queue,
                                                 ssq_comm_work **work);

@@ -327,7 +327,7 @@ typedef struct ssq_metric ssq_metric;
  *  sums. It is NaN while the sum of the weights is 0. If additions are enqueued
  *  on several queues, order them by events.
  *  @param metric  out: owned by the caller; release it with
- *                 ssq_metric_destroy()
+ *                 ssq_metric_destroy(). It holds the device
  *  @return SSQ_ERR_INVALID  this thread captures a graph on the device
  *  @sync waits for the upload of the state
  *  @note Since 0.1. */

@@ -50,7 +50,9 @@ typedef struct ssq_shared_memory {
         sizeof(ssq_shared_memory), -1, 0, 0                                    \
     }
 
-/** Create a buffer in memory of its own, and export the memory.
+/** Create a buffer in new memory, and export the memory. It is not initialized.
+ *  options.memory_limit does not limit it, ssq_device_memory does not count it,
+ *  and the call does not wait for memory that is in use.
  *  @param bytes   size, at least 1
  *  @param memory  in: struct_size; out: the rest
  *  @param buffer  out; owned by the caller; release it with
@@ -116,7 +118,8 @@ SSQ_API void ssq_semaphore_destroy(ssq_semaphore **semaphore);
  *  @param value  greater than any that was set or is pending (not checked)
  *  @return
  *   - SSQ_ERR_INVALID  value is 0; the semaphore is of another device; a graph
- *                      is being captured on the queue
+ *                      is being captured on the queue, or the caller captures
+ *                      its stream (cuda.h)
  *   - SSQ_ERR_DEVICE   also: the driver refuses; the queue has failed then
  *  @sync async, except that a collective that was enqueued before is waited for
  *  @threads object
@@ -127,7 +130,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_signal(ssq_queue *queue,
 
 /** Let later work of a queue wait until a semaphore has at least this value.
  *  The signal may be enqueued later, but it must come: otherwise neither the
- *  queue nor ssq_queue_sync ends.
+ *  queue nor ssq_queue_sync ends. On vulkan a signal of the same device must be
+ *  enqueued before the wait, because its queues share one VkQueue.
  *  @return as ssq_semaphore_signal
  *  @sync async, except that a collective that was enqueued before is waited for
  *  @threads object

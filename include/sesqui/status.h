@@ -60,9 +60,9 @@
  *  - from (c): calls that use only host memory also work in a child. Those in
  *    device.h and tensor.h are ssq_device_props_get, ssq_device_verdict_get,
  *    ssq_implementation_name, ssq_implementation_pin, ssq_tensor_from_buffer,
- *    ssq_tensor_desc_get and the views. In other headers a call works there
- *    only if its comment says so, for example ssq_gemm_tuning_get. Destroying
- *    frees what it can and calls no driver.
+ *    ssq_tensor_desc_get and the views. In other headers such calls may work
+ *    there, too. Rely on it only if the comment says so, for example of
+ *    ssq_gemm_tuning_get. Destroying frees what it can and calls no driver.
  *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
  *    ssq_event_query, ssq_event_sync, ssq_event_elapsed and ssq_queue_wait also
  *    report the error of the queue on which the event was recorded.

@@ -391,7 +391,9 @@ typedef struct ssq_scaler_state {
  *  @param state  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_SCALE   state.events is not 0; state is written
- *   - SSQ_ERR_DEVICE  the device is lost; state is not written
+ *   - SSQ_ERR_DEVICE  in a child of fork that cannot use the device: state is
+ *                     not written. Other failures of the device are not
+ *                     reported
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
                                                   ssq_scaler_state *state);
