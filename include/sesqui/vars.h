@@ -17,10 +17,10 @@
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * These fields must be NULL in it: the ones that are vars in this call, results
- * and reserve, gradients, and dloss of a loss (the loss scale is an argument of
- * ssq_tape_backward). An activation in it is run as a separate op. hn and cn,
- * which receive further results, may be NULL.
+ * These fields must be NULL in it: vars of this call, results and reserve,
+ * gradients, and dloss of a loss (the loss scale is an argument of
+ * ssq_tape_backward). Dropout's mask may be set. An activation in it is run as
+ * a separate op. hn and cn, which receive further results, may be NULL.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier

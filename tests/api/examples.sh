@@ -50,9 +50,9 @@ run gpt --device cpu --policy mixed_bfloat16 --compare --data "$tmp/text" \
     --batch 32 --steps 100 --warmup 50
 near 1 3.4
 tap_ok $? "gpt: within 1 % of float32: $line"
-run cnn-explicit --device cpu --compare --epochs 8 --seed 1
-within 1 94
-tap_ok $? "cnn-explicit: at least 94 %, at most 1 from float32: $line"
+run cnn-explicit --device cpu --compare --epochs 4 --seed 1
+within 2 92
+tap_ok $? "cnn-explicit: at least 92 %, at most 2 from float32: $line"
 
 # The demo has only the kernels that digits runs by default, and the self-test,
 # which is run if no cache says that it passed.

@@ -65,7 +65,7 @@ static struct faults_of opening = {.device = "cuda:0",
                                    .begin = begin,
                                    .live = live,
                                    .dense = 10,
-                                   .stride = 37,
+                                   .stride = 71,
                                    .told_share = 10};
 /* A device keeps staging and events for later: they are counted at its end. */
 static struct faults_of training = {.device = "cuda:0",
@@ -73,7 +73,7 @@ static struct faults_of training = {.device = "cuda:0",
                                     .told = told,
                                     .begin = begin,
                                     .dense = 10,
-                                    .stride = 29,
+                                    .stride = 61,
                                     .told_share = 4};
 
 static void open_sweep(const char *how, CUresult result)

@@ -150,7 +150,7 @@ int main(void)
         {"gpt", "mixed_bfloat16", gpt, 2},
         {"replayed gpt", "mixed_float16", gpt, 2, true},
     };
-    const int steps = tap_full() ? 9999 : 297;
+    const int steps = tap_full() ? 9999 : 147;
     int cases = 0;
     for (size_t i = 0; core_device(i) != NULL; i++) {
         ssq_device *d = core_open(core_device(i));
