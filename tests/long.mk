@@ -17,9 +17,9 @@ long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/fuzz/tapes.sh \
 	tests/kernel/c.sh tests/kernel/cuda.sh tests/kernel/glsl.sh \
 	tests/kernel/opencl.sh tests/lint/args.sh tests/lint/bindings.sh \
-	tests/lint/consumer.sh tests/lint/guide.sh tests/lint/headers.sh \
-	tests/lint/padding.sh tests/lint/rows.sh tests/lint/scaling.sh \
-	tests/lint/sizes.sh tests/lint/whole.sh tests/opencl/races.sh \
+	tests/lint/guide.sh tests/lint/headers.sh tests/lint/padding.sh \
+	tests/lint/rows.sh tests/lint/scaling.sh tests/lint/sizes.sh \
+	tests/lint/whole.sh tests/opencl/races.sh \
 	tests/scalar/compile_scalar.sh
 # Timings, long loops, and a driver's other configurations.
 long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
