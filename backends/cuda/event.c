@@ -38,21 +38,10 @@ void cuda_event_close(struct backend_event *ev)
     d->core->mem_free(ev);
 }
 
-/* Begin a call about an event and a stream, and fail if the stream is captured.
- * An event that is recorded in a caller's graph could not be queried. If this
- * succeeds, the context is entered. */
-static ssq_status enter(struct backend_queue *q, const char *what)
-{
-    bool captured;
-    ssq_status st = cuda_captured(q, &captured);
-    if (st == SSQ_OK && captured)
-        st = cuda_refuse_captured(q, what);
-    return st == SSQ_OK ? cuda_queue_enter(q) : st;
-}
-
+/* An event that is recorded in a caller's graph could not be queried. */
 ssq_status cuda_event_record(struct backend_event *ev, struct backend_queue *q)
 {
-    ssq_status st = enter(q, "event_record");
+    ssq_status st = cuda_queue_enter_uncaptured(q, "event_record");
     if (st != SSQ_OK)
         return st;
     st = cuda_queue_leave(q, "cuEventRecord",
@@ -65,7 +54,7 @@ ssq_status cuda_event_record(struct backend_event *ev, struct backend_queue *q)
 
 ssq_status cuda_event_wait(struct backend_queue *q, struct backend_event *ev)
 {
-    ssq_status st = enter(q, "queue_wait");
+    ssq_status st = cuda_queue_enter_uncaptured(q, "queue_wait");
     if (st != SSQ_OK)
         return st;
     return cuda_queue_leave(

@@ -218,6 +218,16 @@ ssq_status cuda_queue_enter(struct backend_queue *q)
     return st == SSQ_OK ? cuda_enter(q->device) : st;
 }
 
+ssq_status cuda_queue_enter_uncaptured(struct backend_queue *q,
+                                       const char *what)
+{
+    bool captured;
+    ssq_status st = cuda_captured(q, &captured);
+    if (st == SSQ_OK && captured)
+        st = cuda_refuse_captured(q, what);
+    return st == SSQ_OK ? cuda_queue_enter(q) : st;
+}
+
 ssq_status cuda_queue_leave(struct backend_queue *q, const char *call,
                             CUresult error)
 {

@@ -76,6 +76,10 @@ void cuda_command_end(struct backend_queue *queue);
 /** Begin a call that enqueues: enter the context. If the queue has failed,
  *  return that error with its text instead. */
 ssq_status cuda_queue_enter(struct backend_queue *queue);
+/** The same for a call that the caller's capture of the stream cannot hold:
+ *  SSQ_ERR_INVALID, with the name of the call, if the stream is captured. */
+ssq_status cuda_queue_enter_uncaptured(struct backend_queue *queue,
+                                       const char *what);
 /** End such a call: leave the context. If error is not CUDA_SUCCESS, store it
  *  as the queue's failure, and wait for all commands unless the stream is
  *  captured. The core may then release their operands. */

@@ -95,21 +95,12 @@ void cuda_shared_close(struct backend_device *d, struct backend_semaphore *s)
     d->core->mem_free(s);
 }
 
-static ssq_status enter(struct backend_queue *q, const char *what)
-{
-    bool captured;
-    ssq_status st = cuda_captured(q, &captured);
-    if (st == SSQ_OK && captured)
-        st = cuda_refuse_captured(q, what);
-    return st == SSQ_OK ? cuda_queue_enter(q) : st;
-}
-
 ssq_status cuda_shared_signal(struct backend_queue *q,
                               struct backend_semaphore *s, uint64_t value)
 {
     const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS p = {.params.fence.value =
                                                          value};
-    ssq_status st = enter(q, "semaphore_signal");
+    ssq_status st = cuda_queue_enter_uncaptured(q, "semaphore_signal");
     if (st != SSQ_OK)
         return st;
     return cuda_queue_leave(q, "cuSignalExternalSemaphoresAsync",
@@ -121,7 +112,7 @@ ssq_status cuda_shared_await(struct backend_queue *q,
                              struct backend_semaphore *s, uint64_t value)
 {
     const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS p = {.params.fence.value = value};
-    ssq_status st = enter(q, "semaphore_wait");
+    ssq_status st = cuda_queue_enter_uncaptured(q, "semaphore_wait");
     if (st != SSQ_OK)
         return st;
     return cuda_queue_leave(

@@ -164,8 +164,9 @@ void vulkan_shared_close(struct backend_device *d, struct backend_semaphore *s)
     d->core->mem_free(s);
 }
 
-/* What was recorded is sent first. A signal's scope is all that was submitted
- * to the VkQueue before it, so that a submission without commands will do. */
+/* Submit the recorded commands first. A signal waits for all earlier
+ * submissions to the VkQueue, so that a submission without commands suffices.
+ */
 ssq_status vulkan_shared_signal(struct backend_queue *q,
                                 struct backend_semaphore *s, uint64_t value)
 {

@@ -262,9 +262,9 @@ enum vulkan_memory_kind {
 ssq_status vulkan_mem_create(struct backend_device *device, uint64_t bytes,
                              enum vulkan_memory_kind kind,
                              struct vulkan_mem **mem);
-/** Memory that another device shares: *fd -1: it is to be exported; else it is
- *  imported from this file, of so many bytes, and *fd becomes -1 when the
- * driver has taken it over. */
+/** Create memory that another device shares. If *fd is -1, the memory can be
+ *  exported. Otherwise it is imported from the file *fd of `size` bytes, and
+ *  *fd becomes -1 when the driver owns the file. */
 ssq_status vulkan_mem_shared(struct backend_device *d, uint64_t bytes, int *fd,
                              uint64_t size, struct vulkan_mem **mem);
 void vulkan_mem_destroy(struct backend_device *device, struct vulkan_mem *mem);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An array of bytes with so many dimensions. */
+/* Read an array of bytes, and check that it has `rank` dimensions. */
 static bool read_bytes(const char *folder, const char *part, const char *kind,
                        int rank, ssq_array **array, ssq_array_info *info)
 {

@@ -58,7 +58,7 @@ static ssq_batches *load(ssq_queue *q, const char *folder, const char *part)
     return batches;
 }
 
-/* What Keras calls get_scaled_loss, get_unscaled_gradients and
+/* The same as Keras's get_scaled_loss, get_unscaled_gradients and
  * apply_gradients. */
 static ssq_status custom_step(ssq_trainer *trainer, ssq_tape *t, ssq_var loss)
 {

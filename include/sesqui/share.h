@@ -40,8 +40,8 @@ extern "C" {
 /** Memory that another device can import. */
 typedef struct ssq_shared_memory {
     size_t struct_size;
-    int fd;         /**< owned by the caller, who must close it. The memory
-                         exists as long as a buffer over it does */
+    int fd;         /**< the caller must close it. Closing it does
+                         not free the memory: the buffers over it do */
     uint64_t bytes; /**< of the buffer */
     uint64_t size;  /**< of the memory, at least bytes: importers need it */
 } ssq_shared_memory;

@@ -18,8 +18,8 @@
  * refused with SSQ_ERR_INVALID. So is a var that the backward or a region to be
  * recomputed has released. A call that gets no tape, for example only
  * SSQ_VAR_NONE, returns an inert var and latches nothing. Only ops that depend
- * on a parameter or a watched var are recorded. Ops, casts and gradients are
- * those of sesqui/ops.h, in order on the tape's queue.
+ * on a parameter or a watched var are recorded. Ops, casts and gradients
+ * are calls of sesqui/ops.h, enqueued in order on the tape's queue.
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later

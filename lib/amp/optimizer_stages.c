@@ -106,11 +106,11 @@ static ssq_status ready(struct object *owner, const void *begin,
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
 {
+    ssq_optimizer *o = (ssq_optimizer *)owner;
     (void)begin;
     (void)end;
-    ((ssq_optimizer *)owner)->at.summed =
-        0; /* it may have added up gradients */
-    optimizer_tell(queue, (const ssq_optimizer *)owner);
+    o->at.summed = 0; /* the graph may have added up gradients */
+    optimizer_tell(queue, o);
 }
 
 static const struct stages stages = {

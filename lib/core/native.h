@@ -19,8 +19,8 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
 ssq_status native_buffer_import(const char *backend, ssq_device *device,
                                 const void *handle, const char *what,
                                 ssq_buffer **buffer);
-/** Create a buffer of so many bytes over memory of the backend, which is freed
- *  with it, and also if this fails. */
+/** Create a buffer of `bytes` bytes over memory of the backend. The buffer
+ * frees the memory; if this call fails, it frees the memory itself. */
 ssq_status native_buffer_over(ssq_device *device, struct backend_mem *mem,
                               uint64_t bytes, const char *what,
                               ssq_buffer **buffer);

@@ -45,7 +45,7 @@ static ssq_status check_struct(const ssq_shared_memory *m, const char *what)
                            m->struct_size, sizeof(*m));
 }
 
-/* A driver takes a file over when it imports it: it gets one of its own. */
+/* Duplicate the caller's file, because a driver owns a file that it imports. */
 static ssq_status duplicate(int fd, const char *what, int *own)
 {
     *own = fcntl(fd, F_DUPFD_CLOEXEC, 0);

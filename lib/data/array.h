@@ -34,8 +34,10 @@ struct contents {
  *  Release it with contents_free(), also after an error. */
 ssq_status contents_read(struct contents *c, const char *path);
 void contents_free(struct contents *c);
-/** Read a regular file as it is; it must exist under this name. */
-ssq_status contents_read_plain(struct contents *c, const char *path);
+/** Read a regular file as it is; it must exist under this name. what: begins
+ * the error's text. */
+ssq_status contents_read_plain(struct contents *c, const char *path,
+                               const char *what);
 /** Replace gzip data by what it contains; or deflate data without a header. */
 ssq_status contents_inflate(struct contents *c);
 ssq_status contents_inflate_raw(struct contents *c);

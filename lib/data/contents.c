@@ -33,17 +33,17 @@ static bool grow(struct contents *c, size_t *room)
     return true;
 }
 
-static ssq_status read_all(struct contents *c, int fd)
+static ssq_status read_all(struct contents *c, int fd, const char *what)
 {
     size_t room = 0;
     for (;;) {
         if (c->n == room && !grow(c, &room))
-            return error_nomem("array_read", room);
+            return error_nomem(what, room);
         ssize_t n = read(fd, c->data + c->n, room - c->n);
         if (n == 0)
             return SSQ_OK;
         if (n < 0 && errno != EINTR)
-            return error_set(SSQ_ERR_IO, "array_read: %s: %s", c->path,
+            return error_set(SSQ_ERR_IO, "%s: %s: %s", what, c->path,
                              strerror(errno));
         c->n += n > 0 ? (size_t)n : 0;
     }
@@ -65,31 +65,34 @@ static int open_either(const char *path)
 }
 
 /* fd: negative: it could not be opened. */
-static ssq_status read_file(struct contents *c, int fd, const char *path)
+static ssq_status read_file(struct contents *c, int fd, const char *path,
+                            const char *what)
 {
     struct stat s;
     *c = (struct contents){.path = path};
     if (fd < 0)
         return error_set(errno == ENOENT ? SSQ_ERR_NOT_FOUND : SSQ_ERR_IO,
-                         "array_read: %s: %s", path, strerror(errno));
+                         "%s: %s: %s", what, path, strerror(errno));
     ssq_status st = SSQ_OK;
     if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
-        st = error_set(SSQ_ERR_IO, "array_read: %s: it is %s", path,
+        st = error_set(SSQ_ERR_IO, "%s: %s: it is %s", what, path,
                        S_ISDIR(s.st_mode) ? "a folder" : "no regular file");
     if (st == SSQ_OK)
-        st = read_all(c, fd);
+        st = read_all(c, fd, what);
     close(fd);
     return st;
 }
 
-ssq_status contents_read_plain(struct contents *c, const char *path)
+ssq_status contents_read_plain(struct contents *c, const char *path,
+                               const char *what)
 {
-    return read_file(c, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return read_file(c, fd, path, what);
 }
 
 ssq_status contents_read(struct contents *c, const char *path)
 {
-    ssq_status st = read_file(c, open_either(path), path);
+    ssq_status st = read_file(c, open_either(path), path, "array_read");
     if (st == SSQ_OK && c->n >= 2 && c->data[0] == 0x1f && c->data[1] == 0x8b)
         st = contents_inflate(c);
     return st;

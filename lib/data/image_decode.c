@@ -79,7 +79,8 @@ static ssq_status damaged(const struct contents *c, const char *why)
     return error_set(SSQ_ERR_INVALID, "images_read: %s: %s", c->path, why);
 }
 
-/* Memory for the pixels, of 3 or 4 bytes, if the file can hold so many. */
+/* Allocate the pixels, of `size` bytes each. Refuse a size of the picture that
+ * a file of this length cannot have. */
 static ssq_status reserve(const struct contents *c, struct image *image,
                           int64_t height, int64_t width, size_t size)
 {

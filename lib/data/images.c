@@ -197,7 +197,7 @@ static ssq_status add_image(struct set *s, const char *path, int64_t row)
 {
     struct contents c;
     struct image image = {0};
-    ssq_status st = contents_read_plain(&c, path);
+    ssq_status st = contents_read_plain(&c, path, "images_read");
     if (st == SSQ_OK)
         st = image_decode(&c, &image);
     contents_free(&c);

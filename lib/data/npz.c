@@ -105,7 +105,7 @@ static bool widen(struct member *m, const unsigned char *extra, size_t n)
     return true;
 }
 
-/* The next entry; d->at goes on. */
+/* Read the entry at d->at, and move d->at to the next one. */
 static bool next_member(const struct contents *c, struct directory *d,
                         struct member *m)
 {
@@ -137,7 +137,8 @@ static bool is_named(const struct member *m, const char *name)
            memcmp(m->name + n, ".npy", 4) == 0;
 }
 
-/* CRC-32 of ISO 3309, as zip has it, four bits at a time. */
+/* CRC-32 of ISO 3309, which zip uses, four bits at a time. zlib's is not used,
+ * because a stored archive must be readable without zlib. */
 static uint32_t crc32_of(const unsigned char *p, size_t n)
 {
     static const uint32_t table[16] = {

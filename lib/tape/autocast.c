@@ -227,8 +227,9 @@ ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c)
     return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c, c->from);
 }
 
-/* True if any operand may decide an element of the result, so that their dtypes
- * are promoted. A norm, for example, has the dtype of x whatever gamma has. */
+/* Return whether the result has the promoted dtype of all operands. glu has the
+ * shape rule of unary ops, but multiplies two operands. The result of other
+ * ops, for example a norm, has the dtype of x. */
 static bool has_equal_operands(const ssq_tape *t, const struct tape_op *op)
 {
     return op->rule[0] == rule_broadcast || op->rule[0] == rule_where ||

@@ -162,7 +162,7 @@ ssq_status ssq_trainer_next(ssq_trainer *trainer, int64_t *rows)
         return st;
     a->first = (a->first + 1) % MOST;
     a->n--;
-    if (all > 0) /* else there is no pass to weigh */
+    if (all > 0) /* 0: the batches have ended, and no pass follows */
         trainer_weigh_rows(trainer, p->rows, all);
     *rows = all;
     return SSQ_OK;

@@ -89,7 +89,7 @@ static void sums(const struct rig *r)
                 "updated after|scale", "%s: or a check", r->name);
     tap_ok(get(r, s.p) == 0.0f, "%s: nothing has changed", r->name);
     one_close(&s);
-    /* an update before the sums, and one of another scaler, are no matter */
+    /* an update before the sums is allowed, and so is one of another scaler */
     s = one_open(r, 0.0);
     ssq_scaler *other = rig_scaler(r, "pytorch", NULL);
     set(r, s.g, 2.0);

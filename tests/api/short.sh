@@ -82,8 +82,8 @@ lines() {
 # The originals' lines of code, counted on 2026-11-28 in
 # pytorch/tutorials 00b83bf (recipes/amp_recipe.py) and tensorflow/docs 003388b
 # (guide/mixed_precision.ipynb). fastai's example has six lines, which call its
-# data block, its model and its training loop: there the limit is for those who
-# read the program.
+# data block, its model and its training loop. Our own limit for it keeps the
+# program short enough to read.
 while read -r original c python; do
     for file in "examples/short/$c" "python/examples/$python"; do
         n=$(lines "$srcdir/$file")

@@ -431,6 +431,10 @@ static void test_damaged(void)
     tap_ok(i.shape[0] == 2 && is_picture(&i, 0),
            "they are resized; one of the right size keeps its pixels");
     ssq_array_destroy(&images);
+    if (unlink(in("bad/1.png")) != 0 || mkfifo(path, 0600) != 0)
+        tap_bail("%s cannot be made", path);
+    core_status(ssq_images_read(in("bad"), NULL, &images, NULL), SSQ_ERR_IO,
+                "images_read: |bad/1.png|no regular file", "a pipe");
 }
 
 static void test_refused(void)

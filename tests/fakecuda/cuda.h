@@ -74,7 +74,7 @@ typedef struct {
     unsigned flags, reserved[16];
 } CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
 
-/* of a signal and of a wait: what both have */
+/* the fields that the structs of a signal and of a wait share */
 typedef struct {
     unsigned long long value, others[8];
     unsigned flags, reserved[16];

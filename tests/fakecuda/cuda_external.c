@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_external.c - memory and timeline semaphores of another API.
  *
- * A file of memory is mapped, as lavapipe's is. A semaphore is the 64 bits at
- * the begin of a file: a driver's own files of semaphores mean nothing here. */
+ * A file of memory is mapped, as lavapipe's is. A semaphore is the first 64
+ * bits of a file: the stand-in cannot read a driver's own files of semaphores.
+ */
 #include "tests/fakecuda/cuda_state.h"
 
 #include <sched.h>
@@ -15,8 +16,8 @@
 #define OPAQUE_FD          1
 #define TIMELINE_SEMAPHORE 9
 
-/* Where memory lies in its file: lavapipe's begins with the file's size and the
- * offset of its bytes. */
+/* Return the offset of the memory in its file. A file of lavapipe begins with
+ * two numbers: the file's size and this offset. */
 static uint64_t bytes_at(int fd)
 {
     uint64_t head[2];
@@ -27,7 +28,7 @@ static uint64_t bytes_at(int fd)
                                                                       : 0;
 }
 
-/* Does the file have so many bytes? */
+/* Return whether the file has at least this number of bytes. */
 static bool has_bytes(int fd, uint64_t bytes)
 {
     struct stat s;
@@ -108,9 +109,13 @@ cuImportExternalSemaphore(CUexternalSemaphore *semaphore,
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
     p = mmap(NULL, sizeof(*s->value), PROT_READ | PROT_WRITE, MAP_SHARED,
              from->handle.fd, 0);
-    s = p == MAP_FAILED ? NULL : fake_object(SEMAPHORE, sizeof(*s));
-    if (s == NULL)
+    if (p == MAP_FAILED)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    s = fake_object(SEMAPHORE, sizeof(*s));
+    if (s == NULL) {
+        (void)munmap(p, sizeof(*s->value));
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
     close(from->handle.fd);
     s->value = p;
     *semaphore = s;
@@ -132,7 +137,7 @@ CUresult cuDestroyExternalSemaphore(CUexternalSemaphore semaphore)
     return fake_leave(e);
 }
 
-/* What a stream does with a semaphore, in its order. */
+/* The work of a stream that sets a semaphore or waits for it. */
 struct point_of {
     _Atomic uint64_t *semaphore;
     uint64_t value;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arrays.c - fuzz target: any bytes as a file of an array, or as a picture.
  *
- * The first byte says how it is read. What is read has a shape of its bytes;
- * what is refused has a text, and gives no array. */
+ * The first byte chooses the reader and its arguments. An array that is read
+ * must have the number of bytes of its shape. A call that fails must set an
+ * error text, and return no array. */
 
 #define _GNU_SOURCE /* memfd_create */
 #include <fcntl.h>
@@ -24,7 +25,7 @@ static void put(int fd, const struct input *in)
         fuzz_fail("the file cannot be written");
 }
 
-/* Every element is touched: the sanitizer sees what is not there. */
+/* Read every byte, so that the sanitizer finds a buffer that is too short. */
 static void check(ssq_status st, ssq_array *a, const char *what)
 {
     ssq_array_info i = SSQ_ARRAY_INFO_INIT;

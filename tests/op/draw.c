@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_ELEMENTS 262144 /* of an input: a longer one is drawn anew */
+#define KEPT_ELEMENTS 262144 /* a longer input is not kept: each run draws it  \
+                              */
 
-/* What was drawn from a state of the stream. */
+/* The elements that a state of the stream gives. */
 struct drawn {
     struct drawn *next;
     uint64_t before, after; /* states of the stream */

@@ -15,8 +15,8 @@ struct draws {
 void draws_begin(struct draws *d, bool flushed);
 /** The next number, uniform in [0, 1). */
 double draw_uniform(struct draws *d);
-/** The next n elements of a dtype, as raw bits. Every run of a case draws the
- *  same: what one has drawn is kept for the others. */
+/** The next n elements of a dtype, as raw bits. All runs of a case draw the
+ * same elements, so the elements of the first run are kept for the others. */
 void draw_bits(struct draws *d, ssq_dtype dtype, enum fill fill, uint32_t *bits,
                size_t n);
 

@@ -69,8 +69,8 @@ static double f32_value(uint32_t u)
     return (double)f;
 }
 
-/* A half's exponent and fraction at the place of a float's are its value times
- * 2^-112, but for Inf and NaN. */
+/* The exponent and fraction of a half, moved to their places in a float, give
+ * its value times 2^-112. Inf and NaN get the float's exponent. */
 static double f16_value(uint32_t u)
 {
     uint32_t a = (u & 0x7fff) << 13, special = (u & 0x7c00) == 0x7c00;

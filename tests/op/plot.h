@@ -9,7 +9,7 @@ struct plot {
     struct plot *next; /* of all operands of the case */
     ssq_tensor *bytes; /* the whole buffer as u8 */
     ssq_tensor *tensor;
-    unsigned char *image;  /* what the buffer should hold, host side */
+    unsigned char *image;  /* host memory: the expected bytes of the buffer */
     uint64_t size, offset; /* bytes: of the buffer; of its first element */
     int64_t stride[SSQ_MAX_RANK]; /* elements */
     bool dense;                   /* element i is at place i */

@@ -207,7 +207,8 @@ static void flush_input(const struct bed *b, struct operand *x)
             x->bits[i] &= sign;
 }
 
-/* Is there something to give an operand? */
+/* Return whether operands are filled: not if the case has failed, nor if it
+ * only asks whether the device admits it. */
 static bool filling(const struct bed *b)
 {
     return !dead(b) && !b->admit;
@@ -222,7 +223,7 @@ static void send(struct bed *b, struct operand *x)
                              x->plot->size, SSQ_U8));
 }
 
-/* The operand's bits are those of an input. */
+/* Send the operand's bits as an input. */
 static void send_input(struct bed *b, struct operand *x)
 {
     flush_input(b, x);
@@ -310,7 +311,7 @@ void bed_read(struct bed *b, struct operand *y)
         return;
     plot_read(y, got);
     digest(b, y);
-    /* with these elements the image is what must have come back */
+    /* the image with these elements: the expected bytes of the buffer */
     plot_write(y, p->image);
     if (memcmp(got, p->image, p->size) == 0)
         return;

@@ -150,7 +150,7 @@ static ssq_status pass(ssq_trainer *trainer, const ssq_tensor *x)
     return ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(y), NULL));
 }
 
-/* Memory is short in a poll: what has arrived is reported all the same. */
+/* A poll that fails for lack of memory reports the passes that have arrived. */
 static void polls(const char *name)
 {
     struct rig r = rig_open(name, "float32");

@@ -104,7 +104,7 @@ static void refused(ssq_device *vulkan, ssq_device *to)
     tap_ok(b == NULL, "no buffer");
 }
 
-/* What cannot, says so. */
+/* A backend that cannot share memory returns SSQ_ERR_UNSUPPORTED. */
 static void backends(void)
 {
     ssq_device *cpu = core_open("reference");

@@ -101,7 +101,8 @@ void norm_backward_sums(const struct norm_problem *p, const double *x,
     double rows = (double)p->rows;
     for (int64_t k = 0; k < p->n; k++)
         dgamma[k] = gamma_error[k] = dbeta[k] = beta_error[k] = 0.0;
-    /* the errors first add up absolute values; z_errors those of z */
+    /* the errors are sums of absolute values first; z_errors: the bounds of z
+     */
     double *z_errors = calloc((size_t)p->n + 1, sizeof(double));
     if (z_errors == NULL)
         abort();
