@@ -8,6 +8,7 @@
 
 struct backend_semaphore {
     VkSemaphore semaphore;
+    uint64_t signalled; /* the last value of a signal; 0: none */
 };
 
 void vulkan_share_find(struct backend_device *d)
@@ -93,6 +94,7 @@ static ssq_status make(struct backend_device *d, bool exported,
     struct backend_semaphore *s = d->core->mem_alloc(sizeof(*s));
     if (s == NULL)
         return vulkan_no_memory(d->core, sizeof(*s));
+    s->signalled = 0;
     VkResult e = VK(CreateSemaphore)(d->vk, &info, NULL, &s->semaphore);
     if (e != VK_SUCCESS) {
         d->core->mem_free(s);
@@ -158,8 +160,25 @@ ssq_status vulkan_shared_import(struct backend_device *d, int fd,
     return SSQ_OK;
 }
 
+/* The caller has synchronized its queues, but no queue counts a signal as work
+ * of its own: wait for the last one. Without semaphore_fd the driver may
+ * emulate timelines, as lavapipe does, and use the semaphore for a moment after
+ * a wait for it has ended. Such a device has no semaphores of others, for which
+ * vkQueueWaitIdle might wait for ever. */
 void vulkan_shared_close(struct backend_device *d, struct backend_semaphore *s)
 {
+    const VkSemaphoreWaitInfo last = {.sType =
+                                          VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .semaphoreCount = 1,
+                                      .pSemaphores = &s->semaphore,
+                                      .pValues = &s->signalled};
+    if (d->share.semaphore_fd == NULL) {
+        pthread_mutex_lock(&d->lock);
+        vulkan_wait_idle(d);
+        pthread_mutex_unlock(&d->lock);
+    } else if (s->signalled > 0) {
+        (void)d->timeline.wait(d->vk, &last, UINT64_MAX);
+    }
     VK(DestroySemaphore)(d->vk, s->semaphore, NULL);
     d->core->mem_free(s);
 }
@@ -186,7 +205,9 @@ ssq_status vulkan_shared_signal(struct backend_queue *q,
         pthread_mutex_lock(&q->device->lock);
         VkResult e = vulkan_submit(q->device, &info, VK_NULL_HANDLE);
         pthread_mutex_unlock(&q->device->lock);
-        if (e != VK_SUCCESS)
+        if (e == VK_SUCCESS)
+            s->signalled = value;
+        else
             st = vulkan_queue_fail(q, "vkQueueSubmit", e);
     }
     pthread_mutex_unlock(&q->lock);

@@ -14,9 +14,12 @@ fi
 LD_LIBRARY_PATH=$builddir/tests/fakecuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 SSQ_TEST_STANDIN=1
 export LD_LIBRARY_PATH SSQ_TEST_STANDIN
-"$builddir/tests/vulkan/share" >"$tmp/out" 2>&1
-tap_ok $? "$(grep -c '^ok' "$tmp/out") cases of vulkan and cuda" ||
+status=0
+"$builddir/tests/vulkan/share" >"$tmp/out" 2>&1 || status=$?
+tap_ok $status "$(grep -c '^ok' "$tmp/out") cases of vulkan and cuda" || {
+    echo "#   status $status, after: $(tail -n 1 "$tmp/out")"
     grep -A 3 '^not ok\|^Bail\|fakecuda:' "$tmp/out" | sed 's/^/#   /'
+}
 if ! grep -q '# SKIP' "$tmp/out"; then
     grep -q '^ok .* cuda: and the other way round' "$tmp/out"
     tap_ok $? 'cuda wrote into it, too'
