@@ -250,19 +250,11 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
 #define PUT(N, RUN, V, K)                                                      \
     if (RUN_DTYPE(K) == DT_F32) {                                              \
         PUT_CELLS(N, N##4, RUN, V, RUN_AS_U32)                                 \
+    } else if (RUN_DTYPE(K) == DT_F16) {                                       \
+        PUT_CELLS(N, N##2, RUN, V, RUN_TO_F16)                                 \
     } else {                                                                   \
-        PUT_HALVES(N, N##2, RUN, V, K)                                         \
+        PUT_CELLS(N, N##2, RUN, V, RUN_TO_BF16)                                \
     }
-#define PUT_HALVES(N, C, RUN, V, K)                                            \
-    if (RUN_DTYPE(K) == DT_F16) {                                              \
-        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
-    } else {                                                                   \
-        PUT_CELLS(N, C, RUN, V, RUN_TO_BF16)                                   \
-    }
-/* The same into CELL(W)s. */
-#define PUT_BY(W, N, RUN, V, K) TENSOR_NAME(PUT_BY_, W)(N, RUN, V, K)
-#define PUT_BY_2(N, RUN, V, K)  PUT_HALVES(N, N, RUN, V, K)
-#define PUT_BY_4(N, RUN, V, K)  PUT_CELLS(N, N, RUN, V, RUN_AS_U32)
 #define PUT_INTS(N, RUN, V, K)                                                 \
     if (RUN_DTYPE(K) == DT_I32) {                                              \
         PUT_CELLS(N, N##4, RUN, V, RUN_U32)                                    \

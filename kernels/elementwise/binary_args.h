@@ -6,13 +6,14 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/dialect/runs.h"
 
-/* y = f(a, b); y has a type of its own */
+/* y = f(a, b) */
 struct binary_args {
     u32 a2_at;
     u32 a4_at;
     u32 b2_at;
     u32 b4_at;
-    u32 y_at;
+    u32 y2_at;
+    u32 y4_at;
     STRUCT(run_shape) run;
     float alpha;
     float beta;

@@ -56,13 +56,14 @@ struct scale_args {
     u32 y_steps[RUN_RANK];
 };
 
-/* dx = dy f'(x); dx has a type of its own */
+/* dx = dy f'(x) */
 struct unary_backward_args {
     u32 x2_at;
     u32 x4_at;
     u32 dy2_at;
     u32 dy4_at;
-    u32 dx_at;
+    u32 dx2_at;
+    u32 dx4_at;
     STRUCT(run_shape) run;
     float alpha;
     float beta;

@@ -255,7 +255,7 @@ static void test_let_go(const char *name)
 /* ---- reads that the host converts ---- */
 
 #define MANY   (1 << 20)
-#define ROUNDS 24
+#define ROUNDS 8
 
 struct asker {
     ssq_queue *q;

@@ -56,7 +56,7 @@ table() {
         grep -A 3 '^not ok\|fakecuda:' "$tmp/out" | sed 's/^/#   /'
 }
 table 'sm_80' 331 gemm
-table 'sm_80, shapes' 37 gemm_shapes
+table 'sm_80, shapes' 53 gemm_shapes
 table 'sm_80, races and reads of nothing' 251 gemm FAKECUDA_RACE=1
 table 'sm_75' 227 gemm FAKECUDA_CAPABILITY=75
 table 'sm_80, one group a launch' 251 gemm FAKECUDA_GROUPS=1

@@ -136,10 +136,13 @@ if [ -s readme.c ]; then
         tap_run 'its program runs' ./make/step
 fi
 
-# The examples, in a copy of the installed folder.
+# The examples, in a copy of the installed folder: two of them, or all.
 cp -r "$root$docdir/examples" "$tmp/outside/mine"
-tap_run 'the installed examples build' $MAKE -C mine CC="$CC" \
-    PKG_CONFIG="$PKG_CONFIG" CFLAGS="-O1 -Wall -Wextra -Werror $CFLAGS"
+programs='digits/digits short/keras_guide'
+[ -z "${SSQ_TEST_FULL-}" ] || programs=all
+tap_run "the installed examples build: $programs" $MAKE -C mine $programs \
+    CC="$CC" PKG_CONFIG="$PKG_CONFIG" \
+    CFLAGS="-O1 -Wall -Wextra -Werror $CFLAGS"
 tap_run 'digits of them trains' env SSQ_SKIP_BACKENDS=opencl,vulkan,cuda \
     ./mine/digits/digits --quiet --epochs 1
 

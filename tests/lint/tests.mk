@@ -18,6 +18,7 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/hpp.sh \
 	tests/lint/quickstart.sh
 TESTS += $(lint_scripts)
+full_tests += tests/lint/consumer.sh tests/lint/hpp.sh
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
 	tests/lint/prose.awk tests/lint/prose.txt tests/lint/prose.words \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c - a training program in which the Nth Vulkan call fails: with "no
- * memory" for every N, with other errors for the first ten and then every 7th
+ * memory" for every N, with other errors for the first ten and then every 13th
  * N. SSQ_TEST_FULL=1: for every N. */
 
 #include "tests/vulkan/fake.h"
@@ -10,7 +10,7 @@ static struct faults_of calls = {.device = "vulkan:0",
                                  .told = fake_told,
                                  .begin = fake_begin,
                                  .dense = LONG_MAX,
-                                 .stride = 7,
+                                 .stride = 13,
                                  .told_share = 4};
 
 static void sweeps(const char *how, VkResult result)

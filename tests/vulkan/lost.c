@@ -143,9 +143,9 @@ int main(void)
         return tap_done(0);
     fake_between();
     setenv("SSQ_VULKAN_SUBMIT_MS", "100000", 1);
-    test_lost("timelines", tap_full() ? 1 : 4);
+    test_lost("timelines", tap_full() ? 1 : 7);
     setenv("SSQ_VULKAN_TIMELINE", "0", 1);
-    test_lost("fences", tap_full() ? 1 : 5);
+    test_lost("fences", tap_full() ? 1 : 8);
     tap_ok(fault.live == 0, "no object is left in the end, but %ld",
            fault.live);
     return tap_done(11);

@@ -320,7 +320,7 @@ static void test_slow_graph(void)
 {
     enum { FILLS = 12 };
     ssq_queue *q = core_queue(dev);
-    ssq_tensor *x = core_vector(dev, SSQ_F32, 8 << 20);
+    ssq_tensor *x = core_vector(dev, SSQ_F32, 1 << 20);
     ssq_graph *g = NULL;
     ssq_tensor *first = NULL;
 

@@ -4,9 +4,8 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* Build for floats. a and b may have any float dtype and are bound as cells of
- * 2 and of 4 bytes. The size of y is a key of the kernel. The steps have the
- * order of runs_init(): a, b, y. */
+/* Build for floats. An operand may have any float dtype and is bound as cells of
+ * 2 and of 4 bytes. The steps have the order of runs_init(): a, b, y. */
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
@@ -15,11 +14,10 @@ static void build_floats(struct plan *p, const struct binary_op *op,
     runs_steps(r, 0, a.a_steps);
     runs_steps(r, 1, a.b_steps);
     runs_steps(r, 2, a.y_steps);
-    plan_kernel(p, KERNEL_binary,
-                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(op->y.dtype)));
+    plan_kernel(p, KERNEL_binary, KEYS((uint8_t)op->kind));
     runs_bind(p, &op->a, ACCESS_READ, 2, 4);
     runs_bind(p, &op->b, ACCESS_READ, 2, 4);
-    plan_bind(p, &op->y, ACCESS_WRITE);
+    runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 

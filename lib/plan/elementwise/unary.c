@@ -61,8 +61,7 @@ static void unary_build(struct plan *p, const struct unary_op *op)
         build_function(p, op, &r);
 }
 
-/* Build a gradient. The size of an element of dx is a key, so dx has one
- * binding. */
+/* Build a gradient. */
 static void unary_backward_build(struct plan *p,
                                  const struct unary_backward_op *op)
 {
@@ -73,11 +72,10 @@ static void unary_backward_build(struct plan *p,
     runs_steps(&r, 0, a.x_steps);
     runs_steps(&r, 1, a.dy_steps);
     runs_steps(&r, 2, a.dx_steps);
-    plan_kernel(p, KERNEL_unary_backward,
-                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(op->dx.dtype)));
+    plan_kernel(p, KERNEL_unary_backward, KEYS((uint8_t)op->kind));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->dy, ACCESS_READ, 2, 4);
-    plan_bind(p, &op->dx, ACCESS_WRITE);
+    runs_bind(p, &op->dx, ACCESS_WRITE, 2, 4);
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
