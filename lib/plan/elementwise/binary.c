@@ -4,8 +4,8 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* Build for floats. An operand may have any float dtype and is bound as cells of
- * 2 and of 4 bytes. The steps have the order of runs_init(): a, b, y. */
+/* Build for floats. An operand may have any float dtype and is bound as cells
+ * of 2 and of 4 bytes. The steps have the order of runs_init(): a, b, y. */
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
