@@ -96,6 +96,14 @@ class Scaler:
         call("ssq_scaler_torch_save", self.queue._handle, self._handle, ctypes.byref(state))
         return as_dict(state)
 
+    def save(self):
+        """Return options and state as bytes. This waits for the queue."""
+        return _blob("ssq_scaler_save", self.queue._handle, self._handle)
+
+    def load(self, blob):
+        """Continue from the bytes of save()."""
+        call("ssq_scaler_load", self.queue._handle, self._handle, blob, len(blob))
+
     def load_torch_state_dict(self, state):
         """Continue from the state_dict of a torch.amp.GradScaler."""
         made = set_options(initial("ssq_torch_scaler_state"), state, "load_torch_state_dict")

@@ -15,6 +15,7 @@ optimizer of this module, the check for Inf and NaN, the unscaling, the clipping
 and the update are done on the device, and a skipped step does not wait for the host.
 """
 
+import collections.abc
 import ctypes
 
 import torch
@@ -66,6 +67,7 @@ class GradScaler:
     """
 
     def __init__(self, preset="pytorch", *, device="cpu", enabled=True, **options):
+        self._made = (preset, str(device), enabled, options)
         self._enabled = enabled
         self._device = torch.device(device)
         self._options = amp.scaler_options(preset.partition(",")[0], **options)
@@ -84,13 +86,23 @@ class GradScaler:
         self._used = False
         self._stages = {}
 
+    def __reduce__(self):
+        """For pickle and copy: the options and the whole state."""
+        if not self._enabled:
+            return _restore, (*self._made, None)
+        if self._stages:
+            raise RuntimeError("GradScaler: between unscale_() or step() and update() it cannot be"
+                               " pickled or copied: call update() first")
+        return _restore, (*self._made, self._scaler.save())
+
     # ---- as in PyTorch ----
 
     def is_enabled(self):
         return self._enabled
 
     def scale(self, outputs):
-        """Multiply a tensor, or each tensor of a list, tuple or dict, by the scale."""
+        """Multiply a tensor by the scale, or each tensor of a list, tuple, dict or other
+        iterable. For other iterables, such as generators, an iterator is returned."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, torch.Tensor):
@@ -98,8 +110,11 @@ class GradScaler:
             return outputs * self._scale.to(outputs.device, non_blocking=True)
         if isinstance(outputs, dict):
             return type(outputs)((k, self.scale(v)) for k, v in outputs.items())
-        scaled = [self.scale(v) for v in outputs]
-        return tuple(scaled) if isinstance(outputs, tuple) else scaled
+        if not isinstance(outputs, collections.abc.Iterable):
+            raise ValueError("GradScaler.scale: outputs is a " + type(outputs).__name__ +
+                             ", expected a tensor or an iterable of tensors")
+        scaled = map(self.scale, outputs)
+        return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
 
     def _use(self):
         """Tell the library that a loss was scaled since the last update."""
@@ -217,8 +232,21 @@ class GradScaler:
     def get_growth_interval(self):
         return self._of_state("growth_interval")
 
+    def _set(self, name, value):
+        if self._enabled:
+            self.load_state_dict({**self.state_dict(), name: value})
+        else:
+            setattr(self._options, name, value)
+
+    def set_growth_factor(self, factor):
+        self._set("growth_factor", factor)
+
+    def set_backoff_factor(self, factor):
+        self._set("backoff_factor", factor)
+
     def set_growth_interval(self, interval):
         if not self._enabled:
+            self._set("growth_interval", interval)
             return
         call("ssq_scaler_set_growth_interval", self._queue._handle, self._scaler._handle, interval)
 
@@ -234,6 +262,15 @@ class GradScaler:
                                " from a disabled instance of GradScaler.")
         self._scaler.load_torch_state_dict(dict(state))
         _after(self._scaler.queue.device)
+
+
+def _restore(preset, device, enabled, options, blob):
+    """Make the GradScaler that __reduce__ describes."""
+    made = GradScaler(preset, device=device, enabled=enabled, **options)
+    if blob is not None:
+        made._scaler.load(blob)
+        _after(made._scaler.queue.device)
+    return made
 
 
 class _Fused(torch.optim.Optimizer):

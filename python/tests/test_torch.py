@@ -2,6 +2,7 @@
 """sesqui.torch beside PyTorch's own GradScaler and optimizers."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -295,3 +296,64 @@ def test_hooks_and_getters():
     off = st.GradScaler(enabled=False)
     off.set_growth_interval(3)
     assert off.state() == {"scale": 1.0}
+
+
+def test_scale_takes_what_torch_takes():
+    scaler = st.GradScaler("pytorch", init_scale=4.0)
+    one = torch.ones(2)
+    assert torch.equal(scaler.scale(one), 4 * one)
+    nested = scaler.scale([one, (one, one)])
+    assert isinstance(nested, list) and isinstance(nested[1], tuple)
+    assert torch.equal(nested[1][1], 4 * one)
+    assert torch.equal(scaler.scale({"a": one})["a"], 4 * one)
+    many = scaler.scale(k * one for k in range(3))
+    assert [t[0].item() for t in many] == [0, 4, 8]
+    for wrong in (3, None, [one, 2.0]):
+        with pytest.raises(ValueError, match="expected a tensor"):
+            scaler.scale(wrong)
+
+
+@pytest.mark.parametrize("setter", ["growth_factor", "backoff_factor", "growth_interval"])
+def test_setters_are_torchs(setter):
+    scalers = [torch.amp.GradScaler("cpu", init_scale=8.0), st.GradScaler(init_scale=8.0)]
+    nets = [model(), model()]
+    for scaler, net in zip(scalers, nets):
+        opt = torch.optim.SGD(net.parameters(), lr=0.01)
+        getattr(scaler, "set_" + setter)(2 if setter == "growth_interval" else 0.75
+                                         if setter == "backoff_factor" else 3.0)
+        for bad in OVERFLOWS:
+            opt.zero_grad()
+            scaler.scale(loss_of(net, bad)).backward()
+            scaler.step(opt)
+            scaler.update()
+    assert scalers[0].get_scale() == scalers[1].get_scale()
+    assert scalers[1].state_dict() == pytest.approx(scalers[0].state_dict())
+
+
+@pytest.mark.parametrize("preset", ["pytorch", "megatron,hysteresis=3", "deepspeed"])
+def test_pickle_continues(preset):
+    p = torch.nn.Parameter(torch.ones(4))
+    opt = torch.optim.SGD([p], lr=0.0)
+
+    def run(scaler, steps):
+        trace = []
+        for bad in steps:
+            opt.zero_grad()
+            scaler.scale(p.sum() * (float("inf") if bad else 1.0)).backward()
+            scaler.step(opt)
+            scaler.update()
+            trace.append(scaler.get_scale())
+        return trace
+
+    whole = run(st.GradScaler(preset, growth_interval=2), OVERFLOWS * 2)
+    first = st.GradScaler(preset, growth_interval=2)
+    trace = run(first, OVERFLOWS)
+    for again in (pickle.loads(pickle.dumps(first)), copy.deepcopy(first)):
+        assert trace + run(again, OVERFLOWS) == whole
+    scaler = st.GradScaler(preset)
+    scaler.scale(p.sum()).backward()
+    scaler.unscale_(opt)
+    with pytest.raises(RuntimeError, match="update"):
+        pickle.dumps(scaler)
+    off = pickle.loads(pickle.dumps(st.GradScaler(enabled=False)))
+    assert not off.is_enabled()
