@@ -389,18 +389,12 @@ static ssq_status index_read(ssq_safetensors *f, uint64_t size)
     return st;
 }
 
-ssq_status ssq_safetensors_open(const char *path, ssq_safetensors **file)
+ssq_status file_open(const char *what, const char *path, ssq_safetensors **file)
 {
-    static const char what[] = "safetensors_open";
     ssq_safetensors *f = NULL;
     unsigned char begin[8];
     uint64_t size;
-    ssq_status st = disk_path_check(what, path);
-    if (st != SSQ_OK)
-        return st;
-    if (file == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: file is NULL", what);
-    st = file_begin(what, path, &f, &size, begin);
+    ssq_status st = file_begin(what, path, &f, &size, begin);
     if (st == SSQ_OK)
         st =
             index_is(begin) ? index_read(f, size) : file_header(f, size, begin);
@@ -409,4 +403,13 @@ ssq_status ssq_safetensors_open(const char *path, ssq_safetensors **file)
     else
         ssq_safetensors_close(&f);
     return st;
+}
+
+ssq_status ssq_safetensors_open(const char *path, ssq_safetensors **file)
+{
+    static const char what[] = "safetensors_open";
+    ssq_status st = disk_path_check(what, path);
+    if (st == SSQ_OK && file == NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s: file is NULL", what);
+    return st == SSQ_OK ? file_open(what, path, file) : st;
 }

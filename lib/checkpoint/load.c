@@ -534,11 +534,9 @@ ssq_status checkpoint_load(struct checkpoint *c, const char *path)
     c->written = false;
     ssq_status st = checkpoint_call(c, path);
     if (st == SSQ_OK)
-        st = ssq_safetensors_open(path, &l.f);
-    if (st == SSQ_OK) {
-        l.f->what = c->what;
+        st = file_open(c->what, path, &l.f);
+    if (st == SSQ_OK)
         st = load_all(&l);
-    }
     if (st == SSQ_OK)
         compare_choices(&l);
     else

@@ -81,6 +81,11 @@ ssq_status header_parse(ssq_safetensors *file, size_t bytes, uint64_t data);
 /** Sort entries and metadata. Returns SSQ_ERR_INVALID if a name or key occurs
  *  twice, or if the tensors' ranges have gaps or overlap. */
 ssq_status header_order(ssq_safetensors *file, uint64_t data);
+/** Open a safetensors file, or a sharded file by its index, and read the
+ *  headers.
+ *  @param what  the call that error texts name; it must live as long as file */
+ssq_status file_open(const char *what, const char *path,
+                     ssq_safetensors **file);
 /** Open a file of *size bytes and read the first 8 of them. They are the length
  *  of the header, unless the file is an index. */
 ssq_status file_begin(const char *what, const char *path,

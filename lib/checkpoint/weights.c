@@ -236,11 +236,9 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
         0};
     ssq_status st = check(what, params, queue, path, w.args);
     if (st == SSQ_OK)
-        st = ssq_safetensors_open(path, &w.f);
-    if (st == SSQ_OK) {
-        w.f->what = what;
+        st = file_open(what, path, &w.f);
+    if (st == SSQ_OK)
         st = compare(&w);
-    }
     for (size_t i = 0; st == SSQ_OK && i < params->n; i++)
         if (w.place[i].entry != NULL)
             st = write_one(&w, i);

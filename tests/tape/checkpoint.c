@@ -341,7 +341,8 @@ static void wrong_order(const struct bed *b, const struct setup *s,
                       "load within an accumulation");
     steps(b, t, 1);
     (void)core_status(ssq_trainer_load(t, file_of("missing")),
-                      SSQ_ERR_NOT_FOUND, "missing", "no such file");
+                      SSQ_ERR_NOT_FOUND, "trainer_load: |missing",
+                      "no such file");
     (void)core_status(ssq_trainer_load(t, folder), SSQ_ERR_INVALID,
                       "not a regular file", "a folder");
     (void)core_status(ssq_trainer_save(t, NULL), SSQ_ERR_INVALID, "path",
