@@ -50,7 +50,7 @@ void table_exact_slope(const struct table_key *key,
         .x_steps = {1},
         .dy_steps = {dy_step},
         .dx_steps = {1}};
-    void *const operand[] = {x, x, dy.p, dy.p, dx.p};
+    void *const operand[] = {x, x, dy.p, dy.p, dx.p, dx.p};
     code->run(operand, &a, 0, 1);
 }
 

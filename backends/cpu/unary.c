@@ -138,20 +138,15 @@ static void run_chunk(void *context, uint32_t i, uint32_t worker)
         table_exact_slope(&l->key, l->exact, y, dy, 1, x, (uint32_t)n);
 }
 
-/* keys of the variant that makes the table, and of the one that does without */
+/* Compute by a table, or, if there is no memory for one, by the kernel. */
 static ssq_status run(struct backend_device *d, struct lookup *l,
-                      const uint8_t maker[LAUNCH_KEYS],
-                      const uint8_t exact[LAUNCH_KEYS])
+                      const uint8_t keys[LAUNCH_KEYS])
 {
-    const struct kernel *text = &kernels[l->key.text];
-    const struct backend_kernel *code = NULL;
-    ssq_status st = cpu_kernel_get(d, text, maker, &code);
-    if (st == SSQ_OK)
-        st = cpu_kernel_get(d, text, exact, &l->exact);
+    ssq_status st = cpu_kernel_get(d, &kernels[l->key.text], keys, &l->exact);
     if (st != SSQ_OK)
         return st;
     l->kernels = d->isa->table;
-    struct table *table = table_take(&d->tables, &l->key, code, d->team);
+    struct table *table = table_take(&d->tables, &l->key, l->exact, d->team);
     l->values = table == NULL ? NULL : table->values;
     parallel_for(d->team, (uint32_t)((l->n + CHUNK - 1) / CHUNK), run_chunk, l);
     if (table != NULL)
@@ -182,15 +177,13 @@ static ssq_status run_unary(struct backend_queue *queue,
                        .n = (size_t)view_elements(&op->x)};
     l.key.x = op->x.dtype;
     l.key.y = op->y.dtype;
-    return run(queue->device, &l, keys, keys);
+    return run(queue->device, &l, keys);
 }
 
 static ssq_status run_backward(struct backend_queue *queue,
                                const struct unary_backward_op *op)
 {
-    const uint8_t maker[LAUNCH_KEYS] = {(uint8_t)op->kind, sizeof(float)};
-    const uint8_t exact[LAUNCH_KEYS] = {(uint8_t)op->kind,
-                                        (uint8_t)dtype_bytes(op->dx.dtype)};
+    const uint8_t keys[LAUNCH_KEYS] = {(uint8_t)op->kind};
     struct lookup l = {
         .key = key_of(KERNEL_unary_backward, op->kind, op->alpha, op->beta),
         .x = view_host(&op->x),
@@ -198,7 +191,7 @@ static ssq_status run_backward(struct backend_queue *queue,
         .y = {view_host(&op->dx), op->dx.dtype},
         .n = (size_t)view_elements(&op->x)};
     l.key.x = op->x.dtype;
-    return run(queue->device, &l, maker, exact);
+    return run(queue->device, &l, keys);
 }
 
 /* ---- relu ---- */
