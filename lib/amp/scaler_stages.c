@@ -10,11 +10,12 @@
 
 #include <sesqui/ops/elementwise.h>
 
-static void save(struct object *owner, void *snapshot)
+static ssq_status save(struct object *owner, void *snapshot)
 {
     struct scaler_stages *to = snapshot;
     *to = ((ssq_scaler *)owner)->at;
     unscaled_get(to->unscaled);
+    return SSQ_OK;
 }
 
 static void drop(void *snapshot)

@@ -89,6 +89,12 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
  *  host runs at its call. */
 ssq_status queue_bundle_begin(ssq_queue *queue);
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
+/** For a call of several ops that is no bundle, because it calls the program or
+ *  needs other ranks. Return the number of commands in the capture; 0: there is
+ *  no capture. If the call fails, capture_cut() removes later commands. It
+ *  returns false, and removes nothing, without a capture. */
+size_t capture_length(const ssq_queue *queue);
+bool capture_cut(ssq_queue *queue, size_t length);
 /** Return SSQ_OK, or the sticky error. If queue is NULL, the error's text
  *  begins with op. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
@@ -163,7 +169,7 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
 struct stages {
     const char *what; /* for error texts: "scaler" */
     size_t bytes;     /* of a snapshot */
-    void (*save)(struct object *owner, void *snapshot);
+    ssq_status (*save)(struct object *owner, void *snapshot);
     void (*restore)(struct object *owner, const void *snapshot);
     void (*drop)(void *snapshot);
     /* return the stage as a number. If it differs between the start and the end

@@ -65,7 +65,11 @@ ssq_status capture_watch(ssq_queue *queue, struct object *owner,
         watch_free(w);
         return error_nomem("graph", 2 * stages->bytes);
     }
-    stages->save(owner, w->begin);
+    ssq_status st = stages->save(owner, w->begin);
+    if (st != SSQ_OK) {
+        watch_free(w);
+        return st;
+    }
     w->next = g->watches;
     g->watches = w;
     return SSQ_OK;
@@ -99,7 +103,9 @@ void capture_drop(ssq_queue *queue)
 static ssq_status check_whole(const ssq_graph *g)
 {
     for (const struct watch *w = g->watches; w != NULL; w = w->next) {
-        w->stages->save(w->owner, w->end);
+        ssq_status st = w->stages->save(w->owner, w->end);
+        if (st != SSQ_OK)
+            return st;
         int begin = w->stages->number(w->begin);
         int end = w->stages->number(w->end);
         if (begin != end)

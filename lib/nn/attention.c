@@ -85,7 +85,7 @@ static ssq_var attend(const struct attention *a, ssq_var x)
         latch(t, st, a->l.where, a->l.kind);
         return var_inert(t);
     }
-    ssq_tape_push(t, a->l.name);
+    tape_push(t, a->l.name, a->l.where);
     ssq_var q = linear(a, "query", x, a->width);
     ssq_var k = linear(a, "key", x, a->kv_heads * a->d);
     ssq_var v = linear(a, "value", x, a->kv_heads * a->d);

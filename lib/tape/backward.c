@@ -72,6 +72,7 @@ static ssq_status into_param(ssq_tape *t, struct into *to,
         to->tensor = p->grad;
         return SSQ_OK;
     }
+    param_grad_add(p);
     st = held_make(t, p->grad->view.dtype, like->rank, like->shape, &to->made);
     to->tensor = &to->made.tensor;
     return st;
@@ -304,7 +305,6 @@ void backward_seed(struct value *loss, const ssq_tensor *scale)
     v->dtype = SSQ_F32;
     v->buffer = scale->view.buffer;
     v->offset = scale->view.offset;
-    loss->kept = true;
 }
 
 ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op)
@@ -388,8 +388,11 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         latch(tape, st, "backward", op);
         return tape->status;
     }
+    value_keep(tape, loss.id);
     tape->walked = true;
-    st = ready_begin(tape);
+    st = params_watch(tape->params, tape->queue);
+    if (st == SSQ_OK)
+        st = ready_begin(tape);
     if (st == SSQ_OK)
         st = walk_all(tape);
     if (st == SSQ_OK)

@@ -97,8 +97,10 @@ static void save_states(ssq_params *p)
 
 static void restore_states(ssq_params *p)
 {
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++) {
         p->at[i].grad_state = p->at[i].checked;
+        p->at[i].first = false;
+    }
 }
 
 static ssq_status survey(struct survey *s, struct value *loss)
@@ -110,10 +112,8 @@ static ssq_status survey(struct survey *s, struct value *loss)
     if (st != SSQ_OK)
         return st;
     save_states(t->params);
-    const bool kept = loss->kept;
     backward_seed(loss, t->one);
     st = walk_dry(s);
-    loss->kept = kept;
     char text[ERROR_TEXT];
     (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     ssq_status end = ssq_graph_end(t->queue, &none);

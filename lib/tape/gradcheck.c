@@ -125,11 +125,17 @@ static ssq_status pass(struct check *c, ssq_var *y)
                          "gradcheck: the function made parameter \"%s\" only "
                          "in a later call; each call must do the same",
                          set->at[c->params].name);
-    return var_value(c->tape, *y, "gradcheck", "gradcheck",
-                     "the function's "
-                     "result") == NULL
-               ? c->tape->status
-               : SSQ_OK;
+    const struct value *v = var_value(c->tape, *y, "gradcheck", "gradcheck",
+                                      "the function's result");
+    if (v == NULL)
+        return c->tape->status;
+    const ssq_dtype dtype = v->is.tensor.view.dtype;
+    return dtype_is_float(dtype)
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID,
+                           "gradcheck: the function's result is %s, expected "
+                           "f32, f16 or bf16",
+                           ssq_dtype_name(dtype));
 }
 
 /* Compute f for the current values of the parameters. */

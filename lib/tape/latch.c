@@ -10,8 +10,10 @@ ssq_var var_inert(ssq_tape *t)
     return (ssq_var){t, NONE, t == NULL ? 0 : t->pass};
 }
 
-/* The text is, for example, "net.c:12: block3: gemm: ..". The thread's error
- * text is copied first, because error_set() overwrites it. */
+/* The text is, for example, "net.c:12: block3: gemm: ..". If op is a call
+ * without a place in the program, where is op, and the text begins with the
+ * scope. The thread's error text is copied first, because error_set()
+ * overwrites it. */
 void latch(ssq_tape *t, ssq_status status, const char *where, const char *op)
 {
     if (t->status != SSQ_OK)
@@ -20,10 +22,10 @@ void latch(ssq_tape *t, ssq_status status, const char *where, const char *op)
     (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     size_t n = strlen(op);
     bool named = strncmp(text, op, n) == 0 && text[n] == ':';
-    bool scoped = t->scope[0] != '\0';
-    t->status =
-        error_set(status, "%s: %s%s%s%s%s", where, t->scope, scoped ? ": " : "",
-                  named ? "" : op, named ? "" : ": ", text);
+    bool scoped = t->scope[0] != '\0', placed = strcmp(where, op) != 0;
+    t->status = error_set(status, "%s%s%s%s%s%s%s", placed ? where : "",
+                          placed ? ": " : "", t->scope, scoped ? ": " : "",
+                          named ? "" : op, named ? "" : ": ", text);
     (void)snprintf(t->text, sizeof(t->text), "%s", ssq_last_error());
 }
 

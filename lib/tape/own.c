@@ -97,11 +97,16 @@ ssq_status own_where(ssq_tape *t, const struct node *n)
 /* ---- matmuls ---- */
 
 /* d = alpha op(a) op(b) + bias: the values that its three gradients need. */
+/* SSQ_GEMM_REQUIRE_MATRIX_UNITS is not among them: a gradient has another
+ * shape, and may be too small for matrix units. */
+#define ALLOWING ((uint32_t)(SSQ_GEMM_ALLOW_TF32 | SSQ_GEMM_ALLOW_F16_THREE))
+
 struct product {
     ssq_tape *t;
     const ssq_tensor *a, *b, *dd;
     bool trans_a, trans_b;
     double alpha;
+    uint32_t flags; /* that allow other arithmetic */
     bool batched;
 };
 
@@ -126,6 +131,7 @@ static ssq_status multiply(const struct product *p, uint32_t id,
     }
     x.d = to.tensor;
     x.alpha = p->alpha;
+    x.flags = p->flags;
     if (repeated) {
         st = held_make(p->t, SSQ_F32, d->rank, shape, &all);
         x.d = &all.tensor;
@@ -194,6 +200,7 @@ static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
                               .trans_a = args->trans_a,
                               .trans_b = args->trans_b,
                               .alpha = args->alpha,
+                              .flags = args->flags & ALLOWING,
                               .batched = batched};
     ssq_status st = check_factors(t, n);
     if (st == SSQ_OK)

@@ -249,15 +249,23 @@ ssq_status param_grad(ssq_params *p, struct param *of)
 void param_grad_begin(struct param *p)
 {
     p->first = p->first || p->grad_state == GRAD_NONE;
+    p->begun = true;
     p->grad_state = GRAD_FULL;
+}
+
+void param_grad_add(struct param *p)
+{
+    p->added = p->added || !p->begun;
 }
 
 void params_backward_end(ssq_params *params, bool good)
 {
     for (size_t i = 0; i < params->n; i++) {
         struct param *p = &params->at[i];
-        if (p->first && !good)
+        if (p->first && !good) {
             p->grad_state = GRAD_NONE;
+            params->torn = true;
+        }
         p->first = false;
     }
     if (!good)
@@ -283,13 +291,17 @@ ssq_status params_settle(ssq_params *p, ssq_queue *queue)
 }
 
 /* Set gradients that were never written to zeros. This uses a temporary queue
- * and waits, because any queue may use the gradients next. */
+ * and waits, because any queue may use the gradients next. A backward that
+ * failed may still write some of them: its work must end first. */
 static ssq_status settle_now(ssq_params *p, size_t from, size_t to)
 {
     ssq_queue *queue;
     ssq_status st = ssq_queue_create(p->device, NULL, &queue);
     if (st != SSQ_OK)
         return st;
+    if (p->torn)
+        device_retire(p->device, true);
+    p->torn = false;
     for (size_t i = from; i < to && st == SSQ_OK; i++) {
         struct param *x = &p->at[i];
         if (x->grad == NULL || x->grad_state != GRAD_NONE)

@@ -33,7 +33,9 @@ struct param {
     ssq_tensor *grad;                    /* owned; NULL: not requested yet */
     enum grad_state grad_state, checked; /* checked: the state before
                                             ssq_tape_check */
-    bool first; /* this backward is the first that writes the gradient */
+    bool first;        /* this backward is the first that writes the gradient */
+    bool begun, added; /* since the last snapshot the gradient was overwritten,
+                          or added to before: params_stages.c */
     uint32_t whole_behind;   /* the node after which the gradient is complete:
                                 ready.c */
     bool state;              /* it has no gradient, for example a running
@@ -58,6 +60,7 @@ struct ssq_params {
                            "after a load"; NULL: they do */
     char *allowed;      /* pattern of names that any pass may create; or NULL */
     uint32_t removals;  /* calls that removed parameters */
+    bool torn; /* a backward failed that was the first to write gradients */
     uint32_t draws; /* passes, of all ranks, that drew random words: draw.c */
     size_t origins; /* parameters that have an origin */
 };
@@ -156,9 +159,17 @@ ssq_status params_take(ssq_params *params, ssq_queue *queue,
 ssq_status param_grad(ssq_params *params, struct param *p);
 /** Begin to write a gradient. The next gradient of this pass is added. */
 void param_grad_begin(struct param *p);
+/** The gradient is about to be added to. */
+void param_grad_add(struct param *p);
 /** End a backward. If it failed, parameters whose gradient it wrote for the
  *  first time have no gradient, and the other gradients are stale. */
 void params_backward_end(ssq_params *params, bool good);
+
+/* ---- params_stages.c ---- */
+
+/** Before a backward in a capture: the capture restores the gradients' states.
+ */
+ssq_status params_watch(ssq_params *params, ssq_queue *queue);
 /** Set a gradient that a backward did not reach to zeros. params_settle() does
  *  this for all parameters. */
 ssq_status param_settle(ssq_queue *queue, struct param *p);

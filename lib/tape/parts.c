@@ -54,7 +54,10 @@ static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
         st = param_grad(t->params, p);
         *fresh = p->grad_state != GRAD_FULL;
         zeros = p->grad_state == GRAD_ZERO;
-        param_grad_begin(p);
+        if (*fresh)
+            param_grad_begin(p);
+        else
+            param_grad_add(p);
         *sum = p->grad;
     } else {
         const struct view like = v->is.tensor.view;

@@ -128,12 +128,13 @@ static ssq_status check_read(ssq_tape *t, const struct node *n)
     return st;
 }
 
-/* Do not update running statistics: the first call has done this. */
-static void leave_running(const struct tape_op *op, char *args)
+/* Do not update running statistics or write a mask again: the first call has
+ * done this. */
+static void leave_written(const struct tape_op *op, char *args)
 {
     const ssq_tensor *none = NULL;
     for (size_t i = 0; i < op->nslots; i++)
-        if (slot_is_updated(&op->slots[i], args))
+        if (slot_is_written(op, &op->slots[i], args))
             memcpy(args + op->slots[i].at, &none, sizeof(none));
 }
 
@@ -151,7 +152,7 @@ static ssq_status call_again(ssq_tape *t, const struct node *n)
                    ? SSQ_OK
                    : n->op->again(t, n);
     memcpy(args.bytes, node_args(t, n), n->op->bytes);
-    leave_running(n->op, args.bytes);
+    leave_written(n->op, args.bytes);
     return n->op->call(t->queue, args.bytes);
 }
 

@@ -226,6 +226,8 @@ ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
 void held_put(ssq_tape *t, struct held *h);
 ssq_var var_of(ssq_tape *t, uint32_t id);
 
+/** Keep the value, and the value that owns its memory: never release them. */
+void value_keep(ssq_tape *t, uint32_t id);
 /** Create a value from a tensor that the caller owns. The pass holds its memory
  *  until it ends. */
 ssq_status value_hold(ssq_tape *t, const char *where, const ssq_tensor *tensor,
@@ -245,9 +247,10 @@ void written_note(ssq_tape *t, struct node *n, const void *args);
  *  arguments. */
 ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i);
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at);
-/** Return true for running statistics that the call updates. Writes to them are
- *  expected: each call of a layer updates them. */
-bool slot_is_updated(const struct slot *s, const void *args);
+/** Return true for a tensor of the options that the call itself writes: running
+ *  statistics, and the mask of dropout. Other calls may write it, too. */
+bool slot_is_written(const struct tape_op *op, const struct slot *s,
+                     const void *args);
 /** End a pass: stop counting writes. */
 void written_reset(ssq_tape *t);
 

@@ -198,13 +198,17 @@ int64_t ssq_var_size(ssq_var var, int i)
     return v == NULL ? 0 : ssq_tensor_size(&v->is.tensor, i);
 }
 
-/* From now on the value is kept, and so is the value that owns its memory. */
+void value_keep(ssq_tape *t, uint32_t id)
+{
+    for (; id != NONE; id = value_of(t, id)->base)
+        value_of(t, id)->kept = true;
+}
+
 const ssq_tensor *ssq_var_tensor(ssq_var var)
 {
     struct value *v = var_there(var);
     if (v == NULL || state_of(var.tape, var.id) != VALUE_LIVE)
         return NULL;
-    for (uint32_t i = var.id; i != NONE; i = value_of(var.tape, i)->base)
-        value_of(var.tape, i)->kept = true;
+    value_keep(var.tape, var.id);
     return &v->is.tensor;
 }

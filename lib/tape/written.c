@@ -117,8 +117,11 @@ ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i)
     return tell(t, value_of(t, root_of(t, n->var[i])), name_of(n->op, i));
 }
 
-bool slot_is_updated(const struct slot *s, const void *args)
+bool slot_is_written(const struct tape_op *op, const struct slot *s,
+                     const void *args)
 {
+    if (strcmp(s->name, "mask") == 0)
+        return strcmp(op->name, "dropout") == 0;
     return strncmp(s->name, "running_", 8) == 0 &&
            ((const ssq_batch_norm_args *)args)->training;
 }
@@ -128,7 +131,7 @@ ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
     const char *args = node_args(t, n);
     const struct slot *s = option_at(n->op, at);
     const ssq_tensor *given = NULL;
-    if (s == NULL || slot_is_updated(s, args))
+    if (s == NULL || slot_is_written(n->op, s, args))
         return SSQ_OK;
     memcpy(&given, args + at, sizeof(given));
     if (given == NULL)

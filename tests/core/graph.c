@@ -353,10 +353,11 @@ static void count_free(struct object *o)
     freed++;
 }
 
-static void save(struct object *owner, void *snapshot)
+static ssq_status save(struct object *owner, void *snapshot)
 {
     *(int *)snapshot = ((struct staged *)owner)->stage;
     snapshots++;
+    return SSQ_OK;
 }
 
 static void restore(struct object *owner, const void *snapshot)

@@ -9,6 +9,7 @@ tape_tests = \
 	tests/tape/by_hand \
 	tests/tape/by_hand_cnn \
 	tests/tape/by_hand_gpt \
+	tests/tape/captured \
 	tests/tape/check \
 	tests/tape/checkpoint \
 	tests/tape/dtypes \
@@ -82,6 +83,8 @@ tests_tape_progress_SOURCES = tests/tape/progress.c
 tests_tape_progress_LDADD = libcore.a -lm
 tests_tape_probabilities_SOURCES = tests/tape/probabilities.c
 tests_tape_probabilities_LDADD = libcore.a -lm
+tests_tape_captured_SOURCES = tests/tape/captured.c
+tests_tape_captured_LDADD = libcore.a -lm
 tests_tape_kept_SOURCES = tests/tape/kept.c
 tests_tape_kept_LDADD = libcore.a -lm
 tests_tape_labels_SOURCES = tests/tape/labels.c
