@@ -136,15 +136,15 @@ ssq_status trainer_backward(ssq_trainer *t, ssq_var loss)
     return st;
 }
 
+/* `added` does not change: the caller's bundle may still drop the ops. */
 ssq_status trainer_add_divided(ssq_trainer *t)
 {
-    struct buckets *b = buckets_of(t);
+    const struct buckets *b = buckets_of(t);
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
-        st = add(t, &b->at[i]);
-    if (st == SSQ_OK)
-        optimizer_accumulate_end(t->optimizer,
-                                 trainer_factor(t, t->accumulate));
+        if (!b->at[i].added)
+            st = optimizer_accumulate_list(t->queue, t->optimizer,
+                                           b->at[i].pairs);
     return st;
 }
 

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Maximum length of a fact's value, and of a name that is created here. */
 #define VALUE_BYTES 160
@@ -199,10 +200,22 @@ static void optimizer_facts(const ssq_optimizer *o, struct facts *f)
                    (unsigned long long)o->options.seed);
 }
 
+/* Add the policy as a fact: its first characters, and a digest if it is
+ * longer. */
+static void policy_fact(const ssq_trainer *t, struct facts *f)
+{
+    char *value = fact(f, "policy");
+    const char *policy = t->params->policy_name;
+    const size_t n = strlen(policy);
+    const int at = snprintf(value, VALUE_BYTES, "%.64s", policy);
+    if ((size_t)at < n)
+        (void)snprintf(value + at, VALUE_BYTES - (size_t)at, ".. (%016llx)",
+                       digest_of(policy, n));
+}
+
 static void trainer_facts(const ssq_trainer *t, struct facts *f)
 {
-    (void)snprintf(fact(f, "policy"), VALUE_BYTES, "%.64s",
-                   t->params->policy_name);
+    policy_fact(t, f);
     (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
     (void)snprintf(fact(f, "float32_gradients"), VALUE_BYTES, "%s",

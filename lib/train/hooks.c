@@ -61,6 +61,45 @@ ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
     return st;
 }
 
+/* Such hooks nest: one at BACKWARD_BEGIN may call ssq_trainer_output(). */
+ssq_status trainer_call_inside(ssq_trainer *t, ssq_trainer_place place,
+                               ssq_var *var)
+{
+    const char *was = t->inside;
+    t->inside = names[place];
+    ssq_status st = trainer_call_hooks(t, place, var);
+    t->inside = was;
+    return st;
+}
+
+ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
+{
+    t->outside = names[place];
+    ssq_status st = trainer_call_hooks(t, place, NULL);
+    t->outside = NULL;
+    return st;
+}
+
+ssq_status trainer_check_pass(const ssq_trainer *t, const char *what)
+{
+    if (t == NULL || t->inside == NULL)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: called by a hook at %s, which must not end the pass",
+                     what, t->inside);
+}
+
+ssq_status trainer_check_outside(const ssq_trainer *t, const char *what)
+{
+    ssq_status st = trainer_check_pass(t, what);
+    if (st != SSQ_OK || t == NULL || t->outside == NULL)
+        return st;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: called by a hook at %s, which may evaluate, but not "
+                     "train",
+                     what, t->outside);
+}
+
 ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output)
 {
     static const char what[] = "trainer_output";
@@ -71,7 +110,7 @@ ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output)
         var_value(t, output, what, what, "output") == NULL)
         return var_inert(t);
     ssq_var y = ssq_var_cast_at(what, output, SSQ_F32);
-    ssq_status st = trainer_call_hooks(trainer, SSQ_PLACE_LOSS_BEGIN, &y);
+    ssq_status st = trainer_call_inside(trainer, SSQ_PLACE_LOSS_BEGIN, &y);
     if (st == SSQ_OK)
         return y;
     latch(t, st, what, what);
@@ -122,19 +161,22 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     static const char what[] = "trainer_end";
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    ssq_status st = trainer_check_outside(trainer, what);
+    if (st != SSQ_OK)
+        return st;
     if (trainer->ended && trainer->end_told)
         return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
     if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
         return trainer_accumulating(trainer, what);
     ssq_tape_begin(trainer->tape, false);
-    ssq_status st = ssq_params_to_float32(trainer->params, trainer->queue,
-                                          trainer->optimizer);
+    st = ssq_params_to_float32(trainer->params, trainer->queue,
+                               trainer->optimizer);
     if (st != SSQ_OK)
         return st;
     trainer->ended = true;
     trainer->begun = false;
     trainer->epoch = trainer->validating = false;
-    st = trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
+    st = trainer_call_outside(trainer, SSQ_PLACE_TRAIN_END);
     trainer->end_told = st == SSQ_OK; /* else the call may be repeated */
     return st;
 }

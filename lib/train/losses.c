@@ -28,24 +28,19 @@ static ssq_status make_word(const ssq_tensor *words, size_t word,
                                   v->offset + word * sizeof(uint32_t), tensor);
 }
 
-/* The mailbox is created last: if it exists, so do the sums. */
 ssq_status trainer_make_sums(ssq_trainer *t)
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
     const int64_t n = WORDS;
     ssq_device *device = t->queue->device;
-    ssq_status st = SSQ_OK;
-    if (t->mailbox != NULL)
-        return SSQ_OK;
-    if (t->sums == NULL)
-        st = tensor_create(device, SSQ_I32, 1, &n, &t->sums);
+    ssq_status st = tensor_create(device, SSQ_I32, 1, &n, &t->sums);
     if (st == SSQ_OK)
         st = queue_upload_now(t->queue, &t->sums->view, words, sizeof(words));
-    if (st == SSQ_OK && t->sum == NULL)
+    if (st == SSQ_OK)
         st = make_word(t->sums, LOSSES, &t->sum);
-    if (st == SSQ_OK && t->hits == NULL)
+    if (st == SSQ_OK)
         st = make_word(t->sums, SCORES, &t->hits);
-    if (st == SSQ_OK && t->accuracy && t->score == NULL)
+    if (st == SSQ_OK && t->accuracy)
         st = tensor_create(device, SSQ_F32, 0, NULL, &t->score);
     if (st != SSQ_OK)
         return st;
@@ -78,26 +73,21 @@ ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
 {
     if (!t->accuracy)
         return SSQ_OK;
-    ssq_status st = trainer_make_sums(t);
-    if (st == SSQ_OK)
-        st = ssq_top_k_accuracy(
-            t->queue, SSQ_TOP_K_ACCURACY(.logits = x, .target = target,
-                                         .accuracy = t->score,
-                                         .ignore_index = ignore_index));
+    ssq_status st = ssq_top_k_accuracy(
+        t->queue,
+        SSQ_TOP_K_ACCURACY(.logits = x, .target = target, .accuracy = t->score,
+                           .ignore_index = ignore_index));
     t->scored = st == SSQ_OK;
     return st;
 }
 
-/* Add x to a sum of *n values. The first value of a window overwrites the
+/* Add x to a sum of n values. The first value of a window overwrites the
  * sum. */
-static ssq_status add(ssq_trainer *t, const ssq_tensor *x, const ssq_tensor *to,
-                      uint32_t *n)
+static ssq_status add(const ssq_trainer *t, const ssq_tensor *x,
+                      const ssq_tensor *to, uint32_t n)
 {
-    ssq_status st = *n == 0
-                        ? ssq_cast(t->queue, SSQ_CAST(.x = x, .y = to))
-                        : ssq_add(t->queue, SSQ_ADD(.a = to, .b = x, .y = to));
-    *n += st == SSQ_OK;
-    return st;
+    return n == 0 ? ssq_cast(t->queue, SSQ_CAST(.x = x, .y = to))
+                  : ssq_add(t->queue, SSQ_ADD(.a = to, .b = x, .y = to));
 }
 
 ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss)
@@ -105,13 +95,16 @@ ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss)
     ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
     x.view.rank = 0;
     trainer_drop_spoilt(t);
-    ssq_status st = trainer_make_sums(t);
-    if (st == SSQ_OK)
-        st = add(t, &x, t->sum, &t->window.losses);
-    if (st == SSQ_OK && t->scored)
-        st = add(t, t->score, t->hits, &t->window.scores);
-    t->scored = false;
-    return st;
+    ssq_status st = add(t, &x, t->sum, t->window.losses);
+    return st == SSQ_OK && t->scored
+               ? add(t, t->score, t->hits, t->window.scores)
+               : st;
+}
+
+void trainer_count_loss(ssq_trainer *t)
+{
+    t->window.losses++;
+    t->window.scores += t->scored;
 }
 
 /* ---- to the host ---- */

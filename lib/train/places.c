@@ -4,18 +4,6 @@
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 
-ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
-{
-    if (t->in_hook)
-        return error_set(SSQ_ERR_INVALID,
-                         "a hook may begin a pass with ssq_trainer_evaluate "
-                         "only: this is called by a hook");
-    t->in_hook = true;
-    ssq_status st = trainer_call_hooks(t, place, NULL);
-    t->in_hook = false;
-    return st;
-}
-
 /* Train again after ssq_trainer_end. */
 static ssq_status resume(ssq_trainer *t)
 {
@@ -31,7 +19,9 @@ ssq_status trainer_start(ssq_trainer *t)
 {
     if (t->begun)
         return SSQ_OK;
-    ssq_status st = t->ended ? resume(t) : SSQ_OK;
+    ssq_status st = trainer_check_outside(t, "trainer_notify");
+    if (st == SSQ_OK && t->ended)
+        st = resume(t);
     if (st == SSQ_OK)
         st = trainer_call_outside(t, SSQ_PLACE_TRAIN_BEGIN);
     t->begun = st == SSQ_OK;

@@ -103,10 +103,16 @@ struct loading {
     double *weights; /* of the ranks; owned; NULL if all are equal */
 };
 
+/* If a pattern of ssq_trainer_group() matches no parameter, change the status:
+ * of a load, NOT_FOUND means that the file does not exist. */
 static ssq_status give(void *user)
 {
-    ssq_trainer *t = ((struct loading *)user)->trainer;
-    return t->given == 0 ? trainer_give(t) : SSQ_OK;
+    const struct loading *l = user;
+    ssq_trainer *t = l->trainer;
+    ssq_status st = t->given == 0 ? trainer_give(t) : SSQ_OK;
+    return st == SSQ_ERR_NOT_FOUND ? error_set(SSQ_ERR_INVALID, "%s: %s",
+                                               l->c.what, ssq_last_error())
+                                   : st;
 }
 
 static ssq_status check_weights(void *user)
@@ -132,9 +138,9 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     static const char what[] = "trainer_load";
     uint32_t words[WORDS] = {0};
     float sum;
-    ssq_status st = check(trainer, what);
+    ssq_status st = trainer_check_pass(trainer, what);
     if (st == SSQ_OK)
-        st = trainer_make_sums(trainer);
+        st = check(trainer, what);
     if (st != SSQ_OK)
         return st;
     struct loading l = {trainer, parts_of(trainer, what, words), NULL};

@@ -83,11 +83,17 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
 {
     if (t == NULL)
         return NULL;
-    static const char what[] = "trainer_begin";
+    const char *what = training ? "trainer_begin" : "trainer_evaluate";
     bool whole;
+    ssq_status st =
+        training ? trainer_check_outside(t, what) : trainer_check_pass(t, what);
+    if (st != SSQ_OK) { /* a hook's call: its pass goes on */
+        latch(t->tape, st, "begin", what);
+        return t->tape;
+    }
     t->scored = false;
     ssq_tape_begin(t->tape, training);
-    ssq_status st = queue_check(t->queue, what);
+    st = queue_check(t->queue, what);
     if (st == SSQ_OK)
         st = repeat_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
@@ -95,11 +101,12 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
         st = finish(t);
         if (t->due == DUE_NOTHING) {
+            const bool owed = t->owed;
+            t->owed = false;
             ssq_params_clean(t->params);
             ssq_status end = call_outside(t, SSQ_PLACE_STEP_END, training);
-            if (end == SSQ_OK && t->owed)
+            if (end == SSQ_OK && owed)
                 end = call_outside(t, SSQ_PLACE_BATCH_END, training);
-            t->owed = false;
             st = st == SSQ_OK ? end : st;
         }
     }
@@ -179,30 +186,60 @@ static ssq_status check_new(ssq_trainer *t)
     return SSQ_OK;
 }
 
+/* Add the pass's gradients to the sums, if there are sums, and its loss to the
+ * window. They are one bundle: if either fails, the pass does not count, and
+ * neither sum may contain it.
+ * @param loss  NULL: the pass has none */
+static ssq_status add_pass(ssq_trainer *t, const ssq_var *loss)
+{
+    const double factor = trainer_factor(t, t->accumulate);
+    const bool sums = t->accumulate > 1 || t->comm != NULL;
+    ssq_status st = SSQ_OK;
+    if (sums && !t->divided)
+        st = optimizer_accumulate_begin(t->queue, t->optimizer, factor);
+    if (st != SSQ_OK || (!sums && loss == NULL))
+        return st;
+    st = queue_bundle_begin(t->queue);
+    if (st != SSQ_OK)
+        return st;
+    if (t->divided)
+        st = trainer_add_divided(t);
+    else if (sums)
+        st = optimizer_accumulate_list(t->queue, t->optimizer,
+                                       t->optimizer->state->accumulate);
+    if (st == SSQ_OK && loss != NULL)
+        st = trainer_add_loss(t, *loss);
+    st = queue_bundle_end(t->queue, st);
+    if (st != SSQ_OK)
+        return st;
+    if (sums)
+        optimizer_accumulate_end(t->optimizer, factor);
+    if (loss != NULL)
+        trainer_count_loss(t);
+    return SSQ_OK;
+}
+
 /* Use the gradients after a backward: add them to the sums and, after the last
- * pass, make the step. Once the pass counts, the loss is added to the mean.
+ * pass, make the step.
  * @param loss  NULL: the pass has none */
 static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
     if (st == SSQ_OK)
         st = trainer_compare(t);
-    if (st == SSQ_OK && t->divided)
-        st = trainer_add_divided(t);
-    else if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
-        st = ssq_optimizer_accumulate(t->queue, t->optimizer,
-                                      trainer_factor(t, t->accumulate));
+    if (st == SSQ_OK)
+        st = add_pass(t, loss);
     if (st != SSQ_OK)
         return st;
+    /* the pass counts now; a hook may set the weight of the next one */
+    t->weight = trainer_weight(t);
     t->taken++;
     if (t->taken >= t->accumulate)
         t->due = DUE_STEP;
-    if (loss != NULL)
-        st = trainer_add_loss(t, *loss);
-    if (st == SSQ_OK && t->due == DUE_STEP)
+    if (t->due == DUE_STEP)
         st = trainer_reduce(t);
     if (st == SSQ_OK)
-        st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_END, NULL);
+        st = trainer_call_inside(t, SSQ_PLACE_BACKWARD_END, NULL);
     return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
 }
 
@@ -214,7 +251,7 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
     if (t->hooks == NULL || t->tape->status != SSQ_OK)
         return SSQ_OK;
     (void)ssq_var_tensor(*loss);
-    ssq_status st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_BEGIN, loss);
+    ssq_status st = trainer_call_inside(t, SSQ_PLACE_BACKWARD_BEGIN, loss);
     if (st != SSQ_OK)
         latch(t->tape, st, "step", "trainer_step");
     return st;
@@ -227,14 +264,13 @@ static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
     bool counted = st == SSQ_OK;
     uint32_t taken = t->taken;
     if (counted)
-        t->weight = trainer_weight(t);
-    if (counted)
         st = apply(t, loss);
     if (st != SSQ_OK && t->due == DUE_NOTHING && t->divided)
         st = trainer_undivide(t, st);
-    t->owed = t->due != DUE_NOTHING;
-    if (t->owed)
+    if (t->due != DUE_NOTHING) {
+        t->owed = t->owed || counted; /* else an earlier step is due */
         return st;
+    }
     ssq_params_clean(t->params);
     counted = counted && (st == SSQ_OK || st == SSQ_ERR_SCALE);
     bool stepped = counted && t->taken == 0 && taken + 1 == t->accumulate;
@@ -288,7 +324,9 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
     bool whole;
     if (t == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
-    ssq_status st = check_capture(t, what);
+    ssq_status st = trainer_check_pass(t, what);
+    if (st == SSQ_OK)
+        st = check_capture(t, what);
     if (st != SSQ_OK)
         return st;
     ssq_tape_begin(t->tape, false);
@@ -302,8 +340,12 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
 
 static ssq_status flush(ssq_trainer *t)
 {
-    ssq_status st = leave_pass(t, "trainer_flush");
-    if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
+    static const char what[] = "trainer_flush";
+    const bool some = t != NULL && (t->taken > 0 || t->due != DUE_NOTHING);
+    ssq_status st = some ? trainer_check_outside(t, what) : SSQ_OK;
+    if (st == SSQ_OK)
+        st = leave_pass(t, what);
+    if (st != SSQ_OK || !some)
         return st;
     if (t->due == DUE_NOTHING) {
         optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
@@ -312,11 +354,12 @@ static ssq_status flush(ssq_trainer *t)
     st = finish(t);
     if (t->due != DUE_NOTHING)
         return st;
+    const bool owed = t->owed;
+    t->owed = false;
     ssq_params_clean(t->params);
     ssq_status end = trainer_call_outside(t, SSQ_PLACE_STEP_END);
-    if (t->owed && end == SSQ_OK)
+    if (owed && end == SSQ_OK)
         end = trainer_call_outside(t, SSQ_PLACE_BATCH_END);
-    t->owed = false;
     return st == SSQ_OK ? end : st;
 }
 
@@ -330,12 +373,15 @@ ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer)
                        "%s: the step is made, and its update is due: the next "
                        "ssq_trainer_begin does it",
                        what);
-    if (st == SSQ_OK && (t->taken > 0 || t->due == DUE_STEP))
-        st = optimizer_drop_sums(t->queue, t->optimizer, what);
+    const bool some = st == SSQ_OK && (t->taken > 0 || t->due == DUE_STEP);
+    if (some)
+        st = optimizer_check_sums(t->queue, t->optimizer, what);
     if (st == SSQ_OK)
         st = labels_settle(t->labels, t->queue, false);
     if (st != SSQ_OK)
         return st;
+    if (some)
+        optimizer_drop_sums(t->optimizer);
     t->taken = 0;
     t->due = DUE_NOTHING;
     t->owed = t->unscaled = t->clipped = t->reduced = false;
@@ -365,19 +411,23 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
 
 /* Return the error of a call or, if there was none, an error about labels that
  * has arrived. After the latter the pass counts, and the step was made or
- * skipped. */
+ * skipped. If there is no memory to send the words, a later call sends them:
+ * this one has done its work. */
 static ssq_status tell(ssq_trainer *t, ssq_status st)
 {
-    if (st == SSQ_OK)
-        st = labels_send(t->labels, t->queue);
-    return st == SSQ_OK ? labels_tell(t->labels) : st;
+    if (st != SSQ_OK)
+        return st;
+    st = labels_send(t->labels, t->queue);
+    return st == SSQ_OK || st == SSQ_ERR_NOMEM ? labels_tell(t->labels) : st;
 }
 
 ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
-    ssq_status st = check_capture(trainer, "trainer_step");
+    ssq_status st = trainer_check_outside(trainer, "trainer_step");
+    if (st == SSQ_OK)
+        st = check_capture(trainer, "trainer_step");
     if (st != SSQ_OK)
         return st;
     return tell(trainer, end_span(trainer, step(trainer, loss)));
@@ -393,5 +443,8 @@ ssq_status ssq_trainer_idle(ssq_trainer *trainer)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_idle: trainer is NULL");
+    ssq_status st = trainer_check_outside(trainer, "trainer_idle");
+    if (st != SSQ_OK)
+        return st;
     return tell(trainer, end_span(trainer, idle(trainer)));
 }

@@ -146,7 +146,9 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         t->tape->made = made;
         t->tape->made_user = t;
     }
-    return st == SSQ_OK ? make_labels(t) : st;
+    if (st == SSQ_OK)
+        st = make_labels(t);
+    return st == SSQ_OK ? trainer_make_sums(t) : st;
 }
 
 static ssq_status check_from(const char *what, const ssq_queue *queue,

@@ -49,7 +49,7 @@ struct ssq_trainer {
     size_t given; /* parameters, states included, that were offered to
                      the optimizer */
     uint64_t steps;          /* made so far, including skipped ones */
-    struct mailbox *mailbox; /* of sums; NULL: not created yet */
+    struct mailbox *mailbox; /* of sums */
     ssq_tensor *sums;        /* device words: see losses.c */
     ssq_tensor *sum, *hits;  /* f32 []: sum of losses, sum of accuracies */
     struct window window;    /* the passes in these sums */
@@ -66,7 +66,9 @@ struct ssq_trainer {
     bool replay;            /* passes are spans of lib/core/repeat.h */
     bool begun, ended;      /* the state of the training */
     bool end_told;          /* all TRAIN_END hooks succeeded */
-    bool in_hook;           /* within a hook that a begin runs */
+    const char *inside;     /* the place within a pass whose hooks are being
+                               called; or NULL */
+    const char *outside;    /* the same of trainer_call_outside() */
     bool epoch, validating; /* in progress: places.c */
     ssq_comm *comm;         /* held; NULL: there is only one rank */
     bool shard;             /* the optimizer is distributed */
@@ -94,10 +96,12 @@ ssq_status trainer_give(ssq_trainer *t);
 ssq_status trainer_late(const struct param *p, const char *what);
 /* ---- losses.c ---- */
 
-/** Create the sums of losses unless they exist. */
+/** Create the sums of losses. */
 ssq_status trainer_make_sums(ssq_trainer *t);
-/** Add the loss of a pass to the window and, if computed, its accuracy. */
+/** Enqueue the addition of a pass's loss to the window's sum and, if computed,
+ *  of its accuracy. trainer_count_loss() then counts them. */
 ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss);
+void trainer_count_loss(ssq_trainer *t);
 /** Compute the accuracy of a pass, if requested.
  *  @param x  logits */
 ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
@@ -145,7 +149,7 @@ ssq_status trainer_divide(ssq_trainer *t);
 /** Run the backward. If `divided` is set, add each complete bucket to the sums
  *  and begin its sum over ranks during the backward. */
 ssq_status trainer_backward(ssq_trainer *t, ssq_var loss);
-/** Add all remaining gradients of a divided pass to the sums. Then
+/** Add all remaining gradients of a divided pass to the sums, in a bundle. Then
  *  trainer_reduce_divided() sums them over all ranks and clears `divided`. */
 ssq_status trainer_add_divided(ssq_trainer *t);
 ssq_status trainer_reduce_divided(ssq_trainer *t);
@@ -207,15 +211,25 @@ void trainer_free_ahead(ssq_trainer *t);
 /** Begin a training at its first pass or epoch: call hooks at TRAIN_BEGIN,
  *  once. */
 ssq_status trainer_start(ssq_trainer *t);
-/** Call all hooks at a place outside a pass. Such a hook may begin passes for
- *  evaluation only. */
-ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place);
 
 /* ---- hooks.c ---- */
 
 /** Call all hooks, in the order in which they were added, until one fails. */
 ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
                               ssq_var *var);
+/** Call all hooks at a place within a pass. Such a hook must not end the
+ *  pass. */
+ssq_status trainer_call_inside(ssq_trainer *t, ssq_trainer_place place,
+                               ssq_var *var);
+/** Call all hooks at a place outside a pass, from a call that trains. Such a
+ *  hook may begin passes for evaluation only. */
+ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place);
+/** Return SSQ_ERR_INVALID if a hook within a pass makes this call, which would
+ *  end the pass. NULL is allowed. */
+ssq_status trainer_check_pass(const ssq_trainer *t, const char *what);
+/** The same for a call that trains: hooks outside a pass must not make it
+ *  either. */
+ssq_status trainer_check_outside(const ssq_trainer *t, const char *what);
 /** Clip gradients by value, before the optimizer's step. */
 ssq_status trainer_clip(ssq_trainer *t);
 void trainer_free_hooks(ssq_trainer *t);

@@ -362,6 +362,15 @@ static void wrong_order(const struct bed *b, const struct setup *s,
     refused(b, t, file_of("early"), SSQ_ERR_INVALID,
             "the number of parameters is 0", "of before the first pass");
     ssq_trainer_destroy(&t);
+    /* of a load, NOT_FOUND says that the file is missing */
+    t = trainer_of(b, s, 1, 3);
+    NEED(ssq_trainer_group(t, "*.nothing", NULL, NULL));
+    (void)core_status(ssq_trainer_load(t, half), SSQ_ERR_INVALID,
+                      "trainer_load: |\"*.nothing\"",
+                      "a load into a group of no parameter");
+    (void)core_status(step(b, t), SSQ_ERR_NOT_FOUND, "\"*.nothing\"",
+                      "and a step with it");
+    ssq_trainer_destroy(&t);
 }
 
 /* ---- the disk ---- */
@@ -622,5 +631,5 @@ int main(void)
             (void)unlink(file_of(e->d_name));
     closedir(d);
     tap_ok(rmdir(folder) == 0, "nothing is left in the folder");
-    return tap_done(52);
+    return tap_done(54);
 }

@@ -61,6 +61,36 @@ static void wrong(void)
     }
 }
 
+/* ---- results that no gradient can be of ---- */
+
+static ssq_var integers(ssq_tape *t, void *user)
+{
+    (void)X;
+    return ssq_var_input(t, user);
+}
+
+static ssq_var none(ssq_tape *t, void *user)
+{
+    (void)t;
+    (void)user;
+    return SSQ_VAR_NONE;
+}
+
+static void results(void)
+{
+    struct rig r = rig_open("reference", NULL);
+    ssq_tensor *words = rig_words(&r, 1, (int64_t[]){2}, (int[]){1, 2});
+    core_status(ssq_gradcheck(r.tape, integers, words, NULL, NULL),
+                SSQ_ERR_INVALID, "gradcheck: the function's result is i32",
+                "a function of integers");
+    core_status(ssq_gradcheck(r.tape, none, NULL, NULL, NULL), SSQ_ERR_INVALID,
+                "the function's result is not a var", "a function of nothing");
+    tap_ok(strncmp(ssq_last_error(), "gradcheck: the", 14) == 0,
+           "a text names its call once: %s", ssq_last_error());
+    ssq_tensor_destroy(&words);
+    rig_close(&r);
+}
+
 /* Parameters that come only later: the array of all grows meanwhile. */
 static ssq_var growing(ssq_tape *t, void *user)
 {
@@ -179,9 +209,10 @@ int main(void)
         for (size_t d = 0; d < 2; d++)
             check(core_device(d), i);
     wrong();
+    results();
     grown();
     shrunk();
     states();
     worst();
-    return tap_done(2 * (long)N + 20);
+    return tap_done(2 * (long)N + 23);
 }

@@ -154,13 +154,17 @@ static void flush_again(const struct bed *b)
         trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16", .accumulate = 4));
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
     NEED(ssq_scaler_rank_hook_set(ssq_trainer_scaler(t), fail_once, &armed));
-    for (int again = 0; again < 2; again++) {
+    for (int again = 0; again < 3; again++) {
         for (int i = 0; i < 3; i++)
             NEED(step(b, t));
         memset(d.text, 0, sizeof(d.text));
         armed = true;
         core_status(ssq_trainer_flush(t), SSQ_ERR_INVALID, "hook",
                     "%s: a flush whose step fails", b->name);
+        armed = again == 2;
+        if (again == 2)
+            core_status(step(b, t), SSQ_ERR_INVALID, "hook",
+                        "%s: and the begin of a pass that repeats it", b->name);
         if (again == 0)
             NEED(ssq_trainer_flush(t));
         else
@@ -314,8 +318,15 @@ static void texts(const struct bed *b)
                     "%s: a hook's own text: %s", b->name, ssq_last_error());
         ssq_trainer_destroy(&t);
     }
-    struct worker w = {.b = b, .at = SSQ_PLACE_TRAIN_BEGIN, .begins = true};
+    struct worker w = {.b = b, .at = SSQ_PLACE_LOSS_BEGIN, .text = "stop"};
     ssq_trainer *t = trainer_of(b, NULL);
+    NEED(ssq_trainer_hook_add(t, work, &w));
+    (void)!step(b, t);
+    tap_ok(strcmp(ssq_last_error(), "trainer_output: stop") == 0,
+           "%s: a text names its call once: %s", b->name, ssq_last_error());
+    ssq_trainer_destroy(&t);
+    w = (struct worker){.b = b, .at = SSQ_PLACE_TRAIN_BEGIN, .begins = true};
+    t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, work, &w));
     core_status(step(b, t), SSQ_ERR_INVALID, "called by a hook",
                 "%s: a hook begins a pass for training: %s", b->name,
@@ -640,5 +651,5 @@ int main(void)
         }
         bed_close(&b);
     }
-    return tap_done(2 * 37);
+    return tap_done(2 * 40);
 }

@@ -158,6 +158,108 @@ static void flushed(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
+/* ---- calls by hooks ---- */
+
+enum call { BEGIN, EVALUATE, FLUSH, ZERO_GRAD, LOAD, STEP, IDLE, END, CALLS };
+static const char *const calls[] = {
+    "trainer_begin", "trainer_evaluate", "trainer_flush", "trainer_zero_grad",
+    "trainer_load",  "trainer_step",     "trainer_idle",  "trainer_end"};
+
+static ssq_status make(ssq_trainer *t, enum call call)
+{
+    switch (call) {
+    case BEGIN:
+        return ssq_tape_status(ssq_trainer_begin(t));
+    case EVALUATE:
+        return ssq_tape_status(ssq_trainer_evaluate(t));
+    case FLUSH:
+        return ssq_trainer_flush(t);
+    case ZERO_GRAD:
+        return ssq_trainer_zero_grad(t);
+    case LOAD:
+        return ssq_trainer_load(t, "places-none");
+    case STEP:
+        return ssq_trainer_step(t, SSQ_VAR_NONE);
+    case IDLE:
+        return ssq_trainer_idle(t);
+    default:
+        return ssq_trainer_end(t);
+    }
+}
+
+/* A hook that makes one call, once, and goes on. */
+struct caller {
+    ssq_trainer_place at;
+    enum call call; /* CALLS: none any more */
+    ssq_status was;
+    char text[256];
+    int steps, batches; /* that have ended */
+};
+
+static ssq_status call_once(void *user, ssq_trainer *trainer,
+                            ssq_trainer_place place, ssq_var *var)
+{
+    struct caller *c = user;
+    (void)var;
+    c->steps += place == SSQ_PLACE_STEP_END;
+    c->batches += place == SSQ_PLACE_BATCH_END;
+    if (place != c->at || c->call == CALLS)
+        return SSQ_OK;
+    c->was = make(trainer, c->call);
+    snprintf(c->text, sizeof(c->text), "%s", ssq_last_error());
+    c->call = CALLS;
+    return SSQ_OK;
+}
+
+/* Two passes, of which the hook makes its call in the first. A pass that has
+ * not counted is repeated. The values after them. */
+static void two_passes(const struct bed *b, uint32_t accumulate,
+                       struct caller *c, float *values)
+{
+    ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.accumulate = accumulate));
+    const int passes = (int)accumulate * 2;
+    NEED(ssq_trainer_hook_add(t, call_once, c));
+    for (int i = 0; i < passes + 1 && c->batches < passes; i++) {
+        ssq_tape *tape = ssq_trainer_begin(t);
+        ssq_var y =
+            ssq_nn_linear(tape, "fc", ssq_var_input(tape, b->x), OUT, NULL);
+        y = ssq_trainer_output(t, y);
+        ssq_status st =
+            ssq_trainer_step(t, ssq_mse_var(y, SSQ_MSE(.target = b->target)));
+        if (st != SSQ_ERR_INVALID || i > 0)
+            NEED(st);
+    }
+    NEED(ssq_params_read(ssq_trainer_params(t), b->queue, NULL, NULL, values,
+                         IN * OUT + OUT));
+    ssq_trainer_destroy(&t);
+}
+
+/* Calls that would end the pass of the hook, or step with an accumulation that
+ * a caller of hooks is about to go on with. */
+static void nested(const struct bed *b, ssq_trainer_place at, const char *name,
+                   uint32_t accumulate, enum call from, enum call to)
+{
+    float want[IN * OUT + OUT], got[IN * OUT + OUT];
+    struct caller c = {.call = CALLS};
+    int bad = 0;
+    two_passes(b, accumulate, &c, want);
+    const int batches = (int)accumulate * 2;
+    for (enum call i = from; i < to; i++) {
+        c = (struct caller){.at = at, .call = i};
+        two_passes(b, accumulate, &c, got);
+        bool good = c.was == SSQ_ERR_INVALID && core_has(c.text, calls[i]) &&
+                    core_has(c.text, name) && c.steps == 2 &&
+                    c.batches == batches &&
+                    memcmp(want, got, sizeof(want)) == 0;
+        if (!good)
+            tap_diag("%s: %s: %d steps, %d batches: %s", calls[i],
+                     ssq_status_name(c.was), c.steps, c.batches, c.text);
+        bad += !good;
+    }
+    tap_ok(bad == 0, "%s: %d calls by a hook at %s are refused, %d not",
+           b->name, (int)to - (int)from - bad, name, bad);
+}
+
 static void misuse(const struct bed *b)
 {
     struct diary d = {.b = b};
@@ -200,7 +302,17 @@ int main(void)
         failures(&b);
         flushed(&b);
         misuse(&b);
+        if (i < 2) {
+            nested(&b, SSQ_PLACE_LOSS_BEGIN, "SSQ_PLACE_LOSS_BEGIN", 1, 0,
+                   CALLS);
+            nested(&b, SSQ_PLACE_BACKWARD_BEGIN, "SSQ_PLACE_BACKWARD_BEGIN", 1,
+                   0, CALLS);
+            nested(&b, SSQ_PLACE_BACKWARD_END, "SSQ_PLACE_BACKWARD_END", 1, 0,
+                   CALLS);
+            nested(&b, SSQ_PLACE_BATCH_END, "SSQ_PLACE_BATCH_END", 2, FLUSH,
+                   FLUSH + 1);
+        }
         bed_close(&b);
     }
-    return tap_done(20);
+    return tap_done(28);
 }

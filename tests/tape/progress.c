@@ -235,6 +235,34 @@ static void steps(const struct bed *b)
     ssq_tensor_destroy(&target);
 }
 
+/* A load that is refused in a capture leaves nothing in the graph, and the sums
+ * as they were. */
+static void captured(const struct bed *b)
+{
+    ssq_trainer *t = trainer_of(b, "float32", 1, false);
+    ssq_tensor *target = labels_of(b, labels);
+    ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
+    struct pass first;
+    ssq_graph *g = NULL;
+    NEED(ssq_graph_begin(b->queue));
+    core_status(ssq_trainer_load(t, "progress-none"), SSQ_ERR_INVALID,
+                "trainer_load: a graph is being captured",
+                "%s: a load in a capture", b->name);
+    NEED(ssq_graph_end(b->queue, &g));
+    size_t ops = ssq_graph_ops(g);
+    ssq_graph_destroy(&g);
+    NEED(pass(b, t, 0, target, &first));
+    NEED(ssq_trainer_poll(t, &p));
+    NEED(ssq_queue_sync(b->queue));
+    if (p.passes == 0)
+        NEED(ssq_trainer_poll(t, &p));
+    tap_ok(ops == 0 && p.passes == 1 && p.loss == (double)first.loss,
+           "%s: it records %zu ops, and a loss of %g arrives as %g", b->name,
+           ops, (double)first.loss, p.loss);
+    ssq_trainer_destroy(&t);
+    ssq_tensor_destroy(&target);
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
@@ -244,7 +272,8 @@ int main(void)
         spoilt(&b);
         steps(&b);
         misuse(&b);
+        captured(&b);
         bed_close(&b);
     }
-    return tap_done(40);
+    return tap_done(44);
 }
