@@ -171,8 +171,10 @@ struct optimizer_stages {
     ssq_scaler *scaler;   /* of the last check or step; held */
     uint64_t epoch;       /* number of that scaler's updates then */
     bool unscaled;        /* the check saw, or wrote, unscaled gradients */
+    bool measured;        /* the check measured the norm */
     bool accumulating;    /* the sums are not used by a step yet */
     uint64_t summed;      /* scaler_clock() at the first of them; 0: unknown */
+    bool stale;           /* a call has refused the sums: their scale is old */
     bool reduced;         /* the sums are over ranks, in this rank's shard */
     bool gathering;       /* after a step: parameters must be gathered */
     bool checked, normed; /* ranks have combined the partial sums of a check,
@@ -246,6 +248,8 @@ bool momentum_missing(const ssq_group *group);
 bool optimizer_clip_norm_valid(double value);
 /** Return the word of a valid clip_norm. */
 uint32_t optimizer_clip_word(double value);
+/** Return whether a check of now measures the norm. */
+bool optimizer_measures(const ssq_optimizer *optimizer);
 
 /* schedule.c */
 /** Return the value of a checked schedule. ssq_schedule_value checks it, which
@@ -308,9 +312,10 @@ ssq_status optimizer_accumulate_list(ssq_queue *queue,
 void optimizer_accumulate_end(ssq_optimizer *optimizer, double factor);
 /** Set the factor of the accumulated sums. */
 void optimizer_set_factor(ssq_optimizer *optimizer, double factor);
-/** Drop the accumulated sums. @return INVALID after a check or a step */
-ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *optimizer,
-                               const char *what);
+/** Check that the accumulated sums can be dropped.
+ *  @return INVALID after a check or a step */
+ssq_status optimizer_check_sums(ssq_queue *queue, ssq_optimizer *optimizer,
+                                const char *what);
 
 /* optimizer_stages.c */
 /** Call this before a call changes the stages. It sees a scaler's update, and
@@ -320,6 +325,13 @@ ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *optimizer);
 bool optimizer_is_checked(ssq_optimizer *optimizer);
 void optimizer_stage_set(ssq_optimizer *optimizer, enum stage stage,
                          ssq_scaler *scaler);
+/** End the accumulation: a step has used the sums, or they are dropped. A
+ * caller that drops them calls optimizer_check_sums() first. */
+void optimizer_drop_sums(ssq_optimizer *optimizer);
+/** INVALID if the scaler was updated since the first sum, or if an earlier call
+ *  has found that. scaler may be NULL. */
+ssq_status optimizer_sums_current(ssq_optimizer *optimizer,
+                                  const ssq_scaler *scaler, const char *what);
 /** Set *unscaled to whether the gradients that a step would read are unscaled.
  *  SSQ_ERR_INVALID if only some are, or if the step reads their sums. */
 ssq_status optimizer_gradients(const ssq_optimizer *optimizer,

@@ -77,6 +77,11 @@ uint32_t optimizer_clip_word(double value)
     return word == 0 && value > 0.0 ? 1 : word;
 }
 
+bool optimizer_measures(const ssq_optimizer *o)
+{
+    return o->options.clip_norm > 0.0 || optimizer_reads(o->kind, OPTION_LAMB);
+}
+
 /* The word after the limit says if a norm is measured. One upload writes both,
  * so that no step sees a new one with an old one. LAMB always measures its
  * norm. Without a state nothing is written: make_control() reads the options.
@@ -88,8 +93,7 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
                          "optimizer_set: clip_norm is %g, expected 0 or more, "
                          "and a float32 or INFINITY",
                          value);
-    if (value > 0.0 && o->options.clip_norm == 0.0 && optimizer_is_checked(o) &&
-        !optimizer_reads(o->kind, OPTION_LAMB))
+    if (value > 0.0 && optimizer_is_checked(o) && !o->at.measured)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_set: clip_norm is %g, but the check of "
                          "this step measured no norm: set it before the check",

@@ -83,10 +83,22 @@ struct visit {
     void *user;
 };
 
+/* If fn fails without setting an error text, set one, so that the text of an
+ * older error is not reported. */
 static ssq_status visit_one(void *user, const struct state_of *s)
 {
     const struct visit *v = user;
-    return s->here == NULL ? SSQ_OK : v->fn(v->user, s->name, s->here);
+    char before[ERROR_TEXT];
+    if (s->here == NULL)
+        return SSQ_OK;
+    error_take(before);
+    ssq_status st = v->fn(v->user, s->name, s->here);
+    if (error_restore(before) && st != SSQ_OK)
+        return error_set(st,
+                         "optimizer_visit: fn returned %s for %.60s without a "
+                         "text",
+                         ssq_status_name(st), s->name);
+    return st;
 }
 
 /* Read t and the random counter after all work on the queue. */
@@ -119,8 +131,8 @@ static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
 }
 
 /* t is checked after the visit, also if fn has failed, because fn may have
- * written it. If both fail, the status of fn is returned. A schedule that
- * follows t gets the new one. */
+ * written it. If both fail, the status and the text of fn are returned. A
+ * schedule that follows t gets the new one. */
 ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
                                ssq_optimizer_visit_fn fn, void *user)
 {
@@ -140,9 +152,12 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
         return st;
     struct visit v = {fn, user};
     ssq_status visited = optimizer_states(o, visit_one, &v);
+    char text[ERROR_TEXT];
+    if (visited != SSQ_OK)
+        error_take(text);
     st = check_counters(queue, o, before);
     optimizer_tell(queue, o);
-    return visited != SSQ_OK ? visited : st;
+    return visited != SSQ_OK ? error_set(visited, "%s", text) : st;
 }
 
 /* A NULL group means the default group, as in all calls. */

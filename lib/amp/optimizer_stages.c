@@ -7,6 +7,13 @@
  * would silently train on wrong numbers. */
 #include "lib/amp/optimizer.h"
 
+void optimizer_drop_sums(ssq_optimizer *o)
+{
+    struct optimizer_stages *at = &o->at;
+    at->accumulating = at->reduced = at->stale = false;
+    at->checked = at->normed = false;
+}
+
 /* A scaler's update makes the optimizer READY again. A scaler does not know its
  * optimizers, so each optimizer compares the number of updates at its next
  * call. Sums that were checked before the update have the old scale, and are
@@ -18,7 +25,7 @@ static void refresh(ssq_optimizer *o)
         scaler_epoch(at->scaler) == at->epoch)
         return;
     at->stage = STAGE_READY;
-    at->accumulating = at->reduced = at->checked = at->normed = false;
+    optimizer_drop_sums(o);
 }
 
 bool optimizer_is_checked(ssq_optimizer *o)
@@ -43,7 +50,7 @@ void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
 /* An update before the snapshot belongs to it, so refresh() is called. A
  * snapshot holds its scaler, because a graph may exist longer than all other
  * owners. */
-static void save(struct object *owner, void *snapshot)
+static ssq_status save(struct object *owner, void *snapshot)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
     struct optimizer_stages *to = snapshot;
@@ -51,6 +58,7 @@ static void save(struct object *owner, void *snapshot)
     *to = o->at;
     if (to->scaler != NULL)
         scaler_get(to->scaler);
+    return SSQ_OK;
 }
 
 static void drop(void *snapshot)
@@ -170,6 +178,25 @@ ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                      f.is == NULL ? f.part : f.is, when);
 }
 
+/* Sums that were refused once stay refused: another scaler, or none, would
+ * divide them by a scale that they do not have. */
+ssq_status optimizer_sums_current(ssq_optimizer *o, const ssq_scaler *scaler,
+                                  const char *what)
+{
+    struct optimizer_stages *at = &o->at;
+    if (!at->accumulating)
+        return SSQ_OK;
+    if (scaler != NULL && at->summed > 0 && scaler_updated(scaler) > at->summed)
+        at->stale = true;
+    return at->stale
+               ? error_set(SSQ_ERR_INVALID,
+                           "%s: the scaler was updated after "
+                           "ssq_optimizer_accumulate, so the sums have an old "
+                           "scale: drop them with ssq_optimizer_zero_grad",
+                           what)
+               : SSQ_OK;
+}
+
 /* A step has one factor for all gradients (CONTROL_FACTOR), so all of them must
  * be scaled, or all unscaled. Without a scaler they are used as they are. Sums
  * contain scaled gradients. If these were unscaled since, the caller has looked
@@ -180,13 +207,6 @@ ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
     *unscaled = false;
     if (scaler == NULL)
         return SSQ_OK;
-    if (o->at.accumulating && o->at.summed > 0 &&
-        scaler_updated(scaler) > o->at.summed)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the scaler was updated after "
-                         "ssq_optimizer_accumulate: the sums have the scale "
-                         "from before",
-                         what);
     if (o->at.accumulating)
         return optimizer_gradients_scaled(
             o, scaler, what,

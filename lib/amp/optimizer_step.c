@@ -74,8 +74,8 @@ ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *o)
 /* Enqueue the check and pass its overflow flag to the scaler. If gradients were
  * unscaled, the check gets no block and divides by no scale, so the norm is
  * that of the unscaled gradients. */
-static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
-                            ssq_scaler *scaler, bool unscaled)
+static ssq_status check_enqueue(ssq_queue *queue, ssq_optimizer *o,
+                                ssq_scaler *scaler, bool unscaled)
 {
     const struct state *s = o->state;
     const ssq_tensor *block = unscaled ? NULL : block_of(scaler);
@@ -97,6 +97,21 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
     return st == SSQ_OK && scaler != NULL
                ? scaler_checked(queue, scaler, s->record)
                : st;
+}
+
+/* A capture keeps all ops of the check or none. Without one, ranks do not
+ * repeat what they have combined. */
+static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
+                            ssq_scaler *scaler, bool unscaled)
+{
+    const struct optimizer_stages before = o->at;
+    const size_t length = capture_length(queue);
+    ssq_status st = check_enqueue(queue, o, scaler, unscaled);
+    if (st != SSQ_OK && capture_cut(queue, length)) {
+        o->at.reduced = before.reduced;
+        o->at.checked = before.checked;
+    }
+    return st;
 }
 
 /* In torch's words, which users know and search for. */
@@ -135,6 +150,8 @@ static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_ranks(o, what);
     if (st == SSQ_OK)
+        st = optimizer_sums_current(o, scaler, what);
+    if (st == SSQ_OK)
         st = optimizer_gradients(o, scaler, what, &unscaled);
     if (st == SSQ_OK)
         st = optimizer_seal(queue, o, what);
@@ -143,6 +160,7 @@ static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
     if (st != SSQ_OK)
         return st;
     o->at.unscaled = unscaled;
+    o->at.measured = optimizer_measures(o);
     o->at.checked = false;
     optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
@@ -195,6 +213,8 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st == SSQ_OK)
         st = check_ranks(o, "optimizer_unscale");
     if (st == SSQ_OK)
+        st = optimizer_sums_current(o, scaler, "optimizer_unscale");
+    if (st == SSQ_OK)
         st = optimizer_gradients_scaled(o, scaler, "optimizer_unscale",
                                         "already since the last update");
     if (st == SSQ_OK)
@@ -212,8 +232,8 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     for (size_t i = 0; i < o->n && scaler != NULL; i++)
         scaler_unscale_note(scaler, &o->params[i].grad->view);
     o->at.unscaled = true;
-    o->at.accumulating = o->at.reduced = false; /* sums are gradients now */
-    o->at.checked = false;
+    o->at.measured = optimizer_measures(o);
+    optimizer_drop_sums(o); /* sums are gradients now */
     optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
 }
@@ -301,17 +321,35 @@ static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
 
 /* Only the last op changes the state: if something before it fails, nothing has
  * changed and the call may be repeated. */
-static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
-                           ssq_scaler *scaler)
+static ssq_status run_update(ssq_queue *queue, ssq_optimizer *o,
+                             const ssq_scaler *scaler)
 {
-    ssq_status st = SSQ_OK;
-    if (o->at.stage == STAGE_READY)
-        st = check(queue, o, scaler, "optimizer_step");
-    if (st == SSQ_OK)
-        st = run_tick(queue, o, scaler);
+    ssq_status st = run_tick(queue, o, scaler);
     if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
         st = run_lamb(queue, o);
     return st == SSQ_OK ? run_pass(queue, o) : st;
+}
+
+/* The step after its check. If ranks cannot gather the parameters, they have
+ * made the step, and a repeated call only gathers. A capture keeps all or none.
+ */
+static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
+                           const ssq_scaler *scaler)
+{
+    const struct optimizer_stages before = o->at;
+    const size_t length = capture_length(queue);
+    ssq_status st = SSQ_OK;
+    if (!o->at.gathering)
+        st = run_update(queue, o, scaler);
+    if (st == SSQ_OK && o->comm != NULL) {
+        o->at.gathering = true;
+        st = shards_gather(queue, o);
+    }
+    if (st != SSQ_OK && capture_cut(queue, length)) {
+        o->at.gathering = before.gathering;
+        o->at.normed = before.normed;
+    }
+    return st;
 }
 
 /* If ranks cannot gather the parameters after the step, a repeated call does
@@ -325,19 +363,19 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_status st = enter(queue, o, asked, "optimizer_step");
     if (st == SSQ_OK)
         st = check_step(o, scaler);
+    if (st == SSQ_OK)
+        st = shards_ready(queue, o, "optimizer_step");
     if (st != SSQ_OK)
         return st;
     const bool updated = o->at.gathering && o->at.stage == STAGE_READY;
-    if (!o->at.gathering)
+    if (!o->at.gathering && o->at.stage == STAGE_READY)
+        st = check(queue, o, scaler, "optimizer_step");
+    if (st == SSQ_OK)
         st = run_step(queue, o, scaler);
-    if (st == SSQ_OK && o->comm != NULL) {
-        o->at.gathering = true;
-        st = shards_gather(queue, o);
-    }
     if (st != SSQ_OK)
         return st;
-    o->at.accumulating = o->at.reduced = o->at.gathering = false;
-    o->at.normed = false;
+    o->at.gathering = false;
+    optimizer_drop_sums(o);
     optimizer_drop_origins(o);
     optimizer_stage_set(
         o, scaler == NULL || updated ? STAGE_READY : STAGE_STEPPED, scaler);
@@ -400,15 +438,12 @@ void optimizer_set_factor(ssq_optimizer *o, double factor)
     o->at.factor = factor;
 }
 
-ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *o,
-                               const char *what)
+ssq_status optimizer_check_sums(ssq_queue *queue, ssq_optimizer *o,
+                                const char *what)
 {
     ssq_status st = enter(queue, o, NULL, what);
-    if (st == SSQ_OK && o->at.stage != STAGE_READY)
-        st = stage_error(o, what);
-    if (st == SSQ_OK)
-        o->at.accumulating = o->at.reduced = false;
-    return st;
+    return st == SSQ_OK && o->at.stage != STAGE_READY ? stage_error(o, what)
+                                                      : st;
 }
 
 /* The first call after a step or an update overwrites the old sums. */
@@ -425,7 +460,11 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
 }
 
 /* The list is created for this call. The call must work before the first use,
- * so the list cannot be part of the state. The op holds it. */
+ * so the list cannot be part of the state. The op holds it.
+ *
+ * A program whose backward adds to its gradients sets them to zero between
+ * micro-batches. So sums stay, unless no step can use them. In a capture they
+ * stay: a launch must find them as the capture did. */
 ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
 {
     ssq_optimizer *o = optimizer;
@@ -448,6 +487,8 @@ ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
     }
     st = run_accumulate(queue, list, pieces, ACCUMULATE_ZERO);
     object_put(&list->object);
+    if (st == SSQ_OK && o->at.stale && !queue_capturing(queue))
+        optimizer_drop_sums(o);
     return st;
 }
 
@@ -475,13 +516,19 @@ ssq_status ssq_optimizer_model_to_master(ssq_queue *queue,
 ssq_status ssq_optimizer_master_to_model(ssq_queue *queue,
                                          ssq_optimizer *optimizer)
 {
-    ssq_status st =
-        optimizer_call(queue, optimizer, "optimizer_master_to_model");
+    static const char what[] = "optimizer_master_to_model";
+    ssq_status st = optimizer_call(queue, optimizer, what);
     if (st == SSQ_OK)
-        st = optimizer_seal(queue, optimizer, "optimizer_master_to_model");
+        st = optimizer_seal(queue, optimizer, what);
     if (st == SSQ_OK)
-        st = run_master(queue, optimizer->state->to_model);
-    return st == SSQ_OK && optimizer->comm != NULL
-               ? shards_gather(queue, optimizer)
-               : st;
+        st = shards_ready(queue, optimizer, what);
+    if (st != SSQ_OK)
+        return st;
+    const size_t length = capture_length(queue);
+    st = run_master(queue, optimizer->state->to_model);
+    if (st == SSQ_OK && optimizer->comm != NULL)
+        st = shards_gather(queue, optimizer);
+    if (st != SSQ_OK)
+        (void)capture_cut(queue, length);
+    return st;
 }

@@ -42,12 +42,18 @@ static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     return st;
 }
 
-/* Check the gradients, and join the overflow flag. */
+/* Check the gradients, and join the overflow flag. A capture keeps no check
+ * without its join, for example if the rank hook fails. */
 static ssq_status look(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                        const ssq_tensor *const *grads, const char *what)
 {
+    const size_t before = capture_length(queue);
     ssq_status st = enqueue_grads(queue, scaler, n, grads, what);
-    return st == SSQ_OK ? scaler_checked(queue, scaler, scaler->record) : st;
+    if (st == SSQ_OK)
+        st = scaler_checked(queue, scaler, scaler->record);
+    if (st != SSQ_OK)
+        (void)capture_cut(queue, before);
+    return st;
 }
 
 ssq_status ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
@@ -82,11 +88,14 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
         return SSQ_ERR_NOMEM;
     /* the check comes first: outs may be the gradients that it reads */
     const struct scaler_stages before = scaler->at;
+    const size_t length = capture_length(queue);
     st = look(queue, scaler, n, grads, "scaler_unscale");
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);
-    if (st != SSQ_OK)
+    if (st != SSQ_OK) {
         scaler->at = before; /* for the update, nothing was checked */
+        (void)capture_cut(queue, length);
+    }
     object_put(&list->object);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         scaler_unscale_note(scaler, &outs[i]->view);

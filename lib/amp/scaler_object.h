@@ -45,8 +45,10 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
 void scaler_changed(ssq_scaler *scaler, bool set);
 /** Call this before stages change: a capture will restore them. */
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
-/** INVALID if gradients were checked since the last update. */
-ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what);
+/** INVALID if gradients were checked since the last update. The text ends with
+ *  what to do at the start of a step: verb. */
+ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what,
+                              const char *verb);
 /** Get the state after all work on the queue. Waits for it. Events in the state
  * are not an error here. */
 ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,

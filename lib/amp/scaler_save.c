@@ -63,10 +63,10 @@ static size_t size_of(ssq_scaler_options o)
 /* Check what save and load check first. Refused in the middle of a step: the
  * pending overflow flag is not part of a state. */
 static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
-                        const char *what)
+                        const char *what, const char *verb)
 {
     ssq_status st = scaler_call_now(queue, scaler, what);
-    return st == SSQ_OK ? scaler_check_stage(scaler, what) : st;
+    return st == SSQ_OK ? scaler_check_stage(scaler, what, verb) : st;
 }
 
 /* The size does not depend on the state, so a caller that only asks for it does
@@ -76,7 +76,7 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
                            size_t bytes, size_t *needed)
 {
     const char *what = "scaler_save";
-    ssq_status st = enter(queue, scaler, what);
+    ssq_status st = enter(queue, scaler, what, "save");
     if (st != SSQ_OK)
         return st;
     ssq_scaler_options options = scaler->options;
@@ -107,7 +107,7 @@ ssq_status ssq_scaler_load(ssq_queue *queue, ssq_scaler *scaler,
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     struct blob b;
     bool wrong = false;
-    ssq_status st = enter(queue, scaler, what);
+    ssq_status st = enter(queue, scaler, what, "load");
     if (st == SSQ_OK)
         st = blob_read(&b, blob, bytes, BLOB_SCALER, what);
     if (st != SSQ_OK)

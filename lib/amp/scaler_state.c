@@ -83,14 +83,15 @@ ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
 
 /* The pending overflow flag would be joined to a state to which it does not
  * belong. */
-ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
+ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what,
+                              const char *verb)
 {
     if (scaler->at.stage == 0)
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
-                     "%s: gradients were checked since the last update: load "
-                     "at the start of a step",
-                     what);
+                     "%s: gradients were checked since the last update: %s at "
+                     "the start of a step",
+                     what, verb);
 }
 
 /* Options and state are one upload, so that no step sees one without the other.
@@ -119,7 +120,7 @@ ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_state_arg(scaler, state, "scaler_state_set");
     if (st == SSQ_OK)
-        st = scaler_check_stage(scaler, "scaler_state_set");
+        st = scaler_check_stage(scaler, "scaler_state_set", "set it");
     if (st == SSQ_OK)
         st = state_check(&scaler->options, true, state, "scaler_state_set");
     return st == SSQ_OK ? scaler_replace(queue, scaler, &scaler->options, state)
@@ -213,7 +214,7 @@ ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_torch_arg(state, "scaler_torch_load");
     if (st == SSQ_OK)
-        st = scaler_check_stage(scaler, "scaler_torch_load");
+        st = scaler_check_stage(scaler, "scaler_torch_load", "load");
     if (st == SSQ_OK)
         st = from_torch(scaler, state, &options, &begun);
     return st == SSQ_OK ? scaler_replace(queue, scaler, &options, &begun) : st;

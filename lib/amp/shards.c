@@ -214,6 +214,12 @@ ssq_status shards_create(ssq_queue *queue, const ssq_optimizer *o,
 
 /* ---- a step's exchanges ---- */
 
+ssq_status shards_ready(ssq_queue *queue, const ssq_optimizer *o,
+                        const char *what)
+{
+    return o->comm == NULL ? SSQ_OK : comm_ready(queue, o->comm, what);
+}
+
 ssq_status shards_reduce(ssq_queue *queue, const ssq_optimizer *o)
 {
     return comm_reduce_parts(queue, o->comm,

@@ -64,6 +64,10 @@ ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *optimizer,
 ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *optimizer,
                        struct view_list *list);
 ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *optimizer);
+/** Return SSQ_OK if the optimizer has no ranks, or if they can exchange now.
+ * For a call that changes something before it exchanges. */
+ssq_status shards_ready(ssq_queue *queue, const ssq_optimizer *optimizer,
+                        const char *what);
 /** Send all parameters to all ranks. */
 ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *optimizer);
 

@@ -284,3 +284,8 @@ ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,
         job->root = root;
     return run(queue, comm, job, tensors, n, bounds, "comm_gather_parts");
 }
+
+ssq_status comm_ready(ssq_queue *queue, ssq_comm *comm, const char *what)
+{
+    return call_check(queue, comm, NULL, what);
+}

@@ -34,6 +34,10 @@ ssq_status comm_compare_tensors(ssq_queue *queue, ssq_comm *comm,
                                 const ssq_tensor *const *tensors, size_t n,
                                 const char *tag);
 
+/** Return SSQ_OK if collectives can be enqueued: the group has not ended, and
+ * no capture prevents them. For a call that enqueues other work before. */
+ssq_status comm_ready(ssq_queue *queue, ssq_comm *comm, const char *what);
+
 /** Add or drop a reference; NULL is allowed. After ssq_comm_destroy, calls with
  *  a held communicator return the error that ended its group. */
 void comm_hold(ssq_comm *comm);

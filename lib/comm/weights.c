@@ -105,9 +105,11 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
         return error_nomem(what, comm->size * sizeof(*all));
     struct told *own = &all[comm->rank];
     rate_command(comm->device, dtype, own->command, sizeof(own->command));
-    if (ssq_training_rate_get(comm->device, dtype, &own->rate) != SSQ_OK)
+    st = ssq_training_rate_get(comm->device, dtype, &own->rate);
+    if (st != SSQ_OK)
         own->rate = 0.0;
-    st = gather(queue, comm, all, tag);
+    if (st != SSQ_ERR_NOMEM) /* else it may have one */
+        st = gather(queue, comm, all, tag);
     if (st == SSQ_OK) {
         struct fpenv env = fpenv_enter();
         st = decide(all, comm->size, dtype, weights, what);

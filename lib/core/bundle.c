@@ -46,6 +46,21 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
     return repeat_bundle_end(queue, st);
 }
 
+size_t capture_length(const ssq_queue *queue)
+{
+    return queue->capture == NULL ? 0 : queue->capture->n;
+}
+
+/* The program may have ended the capture meanwhile: no bundle could be ended
+ * then. */
+bool capture_cut(ssq_queue *queue, size_t length)
+{
+    if (queue->capture == NULL)
+        return false;
+    graph_drop(queue->capture, length);
+    return true;
+}
+
 /* Create the new graph before anything is submitted. Only the submission can
  * then fail, and after a failure the bundle is still complete. The caller has
  * refused captures, so the bundle is a separate graph here. */

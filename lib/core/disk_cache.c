@@ -227,29 +227,30 @@ static bool read_header(int fd, struct header *h)
 }
 
 /* Read key and binary into one block, and move the binary to its front, as the
- * caller expects. NULL if the file has another key or is damaged, or without
- * memory. One more byte is allocated: key and binary may both be empty, but a
- * block must not have 0 bytes. */
-static unsigned char *read_body(const struct services *core, int fd,
-                                const char *key, size_t *bytes, bool *damaged)
+ * caller expects. If the file has another key, *binary stays NULL. One more
+ * byte is allocated: key and binary may both be empty, but a block must not
+ * have 0 bytes. */
+static ssq_status read_body(const struct services *core, int fd,
+                            const char *key, unsigned char **binary,
+                            size_t *bytes)
 {
     struct header h;
-    *damaged = !read_header(fd, &h);
-    if (*damaged)
-        return NULL;
+    if (!read_header(fd, &h))
+        return SSQ_ERR_IO;
     size_t n = (size_t)(h.key_bytes + h.binary_bytes);
     unsigned char *body = core->mem_alloc(n + 1);
     if (body == NULL)
-        return NULL;
-    *damaged = !read_all(fd, body, n) || checksum(body, n) != h.checksum;
-    if (*damaged || h.key_bytes != strlen(key) ||
+        return SSQ_ERR_NOMEM;
+    bool whole = read_all(fd, body, n) && checksum(body, n) == h.checksum;
+    if (!whole || h.key_bytes != strlen(key) ||
         memcmp(body, key, h.key_bytes) != 0) {
         core->mem_free(body);
-        return NULL;
+        return whole ? SSQ_OK : SSQ_ERR_IO;
     }
     memmove(body, body + h.key_bytes, (size_t)h.binary_bytes);
     *bytes = (size_t)h.binary_bytes;
-    return body;
+    *binary = body;
+    return SSQ_OK;
 }
 
 bool disk_cache_path(const struct services *core, const char *name, char *path,
@@ -269,28 +270,31 @@ static int open_to_read(int folder, const char *name)
     return open_file(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 }
 
-unsigned char *disk_cache_read(const struct services *core, const char *name,
-                               const char *key, size_t *bytes, bool *damaged)
+ssq_status disk_cache_read(const struct services *core, const char *name,
+                           const char *key, unsigned char **binary,
+                           size_t *bytes)
 {
-    *damaged = false;
+    *binary = NULL;
+    *bytes = 0;
     int folder = open_folder(core, false);
     if (folder < 0)
-        return NULL;
+        return SSQ_OK;
     int fd = open_to_read(folder, name);
-    *damaged = fd < 0 && errno != ENOENT;
+    ssq_status st = fd >= 0 || errno == ENOENT ? SSQ_OK : SSQ_ERR_IO;
     close(folder);
     if (fd < 0)
-        return NULL;
-    unsigned char *binary = read_body(core, fd, key, bytes, damaged);
+        return st;
+    st = read_body(core, fd, key, binary, bytes);
     close(fd);
-    return binary;
+    return st;
 }
 
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes)
 {
-    bool damaged;
-    return disk_cache_read(core, name, key, bytes, &damaged);
+    unsigned char *binary;
+    (void)disk_cache_read(core, name, key, &binary, bytes);
+    return binary;
 }
 
 /* ---- the cache's own files ---- */
@@ -499,9 +503,8 @@ void disk_cache_unlock(int lock)
 }
 
 /* The name of a .part file contains the process id and a serial number, so that
- * no other process or thread writes the same file. A failure is silent: it only
- * costs time. */
-void disk_cache_store(const struct services *core, const char *name,
+ * no other process or thread writes the same file. */
+bool disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes)
 {
@@ -509,13 +512,15 @@ void disk_cache_store(const struct services *core, const char *name,
     char part[512];
     int folder = bytes < MOST_BYTES ? open_folder(core, true) : -1;
     if (folder < 0)
-        return;
+        return false;
     sweep(core, folder);
     snprintf(part, sizeof(part), "%s.%ld.%u.part", name, (long)getpid(),
              atomic_fetch_add(&serial, 1u));
-    if (write_file(folder, part, key, binary, bytes) &&
-        (!replaceable(folder, name) ||
-         renameat(folder, part, folder, name) != 0))
+    bool written = write_file(folder, part, key, binary, bytes);
+    bool stored = written && replaceable(folder, name) &&
+                  renameat(folder, part, folder, name) == 0;
+    if (written && !stored)
         (void)unlinkat(folder, part, 0);
     close(folder);
+    return stored;
 }

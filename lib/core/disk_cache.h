@@ -19,16 +19,22 @@ bool disk_cache_usable(const struct services *core);
  *  SSQ_CACHE_PROGRAMS=0: if a driver keeps its own copy, a second one only
  *  takes time and space. */
 bool disk_cache_programs(const struct services *core);
-/** Load a binary; free it with mem_free(). NULL: none was stored. */
+/** Load a binary; free it with mem_free(). NULL: none could be loaded. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes);
-/** The same. *damaged: a file of this name exists and cannot be read, or is
- *  incomplete. A complete file with another key is not damaged. */
-unsigned char *disk_cache_read(const struct services *core, const char *name,
-                               const char *key, size_t *bytes, bool *damaged);
-/** Store a binary under name and key, if possible, and remove abandoned and
- *  surplus files. A failure is silent: a later load then returns NULL. */
-void disk_cache_store(const struct services *core, const char *name,
+/** The same, and return the reason if there is none. Sets no error text.
+ *  @return
+ *   - SSQ_OK         *binary is NULL if none was stored; a complete file with
+ *                    another key counts as missing
+ *   - SSQ_ERR_IO     a file of this name exists and cannot be read, or is
+ *                    incomplete
+ *   - SSQ_ERR_NOMEM  do not replace the file: it may be good */
+ssq_status disk_cache_read(const struct services *core, const char *name,
+                           const char *key, unsigned char **binary,
+                           size_t *bytes);
+/** Store a binary under name and key, and remove abandoned and surplus files.
+ *  Returns false if the binary could not be stored: an older one may remain. */
+bool disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes);
 /** Set path to the path of a file, which need not exist. False: the cache has

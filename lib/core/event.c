@@ -123,6 +123,13 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
         st = error_set(SSQ_ERR_INVALID,
                        "event_record: the event's record on another queue "
                        "waits for a collective: use another event");
+    /* A held wait looks at the backend's event when the gate opens. */
+    if (st == SSQ_OK && event->queue != NULL && event->queue != queue &&
+        atomic_load(&event->waits) > 0)
+        st = error_set(SSQ_ERR_INVALID,
+                       "event_record: a queue's wait for the event's record on "
+                       "another queue is behind a collective: use another "
+                       "event");
     if (st == SSQ_OK)
         st = repeat_flush(queue);
     if (st != SSQ_OK)
@@ -154,6 +161,10 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
     if (st != SSQ_OK)
         return st;
     bool waits = !event_made(event);
+    if (waits) /* in a child of fork it would wait forever */
+        st = held_reachable(event->queue, "queue_wait");
+    if (st != SSQ_OK)
+        return st;
     pthread_mutex_lock(&queue->lock);
     bool holds = waits || queue->held != NULL;
     if (!holds)

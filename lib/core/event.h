@@ -9,8 +9,9 @@ struct ssq_event {
     struct object object;
     ssq_device *device;
     struct backend_event *impl;
-    ssq_queue *queue; /* of the last record, a reference; NULL: no record */
-    uint64_t mark;    /* of that record if it was held at a gate; else 0 */
+    ssq_queue *queue;  /* of the last record, a reference; NULL: no record */
+    uint64_t mark;     /* of that record if it was held at a gate; else 0 */
+    atomic_uint waits; /* held at gates, for that record */
 };
 
 /** True if the backend has made the event's last record. False while the record

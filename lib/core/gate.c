@@ -80,6 +80,8 @@ static void held_free(struct held *h)
     chain_release(h->chain);
     if (h->gate != NULL)
         object_put(&h->gate->object);
+    if (h->kind == HELD_WAIT)
+        atomic_fetch_sub(&h->event->waits, 1);
     if (h->event != NULL)
         object_put(event_object(h->event));
     if (h->other != NULL)
@@ -314,6 +316,7 @@ static struct held *wait_create(ssq_event *event, ssq_queue *other,
     if (h == NULL)
         return NULL;
     h->event = event;
+    atomic_fetch_add(&event->waits, 1);
     object_get(event_object(event));
     h->other = other;
     h->mark = mark;

@@ -73,40 +73,50 @@ static bool is_rate(double x)
     return isfinite(x) && x > 0.0;
 }
 
-/* Read a file. Returns zeros if it is missing or damaged. */
-static struct rates load(const struct certificate_key *key)
+/* Read a file into *r: zeros if it is missing or damaged. */
+static ssq_status load(const struct certificate_key *key, struct rates *r,
+                       const char *what)
 {
-    struct rates r = {.of = {0.0}};
-    bool damaged;
-    size_t bytes = 0;
-    unsigned char *body =
-        disk_cache_read(&core_services, key->name, key->text, &bytes, &damaged);
-    if (body != NULL && bytes == sizeof(r))
-        memcpy(&r, body, sizeof(r));
+    unsigned char *body;
+    size_t bytes;
+    ssq_status st =
+        disk_cache_read(&core_services, key->name, key->text, &body, &bytes);
+    if (st == SSQ_ERR_NOMEM)
+        return error_set(st, "%s: no host memory to read %s of the cache", what,
+                         key->name);
+    bool damaged = st != SSQ_OK;
+    *r = (struct rates){.of = {0.0}};
+    if (body != NULL && bytes == sizeof(*r))
+        memcpy(r, body, sizeof(*r));
     else
         damaged = damaged || body != NULL;
     for (size_t i = 0; i < 3; i++)
-        damaged = damaged || !(r.of[i] == 0.0 || is_rate(r.of[i]));
+        damaged = damaged || !(r->of[i] == 0.0 || is_rate(r->of[i]));
     mem_free(body);
     if (!damaged)
-        return r;
+        return SSQ_OK;
     log_line(SSQ_LOG_WARNING, "tune",
              "%s of the cache is damaged, and not used", key->name);
-    return (struct rates){.of = {0.0}};
+    *r = (struct rates){.of = {0.0}};
+    return SSQ_OK;
 }
 
-/* Store a rate, and check that the file contains it now. The caller must hold
- * the lock. */
-static bool keep(const struct certificate_key *key, size_t place, double rate)
+/* Store a rate. The caller must hold the lock. */
+static ssq_status keep(const struct certificate_key *key, size_t place,
+                       double rate, const char *what)
 {
-    struct rates r = load(key);
+    struct rates r;
+    ssq_status st = load(key, &r, what);
+    if (st != SSQ_OK)
+        return st;
     r.of[place] = rate;
-    if (r.of[0] == 0.0 && r.of[1] == 0.0 && r.of[2] == 0.0)
-        return disk_cache_remove(&core_services, key->name);
-    disk_cache_store(&core_services, key->name, key->text,
-                     (const unsigned char *)&r, sizeof(r));
-    /* read back: the disk cache does not say whether it could write */
-    return load(key).of[place] == rate;
+    bool none = r.of[0] == 0.0 && r.of[1] == 0.0 && r.of[2] == 0.0;
+    bool kept = none ? disk_cache_remove(&core_services, key->name)
+                     : disk_cache_store(&core_services, key->name, key->text,
+                                        (const unsigned char *)&r, sizeof(r));
+    return kept ? SSQ_OK
+                : error_set(SSQ_ERR_IO, "%s: %s of the cache cannot be written",
+                            what, key->name);
 }
 
 /* ---- public ---- */
@@ -140,14 +150,14 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
                          what);
     key_of(device, &key);
     int held = cache_lock();
-    bool busy = held == DISK_CACHE_BUSY;
-    bool kept = !busy && keep(&key, place_of(dtype), rate);
+    st = held == DISK_CACHE_BUSY
+             ? error_set(SSQ_ERR_IO,
+                         "%s: %s of the cache cannot be written: another "
+                         "process holds the cache's .lock",
+                         what, key.name)
+             : keep(&key, place_of(dtype), rate, what);
     cache_unlock(held);
-    return kept ? SSQ_OK
-                : error_set(
-                      SSQ_ERR_IO, "%s: %s of the cache cannot be written%s",
-                      what, key.name,
-                      busy ? ": another process holds the cache's .lock" : "");
+    return st;
 }
 
 ssq_status ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype,
@@ -161,8 +171,12 @@ ssq_status ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype,
         st = error_set(SSQ_ERR_INVALID, "%s: rate is NULL", what);
     if (st != SSQ_OK)
         return st;
+    struct rates r;
     key_of(device, &key);
-    const double found = load(&key).of[place_of(dtype)];
+    st = load(&key, &r, what);
+    if (st != SSQ_OK)
+        return st;
+    const double found = r.of[place_of(dtype)];
     if (found == 0.0) {
         rate_command(device, dtype, command, sizeof(command));
         return error_set(SSQ_ERR_NOT_FOUND,

@@ -65,6 +65,17 @@ static void clips(const struct rig *r)
     NEED(ssq_optimizer_step(r->queue, s.o, NULL));
     tap_ok(get(r, s.p) == -0.02f,
            "%s: another clip_norm after a check with one", r->name);
+    /* the norm of the check is there, whatever clip_norm was since */
+    set(r, s.g, 4.0);
+    set(r, s.p, 0.0);
+    NEED(ssq_optimizer_check(r->queue, s.o, NULL));
+    NEED(ssq_optimizer_set(r->queue, s.o, NULL, SSQ_HYPER_CLIP_NORM, 0.0));
+    core_status(
+        ssq_optimizer_set(r->queue, s.o, NULL, SSQ_HYPER_CLIP_NORM, 2.0),
+        SSQ_OK, "", "%s: clip_norm off and on after a check with one", r->name);
+    NEED(ssq_optimizer_step(r->queue, s.o, NULL));
+    float p = get(r, s.p);
+    tap_ok(fabsf(p + 2.0f) < 1e-5f, "%s: which clips: %g", r->name, (double)p);
     one_close(&s);
 }
 
@@ -87,7 +98,25 @@ static void sums(const struct rig *r)
                 r->name);
     core_status(ssq_optimizer_check(r->queue, s.o, scaler), SSQ_ERR_INVALID,
                 "updated after|scale", "%s: or a check", r->name);
-    tap_ok(get(r, s.p) == 0.0f, "%s: nothing has changed", r->name);
+    core_status(ssq_optimizer_unscale(r->queue, s.o, scaler), SSQ_ERR_INVALID,
+                "optimizer_unscale: |updated after", "%s: or unscaled",
+                r->name);
+    core_status(ssq_optimizer_step(r->queue, s.o, NULL), SSQ_ERR_INVALID,
+                "ssq_optimizer_zero_grad", "%s: nor without a scaler", r->name);
+    tap_ok(get(r, s.p) == 0.0f && get(r, s.g) == 8.0f,
+           "%s: nothing has changed", r->name);
+    /* they are dropped, and the scale of new sums is used */
+    NEED(ssq_optimizer_zero_grad(r->queue, s.o));
+    size_t needed;
+    core_status(ssq_optimizer_save(r->queue, s.o, NULL, 0, &needed), SSQ_OK, "",
+                "%s: zero_grad drops them: a save", r->name);
+    set(r, s.g, 6.0);
+    NEED(ssq_optimizer_accumulate(r->queue, s.o, 1.0));
+    NEED(ssq_optimizer_step(r->queue, s.o, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(scale_used(r->queue, scaler));
+    tap_ok(get(r, s.p) == -3.0f, "%s: and a step of new sums: %g", r->name,
+           (double)get(r, s.p));
     one_close(&s);
     /* an update before the sums is allowed, and so is one of another scaler */
     s = one_open(r, 0.0);
@@ -96,6 +125,8 @@ static void sums(const struct rig *r)
     NEED(ssq_optimizer_accumulate(r->queue, s.o, 1.0));
     NEED(ssq_scaler_check(r->queue, other, 1, &clean));
     NEED(ssq_scaler_update(r->queue, other));
+    NEED(ssq_optimizer_zero_grad(r->queue, s.o)); /* the sums stay */
+    set(r, s.g, 2.0);
     NEED(ssq_optimizer_accumulate(r->queue, s.o, 1.0));
     NEED(ssq_optimizer_step(r->queue, s.o, scaler));
     NEED(ssq_scaler_update(r->queue, scaler));
@@ -114,5 +145,5 @@ int main(void)
         sums(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 7);
+    return tap_done(2 * 13);
 }

@@ -301,6 +301,50 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
     image_free(&before);
 }
 
+/* Return the ops of a captured step. Allocation n of the call fails, 0: none,
+ * and the call is repeated. */
+static size_t captured(const struct rig *r, ssq_status (*call)(struct trial *x),
+                       long n, bool *failed)
+{
+    ssq_graph *graph = NULL;
+    struct trial x;
+
+    trial_open(&x, r, "lamb", &storages[2], true);
+    NEED(ssq_graph_begin(r->queue));
+    arm(n, false);
+    ssq_status st = call(&x);
+    *failed = heap.refused > 0;
+    arm(0, false);
+    if (st != SSQ_OK)
+        NEED(call(&x));
+    if (call != step)
+        NEED(step(&x));
+    NEED(ssq_scaler_update(r->queue, x.scaler));
+    NEED(ssq_graph_end(r->queue, &graph));
+    size_t ops = ssq_graph_ops(graph);
+    ssq_graph_destroy(&graph);
+    trial_close(&x);
+    return ops;
+}
+
+/* A capture keeps nothing of a call that has failed; a check that counts is not
+ * repeated. */
+static void try_captured(const struct rig *r, const char *name,
+                         ssq_status (*call)(struct trial *x))
+{
+    bool failed = false;
+    size_t want = captured(r, call, 0, &failed), wrong = 0;
+    long n = 0;
+
+    do
+        wrong += captured(r, call, ++n, &failed) != want;
+    while (failed);
+    tap_ok(wrong == 0 && n > 1,
+           "%s: %s in a capture, of which each of %ld allocations failed: %zu "
+           "ops, others %zu times",
+           r->name, name, n - 1, want, wrong);
+}
+
 /* Creation: nothing to compare, but no leak. */
 static void try_create(const struct rig *r)
 {
@@ -341,8 +385,12 @@ int main(void)
         try_all(&r, 0, "lamb", &storages[2], false);
         try_all(&r, 1, "lamb", &storages[2], false);
         try_all(&r, 1, "sgd", &storages[4], false);
+        if (d < 2) { /* the same commands on all devices */
+            try_captured(&r, "a check", check);
+            try_captured(&r, "a step", step);
+        }
         rig_close(&r);
     }
     tap_ok(heap.live == 0, "%ld blocks are left", heap.live);
-    return tap_done(2 * (1 + 40 + 3) + 1);
+    return tap_done(2 * (1 + 40 + 3 + 2) + 1);
 }

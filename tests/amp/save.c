@@ -370,6 +370,19 @@ static ssq_status poke(void *user, const char *name, const ssq_tensor *t)
     return queue_upload_now(p->queue, &v, p->words, sizeof(p->words));
 }
 
+static ssq_status poke_fail(void *user, const char *name, const ssq_tensor *t)
+{
+    NEED(poke(user, name, t));
+    return error_set(SSQ_ERR_NOT_FOUND, "a text of fn");
+}
+
+static ssq_status no_text(void *user, const char *name, const ssq_tensor *t)
+{
+    (void)user;
+    (void)t;
+    return strcmp(name, "control") == 0 ? SSQ_OK : SSQ_ERR_IO;
+}
+
 /* What visitors write is looked at, too. */
 static void visited(const struct rig *r)
 {
@@ -384,7 +397,13 @@ static void visited(const struct rig *r)
     p.words[0] = 0x80000000u;
     core_status(ssq_optimizer_visit(r->queue, t.o, poke, &p), SSQ_ERR_INVALID,
                 "t is -2147483648", "%s: a visitor's t of INT32_MIN", r->name);
+    core_status(ssq_optimizer_visit(r->queue, t.o, poke_fail, &p),
+                SSQ_ERR_NOT_FOUND, "a text of fn",
+                "%s: a visitor that fails, too, has the word", r->name);
     tap_ok(train_t(&t) == 1, "%s: which are undone", r->name);
+    core_status(ssq_optimizer_visit(r->queue, t.o, no_text, NULL), SSQ_ERR_IO,
+                "optimizer_visit: fn|SSQ_ERR_IO|.exp_avg",
+                "%s: a visitor that fails without a text", r->name);
     p.words[0] = 77;
     NEED(ssq_optimizer_visit(r->queue, t.o, poke, &p));
     train_step(&t, NULL, 1, 1.0, FLAW_NONE);
@@ -414,5 +433,5 @@ int main(void)
         rig_close(&r);
         starved(core_device(d));
     }
-    return tap_done(2 * (20 + 14 + KINDS * STORAGES + 12 + 8 + 5));
+    return tap_done(2 * (20 + 14 + KINDS * STORAGES + 12 + 8 + 7));
 }

@@ -222,6 +222,61 @@ static void rolled_back(const struct rig *r)
     ssq_queue_destroy(&s.queue);
 }
 
+/* ---- a rank hook that fails in a capture ---- */
+
+/* It enqueues something first, as a hook would. */
+static ssq_status no_hook(ssq_queue *queue, const ssq_tensor *verdict,
+                          void *user)
+{
+    (void)verdict;
+    NEED(ssq_fill(queue, SSQ_FILL(.x = user, .value = 1)));
+    return error_set(SSQ_ERR_IO, "no_hook");
+}
+
+static ssq_status check_as(const struct subject *s, int what)
+{
+    const ssq_tensor *grad = s->grad;
+    if (what == 0)
+        return ssq_scaler_check(s->queue, s->scaler, 1, &grad);
+    if (what == 1)
+        return ssq_scaler_unscale(s->queue, s->scaler, 1, &grad, &grad);
+    if (what == 2)
+        return ssq_optimizer_check(s->queue, s->o, s->scaler);
+    if (what == 3)
+        return ssq_optimizer_unscale(s->queue, s->o, s->scaler);
+    return ssq_optimizer_step(s->queue, s->o, s->scaler);
+}
+
+static void hook_fails(const struct rig *r)
+{
+    static const char *const names[] = {"a check", "an unscale",
+                                        "an optimizer's check",
+                                        "an optimizer's unscale", "a step"};
+    struct subject s = {.r = r, .queue = r->queue, .grad = r->clean};
+    ssq_graph *graph = NULL;
+    NEED(ssq_scaler_create(r->device, "check", NULL, &s.scaler));
+    NEED(ssq_optimizer_create(r->device, "sgd", NULL, &s.o));
+    s.param = core_vector(r->device, SSQ_F32, 3);
+    NEED(ssq_optimizer_add(s.o, "p", s.param, s.grad, NULL));
+    NEED(ssq_optimizer_model_to_master(s.queue, s.o));
+    NEED(ssq_scaler_rank_hook_set(s.scaler, no_hook, r->bad));
+    for (int what = 0; what < 5; what++) {
+        NEED(ssq_graph_begin(s.queue));
+        NEED(ssq_scaler_scale_grad(s.queue, s.scaler, r->bad, r->bad));
+        core_status(check_as(&s, what), SSQ_ERR_IO, "no_hook",
+                    "%s: %s whose hook fails in a capture", r->name,
+                    names[what]);
+        NEED(ssq_graph_end(s.queue, &graph));
+        tap_ok(ssq_graph_ops(graph) == 1,
+               "%s: of which nothing is recorded, but the scaled gradient: %zu",
+               r->name, ssq_graph_ops(graph));
+        ssq_graph_destroy(&graph);
+    }
+    ssq_optimizer_destroy(&s.o);
+    ssq_scaler_destroy(&s.scaler);
+    ssq_tensor_destroy(&s.param);
+}
+
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
@@ -229,7 +284,8 @@ int main(void)
         uses(&r);
         half_captured(&r);
         rolled_back(&r);
+        hook_fails(&r);
         rig_close(&r);
     }
-    return tap_done(66);
+    return tap_done(66 + 20);
 }

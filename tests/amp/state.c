@@ -94,6 +94,24 @@ static ssq_scaler_state good_state(void)
     return s;
 }
 
+/* Between a check and its update there is no whole state. */
+static void half_step(const struct rig *r)
+{
+    ssq_scaler_state s = good_state();
+    ssq_scaler *scaler = rig_scaler(r, "sesqui", NULL);
+    NEED(ssq_scaler_check(r->queue, scaler, 0, NULL));
+    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
+                "set it at the start of a step",
+                "%s: no loading between check and update", r->name);
+    core_status(ssq_scaler_save(r->queue, scaler, NULL, 0, NULL),
+                SSQ_ERR_INVALID, "scaler_save: |save at the start of a step",
+                "%s: no saving there", r->name);
+    NEED(update_used(r->queue, scaler));
+    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_OK, "",
+                "%s: loading after it", r->name);
+    ssq_scaler_destroy(&scaler);
+}
+
 static void corrupt(const struct rig *r)
 {
     static const double bad[] = {
@@ -143,13 +161,6 @@ static void corrupt(const struct rig *r)
     ssq_scaler_state after = rig_state(r, scaler), s = good_state();
     tap_ok(same_state(&before, &after), "%s: refused states change nothing",
            r->name);
-    NEED(ssq_scaler_check(r->queue, scaler, 0, NULL));
-    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
-                "start of a step", "%s: no loading between check and update",
-                r->name);
-    NEED(update_used(r->queue, scaler));
-    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_OK, "",
-                "%s: loading after it", r->name);
     s.struct_size = 1;
     core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
                 "struct_size is 1", "%s: a state of another size", r->name);
@@ -472,6 +483,7 @@ int main(void)
         for (size_t i = 0; ssq_scaler_preset_name(i) != NULL; i++)
             save_restore(&r, ssq_scaler_preset_name(i), d == 0 ? 1 : 7);
         simulator_state(&r);
+        half_step(&r);
         corrupt(&r);
         torch(&r);
         torch_zero(&r);
@@ -484,5 +496,5 @@ int main(void)
     }
     simulator_misuse();
     all_reached(NULL);
-    return tap_done(245);
+    return tap_done(247);
 }

@@ -491,6 +491,50 @@ static void test_difference(void)
     run_free(&run);
 }
 
+/* ---- ranks that cannot be reached ---- */
+
+/* What cannot be gathered is not recorded or written before: rank 0's part of
+ * its first parameter stays 5. */
+static void test_unreached(void)
+{
+    const char *const devices[] = {"reference", "reference"};
+    const struct setup s = {"sgd", SSQ_BF16, SSQ_MASTER_F32, 0, 0, 1, false};
+    static float x[LARGEST];
+    ssq_graph *graph = NULL;
+    struct run run;
+
+    run_make(&run, devices, 2, &s, true);
+    struct member *m = &run.rank[0];
+    for (unsigned r = 0; r < 2; r++) {
+        struct member *each = &run.rank[r];
+        NEED(ssq_optimizer_accumulate(each->queue, each->optimizer, 0.5));
+        NEED(ssq_optimizer_check(each->queue, each->optimizer, NULL));
+    }
+    NEED(ssq_fill(m->queue, SSQ_FILL(.x = m->param[0], .value = 5)));
+    NEED(ssq_queue_sync(m->queue));
+    NEED(ssq_graph_begin(m->queue));
+    core_status(ssq_optimizer_master_to_model(m->queue, m->optimizer),
+                SSQ_ERR_INVALID, "optimizer_master_to_model: |captured",
+                "master_to_model in a capture");
+    core_status(ssq_optimizer_step(m->queue, m->optimizer, NULL),
+                SSQ_ERR_INVALID, "optimizer_step: |captured",
+                "a step in a capture");
+    NEED(ssq_graph_end(m->queue, &graph));
+    tap_ok(ssq_graph_ops(graph) == 0, "nothing of them is recorded: %zu",
+           ssq_graph_ops(graph));
+    ssq_graph_destroy(&graph);
+    ssq_comm_destroy(&run.g.comm[0]);
+    core_status(ssq_optimizer_master_to_model(m->queue, m->optimizer),
+                SSQ_ERR_COMM, "destroyed",
+                "master_to_model without a communicator");
+    core_status(ssq_optimizer_step(m->queue, m->optimizer, NULL), SSQ_ERR_COMM,
+                "destroyed", "a step without one");
+    NEED(ssq_tensor_read(m->queue, m->param[0], x, sizeof(x), SSQ_F32));
+    NEED(ssq_queue_sync(m->queue));
+    tap_ok(x[0] == 5.0f, "the model is as before: %g", (double)x[0]);
+    run_free(&run);
+}
+
 /* ---- misuse ---- */
 
 static void test_refusals(void)
@@ -694,6 +738,7 @@ int main(void)
     test_memory();
     test_failing_file();
     test_difference();
+    test_unreached();
     test_refusals();
-    return tap_done(21 + 1 + 1 + 1 + 4 + 3 + 12);
+    return tap_done(21 + 1 + 1 + 1 + 4 + 3 + 6 + 12);
 }

@@ -196,7 +196,8 @@ static void test_misuse(void)
 /* ---- host memory that is short ---- */
 
 /* A rank alone asks while block `at` is refused: *spared, none was. False: it
- * has been given weights that are wrong, or has written some with an error. */
+ * has been given weights that are wrong, or has written some with an error, or
+ * was told that there is no rate. */
 static bool ask_short(long at, bool *spared)
 {
     struct group g;
@@ -206,7 +207,7 @@ static bool ask_short(long at, bool *spared)
     ssq_status st = ssq_comm_weights(g.queue[0], g.comm[0], SSQ_F32, w);
     *spared = atomic_exchange(&left, 0) > 0;
     group_close(&g);
-    if (*spared && st != SSQ_OK)
+    if ((*spared && st != SSQ_OK) || st == SSQ_ERR_NOT_FOUND)
         return false;
     return w[0] == (st == SSQ_OK ? 1.0 : -1.0);
 }
@@ -226,6 +227,37 @@ static void test_short(void)
            "block 1 to %ld of the host's is refused: %ld wrong weights, and "
            "all is given back",
            at - 1, wrong);
+}
+
+/* No rate is lost, and none is reported missing, because a block was refused:
+ * the rate of another dtype stays, and is found. */
+static void test_short_rates(void)
+{
+    const ssq_allocator counting = {sizeof(counting), count_alloc, count_free,
+                                    NULL};
+    long at = 0, wrong = 0;
+    bool spared = false;
+    NEED(ssq_allocator_set(&counting));
+    ssq_device *dev = core_open("reference");
+    while (!spared && at < 100) {
+        double f32 = -1.0, f16 = -1.0, found = -1.0;
+        NEED(ssq_training_rate_keep(dev, SSQ_F32, 12.5));
+        NEED(ssq_training_rate_keep(dev, SSQ_F16, 2.0));
+        atomic_store(&left, ++at);
+        ssq_status kept = ssq_training_rate_keep(dev, SSQ_F16, 3.0);
+        spared = atomic_exchange(&left, at) > 0;
+        ssq_status got = ssq_training_rate_get(dev, SSQ_F32, &found);
+        wrong += kept != (spared ? SSQ_OK : SSQ_ERR_NOMEM);
+        wrong +=
+            got != (atomic_exchange(&left, 0) > 0 ? SSQ_OK : SSQ_ERR_NOMEM);
+        NEED(ssq_training_rate_get(dev, SSQ_F32, &f32));
+        NEED(ssq_training_rate_get(dev, SSQ_F16, &f16));
+        wrong += f32 != 12.5 || f16 != (spared ? 3.0 : 2.0);
+    }
+    ssq_device_close(&dev);
+    NEED(ssq_allocator_set(NULL));
+    tap_ok(wrong == 0 && at > 1 && spared,
+           "one of %ld blocks of a rate is refused: %ld errors", at - 1, wrong);
 }
 
 /* ---- files ---- */
@@ -335,10 +367,11 @@ int main(int argc, char **argv)
     test_group();
     test_misuse();
     test_short();
+    test_short_rates();
     test_files();
     test_threads();
     char command[128];
     snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     tap_ok(system(command) == 0, "the folder is gone");
-    return tap_done(38);
+    return tap_done(39);
 }

@@ -179,6 +179,75 @@ static void test_file(void)
     end(&w);
 }
 
+static long calls, fail_at; /* which allocation fails; 0: none */
+
+static void *fail_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return ++calls == fail_at ? NULL : malloc(bytes);
+}
+
+static void fail_free(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* Write a choice of a shape with this m. */
+static bool keep_shape(const ssq_device *dev, int64_t m)
+{
+    struct tuning t;
+    memset(&t, 0, sizeof(t));
+    t.key.m = m;
+    t.key.n = t.key.k = 1;
+    snprintf(t.implementation, sizeof(t.implementation), "packed");
+    t.seconds = t.rule_seconds = 1e-6;
+    return tuning_keep(dev, &t);
+}
+
+static unsigned in_file(void)
+{
+    ssq_device *dev = core_open("cpu");
+    unsigned n = kept(dev);
+    ssq_device_close(&dev);
+    return n;
+}
+
+/* Those of other shapes are not lost because a block was refused. */
+static void test_short(void)
+{
+    const ssq_allocator failing = {sizeof(failing), fail_alloc, fail_free,
+                                   NULL};
+    unsigned wrong = 0;
+    bool good = false;
+    NEED(ssq_allocator_set(&failing));
+    ssq_device *dev = core_open("cpu"), *none = NULL;
+    bool made = keep_shape(dev, 1) && keep_shape(dev, 2);
+    const unsigned before = in_file();
+    for (long at = 1; !good && at < 100; at++) {
+        calls = 0;
+        fail_at = at;
+        good = keep_shape(dev, 3);
+        bool spared = calls < at;
+        fail_at = 0;
+        wrong += good != spared || in_file() != before + spared;
+    }
+    tap_ok(made && good && wrong == 0,
+           "a block is refused: %u of the file's shapes stay", before);
+    ssq_status st = SSQ_ERR_NOMEM;
+    for (fail_at = 1; st == SSQ_ERR_NOMEM && fail_at < 10000; fail_at++) {
+        calls = 0;
+        st = ssq_device_open("cpu", NULL, &none);
+    }
+    fail_at = 0;
+    tap_ok(st == SSQ_OK && kept(none) == before + 1,
+           "and a device that opens nevertheless has them: %u", kept(none));
+    ssq_device_close(&none);
+    NEED(ssq_gemm_tuning_clear(dev));
+    ssq_device_close(&dev);
+    NEED(ssq_allocator_set(NULL));
+}
+
 /* On processors where it is no faster dot stands behind packed, and is there to
  * be tried: a device of one is made up here. */
 static void test_dot(void)
@@ -325,10 +394,11 @@ int main(void)
     test_tune();
     test_instructions();
     test_file();
+    test_short();
     test_dot();
     test_checkpoints();
     char command[300];
     snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     tap_ok(system(command) == 0, "the folder is gone");
-    return tap_done(25);
+    return tap_done(27);
 }

@@ -77,26 +77,28 @@ static bool plausible(const struct tuning *t, size_t n)
     return true;
 }
 
-/* Return the entries of a file, owned by the caller: free them with mem_free().
- * NULL: there are none. */
-static struct tuning *load(const struct tunings *file, size_t *n)
+/* Set *entries to those of a file, owned by the caller: free them with
+ * mem_free(). NULL: there are none. Returns false without memory. */
+static bool load(const struct tunings *file, struct tuning **entries, size_t *n)
 {
-    bool damaged;
-    size_t bytes = 0;
-    unsigned char *body = disk_cache_read(&core_services, file->key.name,
-                                          file->key.text, &bytes, &damaged);
-    *n = bytes / sizeof(struct tuning);
-    damaged = damaged ||
-              (body != NULL &&
-               (bytes % sizeof(struct tuning) != 0 || *n > TUNINGS ||
-                !plausible((const struct tuning *)(const void *)body, *n)));
-    if (!damaged)
-        return (struct tuning *)(void *)body;
+    unsigned char *body;
+    size_t bytes;
+    ssq_status st = disk_cache_read(&core_services, file->key.name,
+                                    file->key.text, &body, &bytes);
+    *entries = (struct tuning *)(void *)body;
+    *n = bytes / sizeof(**entries);
+    if (st == SSQ_ERR_NOMEM)
+        return false;
+    if (st == SSQ_OK &&
+        (body == NULL || (bytes % sizeof(**entries) == 0 && *n <= TUNINGS &&
+                          plausible(*entries, *n))))
+        return true;
     log_line(SSQ_LOG_WARNING, "tune", "%s is damaged, and not used",
              file->path);
     mem_free(body);
+    *entries = NULL;
     *n = 0;
-    return NULL;
+    return true;
 }
 
 /* Copy old, which is in ascending order, and insert one in its place, or
@@ -120,22 +122,17 @@ static size_t merge(const struct tuning *old, size_t n,
 static bool keep(const struct tunings *file, const struct tuning *one)
 {
     size_t n;
-    struct tuning none, *old = load(file, &n), *again;
+    struct tuning none, *old;
+    if (!load(file, &old, &n))
+        return false; /* the others would be lost */
     struct tuning *all = mem_alloc_array(n + 1, sizeof(*all));
-    bool kept = all != NULL;
-    if (kept)
+    if (all != NULL)
         n = merge(old == NULL ? &none : old, n, one, all);
-    if (kept && n <= TUNINGS)
-        disk_cache_store(&core_services, file->key.name, file->key.text,
-                         (const unsigned char *)all, n * sizeof(*all));
+    bool kept = all != NULL && n <= TUNINGS &&
+                disk_cache_store(&core_services, file->key.name, file->key.text,
+                                 (const unsigned char *)all, n * sizeof(*all));
     mem_free(all);
     mem_free(old);
-    /* read back: the disk cache does not report whether it could write */
-    again = kept ? load(file, &n) : NULL;
-    const struct tuning *found =
-        again == NULL ? NULL : bsearch(one, again, n, sizeof(*again), by_key);
-    kept = found != NULL && memcmp(found, one, sizeof(*one)) == 0;
-    mem_free(again);
     return kept;
 }
 
@@ -177,7 +174,12 @@ ssq_status tunings_open(ssq_device *d)
         return SSQ_OK;
     }
     size_t n;
-    struct tuning *file = load(t, &n);
+    struct tuning *file;
+    if (!load(t, &file, &n))
+        return error_set(SSQ_ERR_NOMEM,
+                         "device_open: no host memory to read "
+                         "%s",
+                         t->path);
     if (file == NULL)
         return SSQ_OK;
     t->of = mem_alloc_array(n, sizeof(*t->of));
