@@ -40,11 +40,15 @@ ssq_status opencl_event_record(struct backend_event *event,
     cl_int e = CL(EnqueueMarkerWithWaitList)(queue->cl, 0, NULL, &mark);
     if (e != CL_SUCCESS)
         return opencl_queue_fail(queue, "clEnqueueMarkerWithWaitList", e);
+    e = CL(Flush)(queue->cl);
+    if (e != CL_SUCCESS) { /* the event keeps its last record */
+        (void)CL(ReleaseEvent)(mark);
+        return opencl_queue_fail(queue, "clFlush", e);
+    }
     if (event->mark != NULL)
         (void)CL(ReleaseEvent)(event->mark);
     event->mark = mark;
-    e = CL(Flush)(queue->cl);
-    return e == CL_SUCCESS ? SSQ_OK : opencl_queue_fail(queue, "clFlush", e);
+    return SSQ_OK;
 }
 
 /* A barrier, since nothing that is enqueued later may overtake the wait. */

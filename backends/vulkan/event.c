@@ -35,11 +35,10 @@ void vulkan_event_close(struct backend_event *event)
     event->device->core->mem_free(event);
 }
 
-/* Put a mark into the submission that is recorded: it and the event hold it,
- * and the event lets go of its last one. Its value is the number that this
- * submission is going to have. */
-static void set(struct backend_event *event, struct backend_queue *q,
-                struct vulkan_submission *s, struct vulkan_mark *m)
+/* Put a mark into the submission that is recorded: it and the caller hold it.
+ * Its value is the number that this submission is going to have. */
+static void set(struct backend_queue *q, struct vulkan_submission *s,
+                struct vulkan_mark *m)
 {
     m->refs = 2;
     m->device = q->device;
@@ -52,9 +51,18 @@ static void set(struct backend_event *event, struct backend_queue *q,
         m->timeline->refs++;
     m->next = s->marks;
     s->marks = m;
-    vulkan_mark_put(event->mark);
-    event->mark = m;
     pthread_mutex_unlock(&q->device->lock);
+}
+
+/* Give the event the mark that was sent; its last one goes. If the mark was not
+ * sent, the event keeps the last one. */
+static void keep(struct backend_event *event, struct vulkan_mark *m, bool sent)
+{
+    pthread_mutex_lock(&event->device->lock);
+    vulkan_mark_put(sent ? event->mark : m);
+    if (sent)
+        event->mark = m;
+    pthread_mutex_unlock(&event->device->lock);
 }
 
 /* A second record makes another mark: who waits for the first still does. The
@@ -72,8 +80,9 @@ ssq_status vulkan_event_record(struct backend_event *event,
     if (st == SSQ_OK)
         st = vulkan_submission_get(q, &s);
     if (st == SSQ_OK) {
-        set(event, q, s, m);
+        set(q, s, m);
         st = vulkan_submission_send(q);
+        keep(event, m, st == SSQ_OK);
     } else {
         q->device->core->mem_free(m);
     }

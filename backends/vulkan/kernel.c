@@ -105,18 +105,20 @@ struct identity {
 };
 
 /* The words that tell a driver's compiled code and arithmetic from another's,
- * float controls included; returns their length. */
+ * float controls and small integers included: a device of the caller may have
+ * been made without them. Returns their length. */
 static int driver_words(const struct vulkan_caps *caps, char *text,
                         size_t bytes)
 {
     char uuid[2 * VK_UUID_SIZE + 1];
     for (size_t i = 0; i < VK_UUID_SIZE; i++)
         snprintf(uuid + 2 * i, 3, "%02x", caps->cache_uuid[i]);
-    return snprintf(
-        text, bytes, "sesqui vulkan %d\n%s\n%s\n%08x %08x %s\n%d%d%d\n",
-        SSQ_BACKEND_ABI, caps->name, caps->driver, (unsigned)caps->vendor,
-        (unsigned)caps->id, uuid, caps->denorm_preserve, caps->nan_preserve,
-        caps->round_even);
+    return snprintf(text, bytes,
+                    "sesqui vulkan %d\n%s\n%s\n%08x %08x %s\n%d%d%d%d%d%d%d\n",
+                    SSQ_BACKEND_ABI, caps->name, caps->driver,
+                    (unsigned)caps->vendor, (unsigned)caps->id, uuid,
+                    caps->denorm_preserve, caps->nan_preserve, caps->round_even,
+                    caps->int16, caps->int8, caps->storage16, caps->storage8);
 }
 
 void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)

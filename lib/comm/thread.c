@@ -7,6 +7,7 @@
 #include "lib/comm/comm.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* ---- jobs ---- */
 
@@ -45,14 +46,26 @@ static ssq_status run(ssq_comm *comm, const struct job *job)
     return st == SSQ_OK ? ssq_event_record(job->after, comm->side) : st;
 }
 
-/* Fail the gate of a job. The first failure also ends the group, and its text
- * begins with the name of the collective. */
+/* Write this thread's last error, after the name of the collective. The error
+ * has that name already if it comes from a rank that has given up, or from a
+ * queue that has failed: then it is left out there. */
+static void fail_text(const struct job *job, char *text, size_t bytes)
+{
+    char words[128], name[132];
+    (void)snprintf(name, sizeof(name),
+                   "%s: ", job_words(job, words, sizeof(words)));
+    const char *error = ssq_last_error(), *again = strstr(error, name);
+    size_t before = again == NULL ? 0 : (size_t)(again - error);
+    const char *rest = again == NULL ? error : again + strlen(name);
+    (void)snprintf(text, bytes, "%s%.*s%.800s", name, (int)before, error, rest);
+}
+
+/* Fail the gate of a job. The first failure also ends the group. */
 static void fail(ssq_comm *comm, struct job *job, ssq_status status)
 {
-    char words[128], text[ERROR_TEXT];
+    char text[ERROR_TEXT];
     if (comm_check(comm, "") == SSQ_OK) {
-        (void)snprintf(text, sizeof(text), "%s: %.800s",
-                       job_words(job, words, sizeof(words)), ssq_last_error());
+        fail_text(job, text, sizeof(text));
         comm_end(comm, status, text);
     }
     if (comm_pending(comm))

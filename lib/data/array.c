@@ -28,21 +28,37 @@ static void array_free(struct object *o)
     mem_free(a);
 }
 
-/* Set the shape, and *bytes to the size of all elements. */
+/* Set *bytes to the size of all elements. Sizes of 0 count as 1 in the check,
+ * as for tensors: their place among the sizes does not matter. Returns false if
+ * the shape is too large; *bytes is then a lower bound. */
+static bool shape_bytes(ssq_dtype dtype, int rank, const int64_t *shape,
+                        uint64_t *bytes)
+{
+    bool fits = true, empty = false;
+    *bytes = array_element(dtype);
+    for (int i = 0; i < rank; i++) {
+        empty = empty || shape[i] == 0;
+        if (shape[i] != 0)
+            fits = fits && size_mul(*bytes, (uint64_t)shape[i], bytes);
+    }
+    fits = fits && *bytes <= SIZE_MAX / 2;
+    if (fits && empty)
+        *bytes = 0;
+    return fits;
+}
+
+/* Set the shape and the bytes. */
 static ssq_status lay_out(struct ssq_array *a, const char *what,
                           const int64_t *shape)
 {
-    bool fits = true;
-    a->bytes = array_element(a->dtype);
     for (int i = 0; i < a->rank; i++) {
         if (shape[i] < 0)
             return error_set(SSQ_ERR_INVALID,
                              "%s: size %d is %lld, expected at least 0", what,
                              i, (long long)shape[i]);
         a->shape[i] = shape[i];
-        fits = fits && size_mul(a->bytes, (uint64_t)shape[i], &a->bytes);
     }
-    return fits && a->bytes <= SIZE_MAX / 2
+    return shape_bytes(a->dtype, a->rank, shape, &a->bytes)
                ? SSQ_OK
                : error_set(SSQ_ERR_INVALID, "%s: the shape is too large", what);
 }
@@ -141,10 +157,8 @@ ssq_status array_from_file(const struct contents *c, size_t offset,
                            ssq_dtype dtype, int rank, const int64_t *shape,
                            bool swap, ssq_array **array)
 {
-    uint64_t bytes = array_element(dtype);
-    bool fits = true;
-    for (int i = 0; i < rank; i++)
-        fits = fits && size_mul(bytes, (uint64_t)shape[i], &bytes);
+    uint64_t bytes;
+    const bool fits = shape_bytes(dtype, rank, shape, &bytes);
     if (!fits || bytes != c->n - offset)
         return error_set(
             SSQ_ERR_INVALID,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/core/held.h"
 #include "lib/core/host.h"
 #include "lib/core/queue.h"
 #include "lib/core/size.h"
@@ -368,12 +369,14 @@ ssq_status ssq_batches_next(ssq_batches *batches, const ssq_tensor **tensors)
         tensors[k] = rows == b->batch ? b->field[k].tensor : b->field[k].rest;
     b->row += rows;
     b->head = (b->head + 1) % b->nslots;
-    /* without an event the copies are waited for. If that fails, the queue has
-     * failed, and its next call says so */
-    const bool asynchronous = b->queue->device->props.asynchronous;
+    /* Any device runs the copies later if a collective holds them. Without an
+     * event the copies are waited for. If that fails, the queue has failed, and
+     * its next call says so */
+    const bool pending =
+        b->queue->device->props.asynchronous || held_any(b->queue);
     const bool later =
-        asynchronous && ssq_event_record(s->copied, b->queue) == SSQ_OK;
-    if (asynchronous && !later)
+        pending && ssq_event_record(s->copied, b->queue) == SSQ_OK;
+    if (pending && !later)
         st = queue_wait(b->queue);
     set_state(b, s, later ? SLOT_SENT : SLOT_EMPTY);
     return SSQ_OK;
@@ -403,14 +406,17 @@ ssq_status ssq_batches_position_get(const ssq_batches *batches,
 }
 
 /* End the thread, and wait for the copies of all slots. An event cannot be
- * waited for while its queue is captured: then all work of the device is. */
+ * waited for while its queue is captured: then all held work of the queue is,
+ * and all work of the device. */
 static void quiet(ssq_batches *b)
 {
     batches_stop(b);
     for (unsigned i = 0; i < b->nslots; i++) {
         struct batch_slot *s = &b->slot[i];
-        if (s->state == SLOT_SENT && ssq_event_sync(s->copied) != SSQ_OK)
+        if (s->state == SLOT_SENT && ssq_event_sync(s->copied) != SSQ_OK) {
+            (void)held_wait(b->queue, HELD_ALL, "batches");
             device_retire(b->queue->device, true);
+        }
         s->state = SLOT_EMPTY;
     }
 }

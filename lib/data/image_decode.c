@@ -41,6 +41,8 @@ static void png_open(void)
 }
 
 #define TJPF_RGB             0
+#define TJCS_CMYK            3
+#define TJCS_YCCK            4
 #define TJFLAG_ACCURATEDCT   4096
 #define TJFLAG_STOPONWARNING 8192
 
@@ -134,6 +136,11 @@ static ssq_status decode_with(void *handle, const struct contents *c,
     if (jpeg.header(handle, c->data, n, &width, &height, &sampling, &space) !=
         0)
         return damaged(c, jpeg.error(handle));
+    if (space == TJCS_CMYK || space == TJCS_YCCK)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "images_read: %s: its colours are CMYK, expected RGB "
+                         "or grey: convert it to RGB",
+                         c->path);
     ssq_status st = reserve(c, image, height, width, 3);
     if (st == SSQ_OK &&
         jpeg.decompress(handle, c->data, n, image->rgb, width, 0, height,

@@ -98,6 +98,9 @@ static ssq_status names_read(const char *folder, bool folders, struct names *l)
     const struct dirent *e;
     *l = (struct names){0};
     DIR *d = opendir(folder);
+    if (d == NULL && errno == ENOTDIR)
+        return error_set(SSQ_ERR_INVALID, "images_read: %s is not a folder",
+                         folder);
     if (d == NULL)
         return failed(folder);
     errno = 0;

@@ -123,6 +123,18 @@ static void test_options(void)
     DIFFER("sgd", params.float32_gradients, true, "float32_gradients is \"f");
 }
 
+/* Only the last class differs, behind what a message shows of a policy. */
+static void test_policy(void)
+{
+    ssq_trainer_args a = args_of("sgd"), b = a;
+
+    a.policy = "float32,gelu=float32,relu=float32,silu=float32,tanh=float32,"
+               "exp=float32,softmax=half";
+    b.policy = "float32,gelu=float32,relu=float32,silu=float32,tanh=float32,"
+               "exp=float32,softmax=float32";
+    differ("policy", a, b, "policy is \"float32,gelu=float32,|.. (|on rank 1");
+}
+
 /* ---- what is set before the first step, or later ---- */
 
 static const ssq_optimizer_options *lr_of(double lr)
@@ -291,11 +303,12 @@ static void test_destroyed(bool shard)
 int main(void)
 {
     test_options();
+    test_policy();
     test_groups();
     test_schedules();
     test_scalers();
     test_later();
     test_destroyed(false);
     test_destroyed(true);
-    return tap_done(66);
+    return tap_done(68);
 }

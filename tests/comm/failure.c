@@ -155,6 +155,51 @@ static void test_left(void)
     group_close(&g);
 }
 
+/* Does the text have these words exactly once? */
+static bool has_once(const char *text, const char *words)
+{
+    const char *first = strstr(text, words);
+    return first != NULL && strstr(first + strlen(words), words) == NULL;
+}
+
+/* A collective fails because another group's, before it on the queue, did: the
+ * calls have the same name. */
+static void test_named_once(void)
+{
+    static const char name[] = "all_reduce sum number 1";
+    struct group g;
+    ssq_comm *second[2] = {NULL, NULL};
+    ssq_comm_work *work = NULL;
+
+    group_of(&g, 2, "reference", 60);
+    NEED(ssq_comm_local_create(g.dev, 2, NULL, second));
+    ssq_tensor *x = group_vector(&g, 0, 10, 1);
+    ssq_tensor *y = group_vector(&g, 0, 10, 1);
+    ssq_tensor *z = group_vector(&g, 1, 10, 1);
+    const ssq_tensor *const late[] = {y}, *const other[] = {z};
+    NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
+    NEED(ssq_comm_all_reduce(
+        g.queue[0], second[0],
+        SSQ_COMM_ALL_REDUCE(.tensors = late, .n = 1, .work = &work)));
+    ssq_comm_destroy(&g.comm[1]);
+    NEED(ssq_comm_all_reduce(g.queue[1], second[1],
+                             SSQ_COMM_ALL_REDUCE(.tensors = other, .n = 1)));
+    core_status(ssq_queue_sync(g.queue[1]), SSQ_ERR_COMM,
+                "rank 0 gave up: rank 1 was destroyed",
+                "the other rank of the second group");
+    tap_ok(has_once(ssq_last_error(), name), "its text has the name once");
+    core_status(ssq_comm_status(second[0]), SSQ_ERR_COMM,
+                "rank 1 was destroyed", "the second group");
+    tap_ok(has_once(ssq_last_error(), name), "its text has the name once");
+    ssq_comm_work_destroy(&work);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_tensor_destroy(&z);
+    ssq_comm_destroy(&second[0]);
+    ssq_comm_destroy(&second[1]);
+    group_close(&g);
+}
+
 /* ---- facts ---- */
 
 static void compare(struct group *g, unsigned r, const ssq_comm_fact *facts,
@@ -310,8 +355,8 @@ static void test_arguments(void)
 
 /* ---- a child of fork ---- */
 
-/* Of the queue that has a collective, and of one that waits for that. */
-static ssq_queue *behind;
+/* Queues of the device: one waits for the collective, one has no work. */
+static ssq_queue *behind, *idle;
 static ssq_event *after; /* the collective */
 
 static bool lost(ssq_status st)
@@ -324,10 +369,11 @@ static int in_child(void *arg)
     struct group *g = arg;
     bool refused = lost(ssq_comm_barrier(g->queue[1], g->comm[1], NULL)) &&
                    lost(ssq_comm_status(g->comm[1]));
-    bool ended = lost(ssq_queue_sync(g->queue[0])) &&
-                 lost(ssq_queue_sync(behind)) && lost(ssq_event_sync(after)) &&
-                 lost(ssq_queue_status(g->queue[0])) &&
-                 lost(ssq_queue_status(behind)) && lost(ssq_event_query(after));
+    bool ended =
+        lost(ssq_queue_sync(g->queue[0])) && lost(ssq_queue_sync(behind)) &&
+        lost(ssq_event_sync(after)) && lost(ssq_queue_status(g->queue[0])) &&
+        lost(ssq_queue_status(behind)) && lost(ssq_event_query(after)) &&
+        lost(ssq_queue_wait(idle, after)) && ssq_queue_sync(idle) == SSQ_OK;
 
     ssq_comm_destroy(&g->comm[0]);
     return refused && ended && g->comm[0] == NULL ? 0 : 1;
@@ -341,6 +387,7 @@ static void test_fork(void)
     ssq_tensor *x = group_vector(&g, 0, 10, 1);
     ssq_tensor *y = group_vector(&g, 1, 10, 2);
     behind = core_queue(g.dev[0]);
+    idle = core_queue(g.dev[0]);
     NEED(ssq_event_create(g.dev[0], &after));
     NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
     NEED(ssq_event_record(after, g.queue[0]));
@@ -353,6 +400,7 @@ static void test_fork(void)
            "its parent goes on");
     ssq_event_destroy(&after);
     ssq_queue_destroy(&behind);
+    ssq_queue_destroy(&idle);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
     group_close(&g);
@@ -442,6 +490,7 @@ int main(void)
     test_mismatch("reference");
     test_mismatch("guard");
     test_left();
+    test_named_once();
     test_compare();
     test_compare_long();
     test_arguments();

@@ -153,6 +153,31 @@ static void test_two_groups(const char *device)
     end();
 }
 
+/* A wait behind a gate is for the record that was there when it was made. */
+static void test_wait(const char *device)
+{
+    ssq_event *e = NULL;
+
+    begin(device);
+    ssq_queue *two = core_queue(g.dev[0]), *three = core_queue(g.dev[0]);
+    NEED(ssq_event_create(g.dev[0], &e));
+    twice(two, x);
+    NEED(ssq_event_record(e, two));
+    NEED(ssq_queue_wait(g.queue[0], e));
+    core_status(ssq_event_record(e, three), SSQ_ERR_INVALID,
+                "event_record: |behind a collective",
+                "%s: a record under a held wait", device);
+    NEED(ssq_event_record(e, two));
+    come();
+    NEED(ssq_queue_sync(g.queue[0]));
+    core_status(ssq_event_record(e, three), SSQ_OK, NULL,
+                "%s: a record after it", device);
+    ssq_event_destroy(&e);
+    ssq_queue_destroy(&two);
+    ssq_queue_destroy(&three);
+    end();
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
@@ -161,6 +186,7 @@ int main(void)
         test_graph(core_device(i));
         test_destroy(core_device(i));
         test_two_groups(core_device(i));
+        test_wait(core_device(i));
     }
-    return tap_done(16);
+    return tap_done(20);
 }

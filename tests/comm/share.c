@@ -307,6 +307,61 @@ static void test_saved(void)
     group_close(&g);
 }
 
+/* ---- a pass that does not count ---- */
+
+/* The second step of two ranks has 2 rows of 3, and 1. If it fails first, then
+ * because it creates parameters. */
+static void kept_step(struct rank *r, bool fails)
+{
+    ssq_params *params = ssq_trainer_params(r->trainer);
+    int64_t begin, end;
+
+    NEED(ssq_trainer_share(r->trainer, 3, &begin, &end));
+    if (fails) {
+        NEED(ssq_params_allow(params, "late*"));
+        ssq_tape *t = ssq_trainer_begin(r->trainer);
+        ssq_var x = ssq_var_input(t, r->x), h = net(r, t, r->x);
+        h = ssq_add_var(h, ssq_nn_linear(t, "late", x, CLASSES, NULL));
+        ssq_status st = ssq_trainer_step(
+            r->trainer,
+            ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = r->y)));
+        core_status(st, SSQ_ERR_INVALID, "late.weight",
+                    "a pass that does not count");
+        NEED(ssq_params_remove(params, "late*", NULL));
+    }
+    ssq_tape *t = ssq_trainer_begin(r->trainer);
+    NEED(ssq_trainer_step(
+        r->trainer, ssq_cross_entropy_var(net(r, t, r->x),
+                                          SSQ_CROSS_ENTROPY(.target = r->y))));
+}
+
+/* The weight of a pass that does not count is the next one's. */
+static void test_kept(void)
+{
+    float grad[2][WIDTH * CLASSES];
+    struct group g;
+    struct rank r[2];
+    double loss[1];
+
+    for (int fails = 0; fails < 2; fails++) {
+        group_of(&g, 2, "reference", 60);
+        for (unsigned i = 0; i < 2; i++)
+            rank_make(&r[i], g.queue[i], g.comm[i], NULL, "float32", false);
+        steps(r, 2, 1, loss);
+        for (unsigned i = 0; i < 2; i++)
+            kept_step(&r[i], fails == 1);
+        for (unsigned i = 0; i < 2; i++)
+            NEED(ssq_queue_sync(g.queue[i]));
+        memcpy(grad[fails], r[0].grad, sizeof(grad[0]));
+        for (unsigned i = 0; i < 2; i++)
+            rank_free(&r[i]);
+        group_close(&g);
+    }
+    tap_ok(memcmp(grad[0], grad[1], sizeof(grad[0])) == 0,
+           "and the next one has its weight: a gradient of %g, want %g",
+           (double)grad[1][0], (double)grad[0][0]);
+}
+
 /* ---- misuse ---- */
 
 static void test_refused(void)
@@ -393,6 +448,7 @@ int main(int argc, char **argv)
         test_rows(3, weights, 45, (int64_t[]){30, 40, 45});
         test_rows(3, weights, 1, (int64_t[]){1, 1, 1});
         test_saved();
+        test_kept();
         test_refused();
     }
     test_mixture(names, n, "float32", false);

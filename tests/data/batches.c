@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batches.c - every row of every epoch once and in the same order each time, on
- * every device; positions, dtypes, scales, a child of fork, and misuse. */
+ * every device; positions, dtypes, scales, a queue at a collective, a child of
+ * fork, and misuse. */
 #include <sesqui/data.h>
 
 #include <fenv.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "tests/core/core.h"
+#include "tests/comm/comm.h"
 
 enum { ROWS = 23, WIDTH = 5 };
 
@@ -313,6 +317,75 @@ static void test_ahead(ssq_queue *q, const char *name)
     ssq_tensor_destroy(&sum);
 }
 
+/* ---- a queue at a collective ---- */
+
+static struct group pair;
+static ssq_tensor *reduced[2]; /* of its ranks */
+static atomic_bool joined;
+
+static void nap(long microseconds)
+{
+    nanosleep(&(struct timespec){0, 1000 * microseconds}, NULL);
+}
+
+/* Rank 1 comes late. */
+static void *join(void *unused)
+{
+    (void)unused;
+    nap(3000);
+    atomic_store(&joined, true);
+    NEED(reduce_one(&pair, 1, reduced[1], SSQ_COMM_SUM, NULL));
+    return NULL;
+}
+
+/* Copies that a collective holds read their rows later. Until then the thread
+ * overwrites none, and a destroy waits, also during a capture. */
+static void test_held(const char *name, bool capture)
+{
+    const ssq_tensor *t[2];
+    float x[2][WIDTH];
+    pthread_t thread;
+    group_of(&pair, 2, name, 60);
+    ssq_queue *q = pair.queue[0];
+    ssq_batches *b = make(q, 1, false, 0, false, 2);
+    ssq_tensor *kept[2] = {NULL, NULL};
+    atomic_store(&joined, false);
+    for (unsigned r = 0; r < 2; r++)
+        reduced[r] = group_vector(&pair, r, 10, 1);
+    for (unsigned i = 0; i < 2; i++)
+        NEED(ssq_tensor_create(pair.dev[0], SSQ_F32, 2, (int64_t[]){1, WIDTH},
+                               &kept[i]));
+    NEED(reduce_one(&pair, 0, reduced[0], SSQ_COMM_SUM, NULL));
+    for (unsigned i = 0; i < 2; i++) {
+        NEED(ssq_batches_next(b, t));
+        NEED(ssq_copy(q, SSQ_COPY(.x = t[0], .y = kept[i])));
+    }
+    nap(2000); /* enough for the thread to prepare the next rows */
+    if (pthread_create(&thread, NULL, join, NULL) != 0)
+        tap_bail("no thread");
+    ssq_graph *graph = NULL;
+    if (capture)
+        NEED(ssq_graph_begin(q));
+    ssq_batches_destroy(&b);
+    tap_ok(atomic_load(&joined), "%s: a destroy%s waits for held copies", name,
+           capture ? " in a capture" : "");
+    if (capture)
+        NEED(ssq_graph_end(q, &graph));
+    ssq_graph_destroy(&graph);
+    for (unsigned i = 0; i < 2; i++)
+        NEED(ssq_tensor_read(q, kept[i], x[i], sizeof(x[i]), SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    tap_ok(x[0][1] == 0.125f && x[1][1] == 1.125f,
+           "%s: held copies have rows 0 and 1: %g, %g", name, (double)x[0][0],
+           (double)x[1][0]);
+    pthread_join(thread, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        ssq_tensor_destroy(&kept[i]);
+        ssq_tensor_destroy(&reduced[i]);
+    }
+    group_close(&pair);
+}
+
 static void test_misuse(ssq_queue *q, const char *name)
 {
     const int64_t large[2] = {1, INT64_C(5000000000)};
@@ -404,6 +477,8 @@ int main(void)
         test_capture(q, name);
         test_modes(q, name);
         test_ahead(q, name);
+        test_held(name, false);
+        test_held(name, true);
         test_misuse(q, name);
         if (strchr(name, ':') == NULL)
             test_fork(q, name);

@@ -354,6 +354,29 @@ static void test_resize(void)
     ssq_array_destroy(&images);
 }
 
+/* 8 x 8 pixels of four components, which are CMYK. All coefficients are 0: a
+ * code of one bit for each DC, and one for the end of each block. */
+static void put_cmyk(const char *name)
+{
+    static const unsigned char begin[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
+    static const unsigned char frame[] = {0xff, 0xc0, 0, 20,   8,    0, 8,    0,
+                                          8,    4,    1, 0x11, 0,    2, 0x11, 0,
+                                          3,    0x11, 0, 4,    0x11, 0};
+    static const unsigned char code[] = {0xff, 0xc4, 0, 20, 0x00, 1};
+    static const unsigned char scan[] = {0xff, 0xda, 0,    14,   4,   1, 0,
+                                         2,    0,    3,    0,    4,   0, 0,
+                                         63,   0,    0x00, 0xff, 0xd9};
+    unsigned char file[156] = {0};
+    memcpy(file, begin, sizeof(begin));
+    memset(file + 7, 1, 64); /* the table of quantization */
+    memcpy(file + 71, frame, sizeof(frame));
+    memcpy(file + 93, code, sizeof(code)); /* of DC; its symbol is 0 */
+    memcpy(file + 115, code, sizeof(code));
+    file[115 + 4] = 0x10; /* of AC */
+    memcpy(file + 137, scan, sizeof(scan));
+    put(name, file, sizeof(file));
+}
+
 static void test_jpeg(void)
 {
     static unsigned char copy[sizeof(jpeg)];
@@ -393,6 +416,9 @@ static void test_jpeg(void)
     core_status(ssq_images_read(in("jpeg"), NULL, &images, NULL),
                 SSQ_ERR_INVALID, "claims|652 bytes",
                 "more pixels than the file can hold");
+    put_cmyk("jpeg/1.jpg");
+    core_status(ssq_images_read(in("jpeg"), NULL, &images, NULL),
+                SSQ_ERR_UNSUPPORTED, "jpeg/1.jpg|CMYK", "a CMYK JPEG file");
 }
 
 static void test_damaged(void)
@@ -448,6 +474,11 @@ static void test_refused(void)
                 SSQ_ERR_INVALID, "no folders", "no classes");
     core_status(ssq_images_read(in("none"), NULL, &images, &labels),
                 SSQ_ERR_NOT_FOUND, "none", "no folder");
+    put("file", "x", 1);
+    core_status(ssq_images_read(in("file"), NULL, &images, NULL),
+                SSQ_ERR_INVALID, "file is not a folder", "a file of pictures");
+    core_status(ssq_images_read(in("file"), NULL, &images, &labels),
+                SSQ_ERR_INVALID, "file is not a folder", "a file of classes");
     core_status(ssq_images_read(NULL, NULL, &images, &labels), SSQ_ERR_INVALID,
                 "folder is NULL", "a folder that is NULL");
     core_status(ssq_images_read(top, NULL, NULL, &labels), SSQ_ERR_INVALID,

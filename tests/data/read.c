@@ -80,6 +80,15 @@ static void test_arrays(void)
         ssq_array_create(SSQ_F32, 2, (int64_t[]){INT64_MAX / 2, INT64_MAX},
                          NULL, &a),
         SSQ_ERR_INVALID, "too large", "a size that 64 bits cannot count");
+    const int64_t huge = INT64_C(1) << 62;
+    const int64_t empty[][3] = {
+        {huge, huge, 0}, {huge, 0, huge}, {0, huge, huge}};
+    for (int i = 0; i < 3; i++)
+        core_status(ssq_array_create(SSQ_U8, 3, empty[i], NULL, &a),
+                    SSQ_ERR_INVALID, "too large",
+                    "sizes that 64 bits cannot count, size %d is 0", 2 - i);
+    NEED(ssq_array_create(SSQ_U8, 2, (int64_t[]){huge, 0}, NULL, &a));
+    ssq_array_destroy(&a);
     core_status(ssq_array_create(SSQ_F32, 1, NULL, NULL, &a), SSQ_ERR_INVALID,
                 "shape is NULL", "no shape");
     core_status(ssq_array_create(SSQ_F32, 0, NULL, NULL, NULL), SSQ_ERR_INVALID,
@@ -284,8 +293,8 @@ static void test_csv_long(void)
            "a number of %d characters", n);
     ssq_array_destroy(&a);
     memset(text, '1', sizeof(text));
-    refused(text, sizeof(text), NULL, SSQ_ERR_INVALID,
-            "line 1|longer than", "a number of 1200 characters");
+    refused(text, sizeof(text), NULL, SSQ_ERR_INVALID, "line 1|longer than",
+            "a number of 1200 characters");
 }
 
 static void test_csv_arguments(void)
