@@ -9,9 +9,10 @@ EXTRA_DIST += debian/README.md debian/changelog debian/check \
 	debian/sesqui-backend-opencl.install \
 	debian/sesqui-backend-vulkan.install \
 	debian/sesqui-comm-mpi.install debian/sesqui-doc.install \
-	debian/sesqui-doc.manpages debian/sesqui-tools.install \
+	debian/python3-sesqui.install debian/sesqui-doc.manpages \
+	debian/sesqui-tools.install \
 	debian/source/format debian/tests/control debian/tests/opencl \
-	debian/tests/train
+	debian/tests/python debian/tests/train
 
 # Build the packages of this version, check them with lintian, install them and
 # run their tests. It needs root and changes the system: use a container.

@@ -37,6 +37,18 @@ CLEANFILES += python/_exchange.abi3.so
 EXTRA_DIST += python/shim/exchange.c
 .PHONY: python-shim
 
+# make install-python: the package, for the installed library, into pythondir.
+# pip and the wheel do not need this; packages of a distribution do.
+pythondir = $(prefix)/lib/python3/dist-packages
+install-python: api.json
+	$(MKDIR_P) '$(DESTDIR)$(pythondir)/sesqui'
+	cd $(srcdir) && $(INSTALL_DATA) $(python_package) \
+		'$(DESTDIR)$(pythondir)/sesqui'
+	$(INSTALL_DATA) api.json '$(DESTDIR)$(pythondir)/sesqui'
+	python3 $(srcdir)/python/stubs.py api.json \
+		'$(DESTDIR)$(pythondir)/sesqui'
+.PHONY: install-python
+
 # make wheel: dist/sesqui-VERSION-py3-none-PLATFORM.whl, for every Python and
 # every processor. It has all backends; CLBlast and MPI are left to the system.
 wheel:
