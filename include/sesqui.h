@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sesqui.h - the backend-neutral API of libsesqui, whole.
+/* sesqui.h - includes the headers of libsesqui that most programs need.
  *
  * Start at status.h for the error convention, then device.h, tensor.h, ops.h
- * and amp.h. */
+ * and amp.h.
+ *
+ * Include these headers of sesqui/ separately: data.h, dlpack.h, share.h,
+ * init.h and sesqui.hpp (C++); cpu.h, cuda.h, opencl.h and vulkan.h (backends);
+ * mpi.h and nccl.h (transports). */
 #ifndef SESQUI_H
 #define SESQUI_H
 

@@ -102,9 +102,10 @@ typedef struct ssq_safetensors_info {
  *                        or has an unknown member with more than 65 levels. The
  *                        message names known other formats, for example a file
  *                        of torch.save.
- *   - SSQ_ERR_INVALID    of an index: it has no weight_map; a shard is missing
- *                        or not valid, or its name has a "/"; a tensor is not
- *                        in its shard, or is named twice, or is in two shards
+ *   - SSQ_ERR_INVALID    of an index: it has no weight_map, or more than
+ *                        100,000,000 bytes; a shard is missing or not valid, or
+ *                        its name has a "/"; a tensor is not in its shard, or
+ *                        is named twice, or is in two shards
  *  @sync host
  *  @threads any
  *  @note Since 0.1. */
@@ -313,7 +314,7 @@ typedef struct ssq_checkpoint_args {
     ssq_optimizer *optimizer; /**< masters, moments, t and the random counter.
                                    Of its parameters only those in `params`
                                    are saved. */
-    ssq_scaler *scaler;
+    ssq_scaler *scaler;       /**< its options and its state */
 } ssq_checkpoint_args;
 #define SSQ_CHECKPOINT_DEFAULTS sizeof(ssq_checkpoint_args), NULL, NULL, NULL
 #define SSQ_CHECKPOINT_INIT                                                    \
@@ -332,8 +333,8 @@ typedef struct ssq_checkpoint_args {
  *  the other ranks: ranks of one process need a thread each.
  *
  *  If rank 0 cannot write the file, it still collects the parts, and the group
- *  continues. If its arguments are refused, the other ranks wait for it until
- *  the timeout.
+ *  continues. If the call of a rank is refused, the other ranks wait for this
+ *  rank until the timeout.
  *
  *  The metadata contain the choices that decide the bits of results:
  *  "sesqui.choice.library" (the version), ".device" (its name), ".driver" (or
@@ -426,8 +427,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_save(ssq_trainer *trainer,
  *   - SSQ_ERR_INVALID  passes of an accumulation were taken, or a step is due;
  *                      the training has ended; only the file or only the
  *                      trainer has a scaler; the file was saved before the
- *                      first step, and the trainer has made one; the file was
- *                      saved by ssq_checkpoint_save
+ *                      first step, and the trainer has made or loaded one; the
+ *                      file was saved by ssq_checkpoint_save; a pattern of
+ *                      ssq_trainer_group matches no parameter of the file
  *   - otherwise as ssq_checkpoint_load
  *   After an error the current pass may have ended. If values were written,
  *   later passes, ssq_trainer_flush and ssq_trainer_save return

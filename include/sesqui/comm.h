@@ -27,11 +27,12 @@
  *  - All ranks must make the same collective calls on their communicators, in
  *    the same order. They may use several queues. For example, rank 0 must not
  *    call ssq_comm_barrier while rank 1 calls ssq_comm_broadcast.
- *  - Ranks of one process must not share a queue. A collective without .work
- *    starts when the previous one on its queue is done, also if that belongs to
- *    another communicator. So ranks that use several communicators on one queue
- *    must call them in the same order. Otherwise they wait for each other until
- *    the timeout.
+ *  - Ranks of one process must not share a queue.
+ *  - A collective waits for all earlier ones without .work on its queue, also
+ *    of another communicator. It waits for one with .work only if ssq_comm_wait
+ *    was called. So ranks that use several communicators on one queue must call
+ *    them in the same order. Otherwise they wait for each other until the
+ *    timeout.
  *  - Until a collective is done, its operands must not be operands of another
  *    rank on the same device. This is not checked.
  *
@@ -73,6 +74,7 @@
  * come within the timeout, makes another call, or fails in a collective. Then
  * on every rank the queues with pending collectives fail with SSQ_ERR_COMM, and
  * the message names the rank. With .work a queue fails only at ssq_comm_wait.
+ *
  * Later calls on the communicator return the same error: destroy it and create
  * a new group. If a rank itself caused the end, for example by SSQ_ERR_NOMEM,
  * its error has that status instead.
@@ -378,8 +380,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
  *  @param weights  out: [size], the same bits on all ranks: each rate divided
  *                  by the largest. Written only on success
  *  @return
- *   - SSQ_ERR_INVALID    dtype is not one of the three; on all ranks: a weight
- *                        would be below 1e-6
+ *   - SSQ_ERR_INVALID    dtype is not one of the three; this thread captures a
+ *                        graph on the device; on all ranks: a weight would be
+ *                        below 1e-6
  *   - SSQ_ERR_NOT_FOUND  on all ranks: a rank has no rate. The message has the
  *                        rank, and the command that measures it.
  *   - otherwise as every collective, but the call may have been counted, and

@@ -13,8 +13,9 @@
  *
  * Ownership: the caller owns all CUDA handles and imported memory, and the
  * library never destroys them. CUDA counts no references: the caller must keep
- * a handle until every object over it is destroyed. For example, call
- * ssq_queue_destroy before cudaStreamDestroy.
+ * a handle until every object over it is destroyed. For example, before
+ * cudaStreamDestroy call ssq_queue_destroy, and destroy all events whose last
+ * record was on that queue.
  *
  * @sync host
  * @threads any */
@@ -65,8 +66,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
  *     queue keeps the memory that captured calls need.
  *   - These calls return SSQ_ERR_INVALID in a capture, and leave it valid:
  *     ssq_tensor_read, ssq_tensor_write, ssq_event_record, ssq_queue_wait and
- *     ssq_queue_sync. So do calls on a queue over the default stream, if the
- *     captured stream waits for that.
+ *     ssq_queue_sync. So do ops that would run on the host (host_fallback in
+ *     device.h), and calls of other headers that say so. So do calls on a queue
+ *     over the default stream, if the captured stream waits for that.
  *   - Scalers and optimizers change their stage as if the calls had run. So
  *     capture whole steps, for example up to ssq_scaler_update.
  *   - Launches follow ssq_optimizer_set and schedules. ssq_scaler_state_get
@@ -136,7 +138,8 @@ typedef struct ssq_cuda_allocator {
  *  returned later. Both go to the allocator that they came from.
  *  @param allocator  copied; NULL: the driver again. Its functions must work
  *                    until the device is closed and its last object destroyed:
- *                    slabs are returned only then, or by ssq_device_trim.
+ *                    slabs are returned only then, by ssq_device_trim, or when
+ *                    device memory is short.
  *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
  *  @threads object No other thread may use the device, or its queues, at the
  *           same time.

@@ -63,14 +63,15 @@ typedef struct ssq_array_info {
 /** Create an array.
  *  @param dtype  any except the reserved ones
  *  @param rank   0 to SSQ_MAX_RANK
- *  @param shape  `rank` sizes, each at least 0
+ *  @param shape  `rank` sizes, each at least 0; may be NULL if rank is 0
  *  @param data   row-major elements, which are copied; NULL: zeros, to be
  *                written through ssq_array_info.data
  *  @param array  out: owned by the caller; release it with
  *                ssq_array_destroy()
  *  @return
- *   - SSQ_ERR_INVALID      dtype, rank or a size is not valid; the elements
- *                          have more bytes than a pointer can reach
+ *   - SSQ_ERR_INVALID      dtype, rank or a size is not valid; the product of
+ *                          the sizes other than 0 gives more bytes than a
+ *                          pointer can reach
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_create(ssq_dtype dtype, int rank,
@@ -91,9 +92,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_info_get(const ssq_array *array,
 typedef struct ssq_array_read_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_array_read_args));
     char separator SSQ_DEFAULT(','); /**< CSV: between values, for example ';'
-                                          or a tab; not a space, a letter, a
-                                          digit, '+', '-', '.' or a line end.
-                                          Other blanks around values are
+                                          or a tab; not 0, a space, a letter,
+                                          a digit, '+', '-', '.' or a line
+                                          end. Other blanks around values are
                                           ignored */
     int64_t skip_rows;               /**< CSV: lines at the beginning, also
                                           empty ones, for example a header; 0 or
@@ -125,7 +126,7 @@ typedef struct ssq_array_read_args {
  *  @param array  out: owned by the caller; release it with
  *                ssq_array_destroy()
  *  @return
- *   - SSQ_ERR_NOT_FOUND    no such file
+ *   - SSQ_ERR_NOT_FOUND    no such file; an NPZ file has no array of args.name
  *   - SSQ_ERR_IO           it cannot be read, or it is not a regular file
  *   - SSQ_ERR_INVALID      it is not valid: for example it ends too early, has
  *                          more bytes than its header says; or a CSV file has
@@ -134,9 +135,13 @@ typedef struct ssq_array_read_args {
  *                          then the message has the line
  *   - SSQ_ERR_INVALID      separator, skip_rows or dtype in args is not as
  *                          described there, also if the file is not CSV
+ *   - SSQ_ERR_INVALID      args.name is set, and the file is not NPZ; it is
+ *                          NULL, and an NPZ file has no or several arrays
  *   - SSQ_ERR_UNSUPPORTED  a dtype, more than SSQ_MAX_RANK dimensions, or
  *                          column-major order; it is compressed, and this
- *                          system has no libz.so.1
+ *                          system has no libz.so.1; the array of an NPZ file is
+ *                          encrypted, or compressed by another method than
+ *                          deflate
  *  @threads any
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_array_read(
@@ -178,13 +183,14 @@ typedef struct ssq_images_read_args {
  *                 ssq_array_destroy(). NULL: the folder has no classes, and the
  *                 pictures are in folder itself
  *  @return
- *   - SSQ_ERR_NOT_FOUND    no such folder
+ *   - SSQ_ERR_NOT_FOUND    no such folder; a link in it leads nowhere
  *   - SSQ_ERR_IO           a folder or a file cannot be read
- *   - SSQ_ERR_INVALID      args are out of range; a folder where a file must
- *                          be, or a file where a folder must be; there are no
- *                          pictures; one is damaged, or has another size than
- *                          the first
- *   - SSQ_ERR_UNSUPPORTED  a file is neither PNG nor JPEG; this system has no
+ *   - SSQ_ERR_INVALID      args are out of range; folder is a file; it contains
+ *                          no pictures, a folder where a file must be, or a
+ *                          file where a folder must be; a picture is damaged,
+ *                          or has another size than the first
+ *   - SSQ_ERR_UNSUPPORTED  a file is neither PNG nor JPEG; the colours of a
+ *                          JPEG file are CMYK; this system has no
  *                          libpng16.so.16 or no libturbojpeg.so.0, and a file
  *                          needs it
  *  The message has the path of the file.
@@ -266,7 +272,8 @@ SSQ_API void ssq_batches_destroy(ssq_batches **batches);
 /** Return the number of batches in an epoch; 0 for NULL. */
 SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
 
-/** Copy the next batch to the device.
+/** Copy the next batch to the device. If a collective is pending on the queue,
+ *  the copy runs when it is done, on every device.
  *  @param tensors  out: n tensors of the shapes of the arrays, with the rows of
  *                  the batch in the first dimension. The batches own them.
  *                  Their contents are valid for work that is enqueued on the
@@ -276,6 +283,8 @@ SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
  *   - SSQ_ERR_NOT_FOUND  the epoch has ended. The next call returns the first
  *                        batch of the next epoch
  *   - SSQ_ERR_INVALID    a graph is being captured on the queue
+ *   - SSQ_ERR_NOMEM      also: no thread can be started, after a failed
+ *                        ssq_batches_position_set
  *   - SSQ_ERR_DEVICE     also in any child of fork
  *   - the queue's error
  *   After an error the same batch is the next one.
@@ -289,7 +298,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_next(ssq_batches *batches,
 /** A place among batches. Keep it with a checkpoint. */
 typedef struct ssq_batches_position {
     size_t struct_size;
-    uint64_t epoch; /**< of the next batch, from 0 */
+    uint64_t epoch; /**< of the next batch or end of an epoch, from 0 */
     int64_t row;    /**< rows of that epoch that are done; the number of rows
                          of an epoch: its end is returned next */
 } ssq_batches_position;

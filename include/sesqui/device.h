@@ -53,8 +53,9 @@
  *
  * SSQ_SKIP_BACKENDS in the environment keeps drivers from being loaded, for
  * example SSQ_SKIP_BACKENDS=opencl,vulkan. cpu, reference and guard have no
- * driver. A device that is opened by name, for example "cpu", loads no other
- * driver. Nor does a name that no device has.
+ * driver. If a device is opened by name, no driver of another backend is
+ * loaded, also if no such device exists. For example, "cuda:9" loads the driver
+ * of CUDA alone.
  *
  * @sync host
  * @threads any */
@@ -75,13 +76,15 @@ typedef struct ssq_event ssq_event;
  *  bits. */
 typedef enum ssq_capability {
     SSQ_CAP_STORAGE = 1,       /**< kernels load and store it */
-    SSQ_CAP_ARITHMETIC = 2,    /**< native scalar or vector arithmetic */
+    SSQ_CAP_ARITHMETIC = 2,    /**< native scalar or vector arithmetic; today
+                                    no device has this bit */
     SSQ_CAP_MATRIX = 4,        /**< matrix units multiply it with float32
                                     accumulation (tensor cores, coopmat) */
     SSQ_CAP_STORAGE_EMULATED = 8,     /**< storage uses integer code */
     SSQ_CAP_ARITHMETIC_EMULATED = 16, /**< arithmetic is float32 */
     SSQ_CAP_MATRIX_EMULATED = 32      /**< the driver reports matrix units, but
-                                           other code is as fast */
+                                           other code is as fast; today no
+                                           device has this bit */
 } ssq_capability;
 
 /** Whether float32 subnormals are preserved, as the device's self-test measured
@@ -179,7 +182,8 @@ typedef struct ssq_device_entry {
     }
 
 /** Return the number of entries in the list of devices. The first call loads
- *  all drivers, which may take seconds.
+ *  all drivers, which may take seconds. After that the list does not change,
+ *  except in a child of fork: a driver that failed to load is not tried again.
  *  @note Since 0.1. */
 SSQ_API size_t ssq_device_count(void);
 
@@ -194,16 +198,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
 /** Open a device. The call may run the self-test, which compares the device's
  *  arithmetic bit by bit with the library's. That takes up to some seconds if a
  *  driver, its version or the library is new. The result is kept for this
- *  process, and on disk in the cache (SSQ_CACHE).
+ *  process, and on disk in the cache (tune.h).
  *
- *  "auto" opens the best device: a GPU by CUDA, Vulkan or OpenCL, in this
- *  order, then other accelerators, then cpu; never guard. It passes over up to
- *  16 devices that fail the self-test or that `sesqui certify` has found at
- *  fault, and says so in ssq_device_props.choice. It never chooses a GPU that
- *  is too old, or in compute mode "prohibited". Any other failure ends the
- *  search.
- *  For example, if the GPU's driver fails, the call fails, and does not open
- *  cpu.
+ *  "auto" opens the best device, in this order: a GPU by CUDA, Vulkan or
+ *  OpenCL, other accelerators, cpu, the processor by OpenCL or Vulkan,
+ *  reference. It passes over up to 16 devices that fail the self-test or that
+ *  `sesqui certify` has found at fault, and says so in ssq_device_props.choice.
+ *  It never chooses guard, or a GPU that is too old or in compute mode
+ *  "prohibited".
+ *
+ *  Any other failure to open a device ends the search. For example, if a driver
+ *  lists a GPU but cannot open it, the call fails, and does not open cpu. A
+ *  driver that cannot be loaded, or that fails before it lists a device, does
+ *  not end the search: "auto" opens another device, and
+ *  ssq_device_props.choice has the reason.
  *  @param name     "auto", a backend (for example "opencl": its first device)
  *                  or a device ("opencl:1"). SSQ_DEVICE in the environment
  *                  replaces "auto".
@@ -211,15 +219,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *  @param device   out; owned by the caller; release it with
  *                  ssq_device_close()
  *  @return
- *   - SSQ_ERR_NOT_FOUND    no such device (the message lists all devices, and
- *                          why others are missing); memory is too short to load
- *                          the driver; SSQ_IMPL in the environment names an op
- *                          or implementation that does not exist
+ *   - SSQ_ERR_NOT_FOUND    no such device (the message lists the devices of the
+ *                          backend, or why it has none, or all backends);
+ *                          memory is too short to load the driver; SSQ_IMPL in
+ *                          the environment names an op or implementation that
+ *                          does not exist
  *   - SSQ_ERR_INVALID      a variable of the environment has a value that is
  *                          not allowed, for example SSQ_UNCERTIFIED=yes
  *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test (the message names
- *                          the primitives), is too old, or is in compute mode
- *                          "prohibited"
+ *                          the primitives) or cannot run it, is too old, or is
+ *                          in compute mode "prohibited"; on cpu, SSQ_CPU_ISA
+ *                          allows no instructions of this build (cpu.h)
  *   - SSQ_ERR_NOMEM        also: the process may not map as much as the driver
  *                          needs (RLIMIT_AS), or the disk of the driver's cache
  *                          is full. The driver might end the process there.
@@ -269,7 +279,8 @@ ssq_device_verdict_get(const ssq_device *device, ssq_verdict *verdict);
  *  verdict, except this handle.
  *  @param verdict  its text must be printable ASCII and newlines, and not empty
  *  @return
- *   - SSQ_ERR_INVALID      the text is empty or has other characters
+ *   - SSQ_ERR_INVALID      the text is empty, has other characters, or has no
+ *                          NUL
  *   - SSQ_ERR_UNSUPPORTED  nothing is kept of this device (reference, guard);
  *                          or the cache is off or cannot be written: then this
  *                          process still uses the verdict
@@ -292,8 +303,8 @@ typedef struct ssq_memory_info {
 
 /** Return how much device memory the library's buffers hold now, including
  *  scratch of work that has not been retired. Not counted, nor limited by
- *  options.memory_limit: imported buffers, a queue's own memory (workspaces of
- *  matmuls on cuda, staging memory on vulkan), and kernels.
+ *  options.memory_limit: imported and exported buffers, a queue's own memory
+ *  (workspaces of matmuls on cuda, staging memory on vulkan), and kernels.
  *  @param info  in: struct_size; out: the rest
  *  @return as every call
  *  @note Since 0.1. */
@@ -303,7 +314,8 @@ ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 /** Return slabs without a live buffer to the driver. First releases what
  *  finished work held. Blocks while another thread waits for a queue of the
  *  device, for example in ssq_queue_sync, and, if the device is not
- *  asynchronous, while another thread runs an op or launches a graph on one.
+ *  asynchronous, while another thread runs an op or launches a graph on one. A
+ *  CUDA driver without memory pools may also wait for the device.
  *  @param device  NULL: does nothing */
 SSQ_API void ssq_device_trim(ssq_device *device);
 
@@ -325,9 +337,14 @@ ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
 
 /** Wait for the work of a queue, then free it. A capture on the queue is
  *  dropped. Errors of the work are not reported: call ssq_queue_sync first.
+ *
+ *  An event whose last record was on the queue can still be used. The memory of
+ *  the queue is freed when all such events are destroyed, or recorded on other
+ *  queues.
  *  @param queue  set to NULL; NULL, or a pointer to NULL: does nothing
- *  @sync waits for all work of the queue, except in a child of fork on a device
- *        that it cannot use, and while the caller captures the stream (cuda.h)
+ *  @sync waits for all work of the queue, except in a child of fork, if it
+ *        cannot use the device or a collective was pending at the fork, and
+ *        while the caller captures the stream (cuda.h)
  *  @threads object */
 SSQ_API void ssq_queue_destroy(ssq_queue **queue);
 
@@ -347,7 +364,7 @@ SSQ_API void ssq_queue_destroy(ssq_queue **queue);
  *                      every later call on the queue returns this error
  *   - SSQ_ERR_DEVICE   work failed, and every later call on the queue returns
  *                      this error; or a collective was pending when this
- *                      process was forked
+ *                      process was forked: the call has not waited
  *   - SSQ_ERR_COMM     a collective failed (comm.h); every later call on the
  *                      queue returns this error
  *  @sync waits for all work of the queue
@@ -359,7 +376,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_sync(ssq_queue *queue);
  *  device. The call does not wait for the device. It blocks while another
  *  thread waits for a queue of the same device, for example in ssq_queue_sync,
  *  and, if the device is not asynchronous, while another thread runs an op or
- *  launches a graph on one.
+ *  launches a graph on one. On guard, work runs only while a thread waits for
+ *  it: a loop that only calls this function does not end.
  *  @return
  *   - SSQ_OK             all work has run
  *   - SSQ_ERR_NOT_READY  work is left, or a collective is pending
@@ -415,7 +433,7 @@ SSQ_API void ssq_event_destroy(ssq_event **event);
  *  not affected.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue; the last
  *                           record was on another queue, and a collective is
- *                           pending before it
+ *                           pending before it or before a queue's wait for it
  *  @sync async
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
@@ -439,7 +457,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_wait(ssq_queue *queue,
  *  host memory then. The call does not wait for the device. It blocks while
  *  another thread waits for the event's queue, for example in ssq_queue_sync,
  *  and, on a device that is not asynchronous, while another thread runs an op
- *  or launches a graph on that queue.
+ *  or launches a graph on that queue. On guard, a loop that only calls this
+ *  function does not end, as with ssq_queue_status.
  *  @return
  *   - SSQ_OK             the event has been reached
  *   - SSQ_ERR_NOT_READY  not yet, or a collective is pending before it
@@ -493,8 +512,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_elapsed(ssq_event *from,
  *  @note Since 0.1. */
 SSQ_API const char *ssq_op_name(size_t i);
 
-/** Return the name of implementation i of an op on a device, best first. For
- *  example, loop over i until the result is NULL.
+/** Return the name of implementation i of an op on a device. The best one for
+ *  most operands comes first; for others the library may choose a later one.
+ *  For example, loop over i until the result is NULL.
  *  @return owned by the library; NULL if i is too large, if no such op exists,
  *          or for a NULL argument
  *  @note Since 0.1. */

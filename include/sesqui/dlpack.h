@@ -256,19 +256,20 @@ typedef struct ssq_to_dlpack_args {
  *  strides are never NULL, its data is NULL if a size is 0, and its version is
  *  1.3.
  *
- *  The flags have READ_ONLY if elements of the tensor share memory, for example
- *  after ssq_tensor_broadcast, or if it was imported with that flag; and
- *  IS_COPIED for a copy.
+ *  A copy has the flag IS_COPIED. Otherwise the flag READ_ONLY is set if the
+ *  tensor was imported with it, or can only be an input of ops. For example,
+ *  ssq_tensor_broadcast makes such tensors (see ssq_tensor_from_buffer).
  *  @param args  NULL: all defaults
  *  @param dl    out; owned by the caller: it must call dl->deleter(dl) or give
  *               the struct to a consumer
  *  @return
  *   - SSQ_ERR_INVALID      consumer or copy without producer; a queue of
- *                          another device; a graph is being captured on a queue
+ *                          another device; a graph is being captured on a
+ *                          queue; copy is set, and this thread captures a graph
+ *                          on the device
  *   - SSQ_ERR_UNSUPPORTED  the device is "guard"
  *   - SSQ_ERR_NOMEM        also for the copy
- *   - the error of a queue; if the call waits for the producer, also the errors
- *     that ssq_queue_sync returns once
+ *   - the error of a queue
  *  @sync waits for the producer if consumer is NULL and the device is not
  *        Vulkan with timeline semaphores; there, if a collective is pending.
  *        With a consumer: as ssq_queue_wait.
@@ -332,9 +333,11 @@ typedef struct ssq_from_dlpack_args {
  *                 ssq_tensor_destroy()
  *  @return
  *   - SSQ_ERR_INVALID      the struct is not valid: ndim is not in 0..6, shape
- *                          is NULL, a size is negative, 64 bits cannot count
- *                          the bytes, data is NULL, the tensor ends after its
- *                          cl_mem or VkBuffer
+ *                          is NULL, a size is negative, data is NULL, or the
+ *                          tensor ends after its cl_mem or VkBuffer
+ *   - SSQ_ERR_INVALID      the sizes are too large (ssq_tensor_create), or the
+ *                          last element is 2^59 or more elements after the
+ *                          first
  *   - SSQ_ERR_INVALID      an ssq_dlpack_vulkan is not valid: magic, version,
  *                          buffer or bytes is wrong, or the queue has another
  *                          VkDevice or family
@@ -343,9 +346,9 @@ typedef struct ssq_from_dlpack_args {
  *                          use the memory (ssq_cuda_buffer_import,
  *                          ssq_opencl_buffer_import); args.copy is not valid
  *   - SSQ_ERR_INVALID      this thread captures a graph on the device, and the
- *                          tensor is copied or has no elements; a graph is
- *                          being captured on the queue, and the device is
- *                          Vulkan
+ *                          tensor is copied, has no elements or is on Vulkan; a
+ *                          graph is being captured on the queue, and the device
+ *                          is Vulkan
  *   - SSQ_ERR_UNSUPPORTED  another major version than 1: call only the deleter;
  *                          a dtype; a negative stride; the device is "guard";
  *                          the cl_mem or VkBuffer is larger than the device can

@@ -45,11 +45,11 @@ typedef enum ssq_rounding {
     SSQ_ROUND_NEAREST = 0,     /**< to nearest, ties to even (IEEE 754) */
     SSQ_ROUND_TOWARD_ZERO = 1, /**< truncate the magnitude */
     SSQ_ROUND_STOCHASTIC = 2   /**< round the magnitude up with a probability
-                                    equal to the dropped fraction; results of
-                                    f16 and bf16 only. If rounding to nearest
-                                    overflows, the result is infinite or the
-                                    largest finite value; otherwise it is
-                                    finite */
+                                    equal to the dropped fraction, cut to a
+                                    multiple of 2^-32; results of f16 and bf16
+                                    only. If rounding to nearest overflows, the
+                                    result is infinite or the largest finite
+                                    value; otherwise it is finite */
 } ssq_rounding;
 
 /** Return the bits of an element, for example 16 for SSQ_F16; 0 if dtype is not

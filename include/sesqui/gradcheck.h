@@ -54,7 +54,8 @@ typedef struct ssq_gradcheck_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gradcheck_args));
     double step SSQ_DEFAULT(0.015625); /**< the smallest h, above 0 and finite;
                                multiplied by |p| if that is above 1. p + h and
-                               p - h must differ, and be finite */
+                               p - h must differ, and p + 16 h and p - 16 h
+                               must be finite */
     double ulps SSQ_DEFAULT(16.0);     /**< error of the forward pass, above 0
                                and finite; see the top of this file */
     uint32_t samples SSQ_DEFAULT(16);  /**< at most this many elements of each
@@ -98,13 +99,15 @@ typedef struct ssq_gradcheck_report {
  *  @return
  *   - SSQ_ERR_INVALID  a gradient is wrong: the message has the parameter, the
  *                      element and both values. report->tried is above 0.
- *   - SSQ_ERR_INVALID  step or ulps is out of range; a parameter is not
- *                      float32; no parameter has a gradient; fn removes
+ *   - SSQ_ERR_INVALID  step or ulps is out of range; a graph is being captured.
+ *                      Nothing has changed then
+ *   - SSQ_ERR_INVALID  a parameter is not float32; no parameter has a gradient;
+ *                      fn returns an i32, u8 or bool var, or removes
  *                      parameters; in a later call fn makes parameters, or
- *                      returns another number of elements; a graph is being
- *                      captured
+ *                      returns another number of elements
  *   - the first error that the tape has latched
- *   - the queue's error: parameters may keep changed values then
+ *   - SSQ_ERR_NOMEM or the queue's error: parameters and states may keep
+ *     changed values then
  *  @sync waits for all work of the tape's queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gradcheck(ssq_tape *tape,

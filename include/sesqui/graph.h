@@ -12,7 +12,12 @@
  * A capture belongs to one queue and to the thread that began it. Calls on this
  * queue check their arguments and record their ops. A call that fails records
  * nothing, and the capture continues without it: ssq_graph_end does not report
- * it. Until ssq_graph_end:
+ * it. Exception: a call of several ops may have recorded some of them when it
+ * fails, for example ssq_tape_backward. Destroy the graph then. If
+ * ssq_optimizer_step or ssq_optimizer_unscale fails after its check, the check
+ * is recorded and counts.
+ *
+ * Until ssq_graph_end:
  *
  *  - On this queue ssq_queue_sync, ssq_tensor_read, ssq_tensor_write,
  *    ssq_event_record, ssq_queue_wait and ssq_graph_launch return
@@ -56,12 +61,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
  *  and the capture continues. End it with ssq_graph_end. Work that a trainer's
  *  replay holds back is first handed to the device.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @sync async
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
 
 /** End a capture and return its graph. No op of it has run. Scalers and
  *  optimizers are at the stage that they had at the begin, also if the capture
- *  is dropped.
+ *  is dropped. Gradients of parameters are clean or written as at the begin.
  *
  *  If the queue is destroyed during a capture, the capture is dropped in the
  *  same way.
@@ -73,6 +79,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
  *   - SSQ_ERR_INVALID  a scaler or an optimizer is not at the stage that it had
  *                      at the begin, for example after a step without
  *                      ssq_scaler_update: the capture is dropped
+ *   - SSQ_ERR_NOMEM    the capture is dropped
  *   - the queue's error: the capture is dropped, also if another thread began
  *     it
  *  @note If the driver cannot record the graph, for example for lack of memory,
@@ -95,7 +102,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
  *                           captured on the queue; the graph's scaler or
  *                           optimizer is at another stage than at the begin of
  *                           the capture, for example in a step that calls have
- *                           begun. Nothing was enqueued.
+ *                           begun; the graph adds to a gradient that is clean.
+ *                           Nothing was enqueued.
  *          If another error comes after the first ops of the graph, for example
  *          SSQ_ERR_NOMEM of an op on cpu, these have run and the queue has
  *          failed: every later call on it returns this error.

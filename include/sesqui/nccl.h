@@ -32,10 +32,10 @@
  * or up to 5 seconds if it aborts a collective. If that is not enough, a thread
  * continues to end NCCL's communicator after the call has returned.
  *
- * Graphs. Collectives except ssq_comm_compare can be captured, by
- * ssq_graph_begin or by a program that captures the stream (cuda.h). All ranks
- * must launch their graphs in the same order. A program's own capture has no
- * timeout. Destroy its graphs before the communicator.
+ * Graphs. Collectives except ssq_comm_compare and ssq_comm_weights can be
+ * captured, by ssq_graph_begin or by a program that captures the stream
+ * (cuda.h). All ranks must launch their graphs in the same order. A program's
+ * own capture has no timeout. Destroy its graphs before the communicator.
  *
  * Bits
  *
@@ -51,7 +51,8 @@
  *
  * Errors
  *
- *  - A collective without elements does nothing, and waits for no rank.
+ *  - A collective over tensors without elements does nothing, and waits for no
+ *    rank. ssq_comm_barrier waits for all ranks.
  *  - Calls are not compared before data is moved, except by ssq_comm_compare. A
  *    trainer calls that before its first step. If ranks make different calls,
  *    they fail after options.timeout. Or they get wrong values, if NCCL cannot
@@ -142,7 +143,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_join(
  *                    ssq_comm_destroy()
  *  @return
  *   - SSQ_ERR_INVALID  nccl_comm is on another device (the message has both),
- *                      or has more than SSQ_COMM_MAX_SIZE ranks
+ *                      or has more than SSQ_COMM_MAX_SIZE ranks; this thread
+ *                      captures a graph on the device
  *   - SSQ_ERR_COMM     as ssq_comm_nccl_join. nccl_comm may have a pending
  *                      broadcast that never ends: abort it. The device then
  *                      stays open, and some memory is never freed.

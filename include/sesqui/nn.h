@@ -20,11 +20,13 @@
  *
  * Layers latch errors in the tape (tape.h) and return an inert var: for
  * example, SSQ_ERR_INVALID for a wrong struct_size, rank or size. A layer
- * creates its parameters before its op checks the operands. If the op then
- * fails, the parameters stay in the set; ssq_params_remove removes them.
+ * creates its parameters before its op checks the operands. If the op, or the
+ * initial value of a later parameter, then fails, the parameters stay in the
+ * set; ssq_params_remove removes them.
  *
- * options may be NULL: all defaults. Functions that end in _at take the
- * caller's place in the program, for messages; the macros pass it.
+ * name must be valid for ssq_tape_push. options may be NULL: all defaults.
+ * Functions that end in _at take the caller's place in the program, for
+ * messages; the macros pass it.
  *
  * @sync async
  * @threads object */
@@ -109,7 +111,7 @@ typedef struct ssq_nn_embedding_args {
 /** Look up rows of a table, as ssq_gather_rows. Parameter: name.weight [rows,
  *  width]. A linear layer of the same name without bias shares it (tied
  *  weights).
- *  @param index  i32, of any shape; held until the pass ends. An index out of
+ *  @param index  i32, of rank 0 to 5; held until the pass ends. An index out of
  *                range reads zeros
  *  @return index's shape with width as last dimension */
 SSQ_API ssq_var ssq_nn_embedding_at(const char *where, ssq_tape *tape,
@@ -211,7 +213,7 @@ SSQ_API ssq_var ssq_nn_conv_transpose1d_at(const char *where, ssq_tape *tape,
 #define ssq_nn_conv_transpose1d(...)                                           \
     ssq_nn_conv_transpose1d_at(SSQ_AT, __VA_ARGS__)
 
-/* ---- pooling: no parameters. For images use also ssq_max_pool2d_var,
+/* ---- pooling: no parameters. For images see also ssq_max_pool2d_var,
  * ssq_avg_pool2d_var and ssq_global_avg_pool2d_var ---- */
 
 typedef struct ssq_nn_pool1d_args {
@@ -255,7 +257,8 @@ SSQ_API ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape,
  *  a region of "float32" its result is float32. Otherwise it averages rows,
  *  then columns, in float32, and rounds to the dtype of x at the end, also in a
  *  region of "float32". In a region of NULL, means of rows are rounded to the
- *  dtype of x.
+ *  dtype of x. If the policy moves mean to another class, means have the dtype
+ *  of that class.
  *  @param x              of rank 4, in this layout, at least 1 x 1
  *  @param height, width  at least 1 */
 SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
@@ -371,7 +374,8 @@ typedef struct ssq_nn_rnn_args {
  *  @param x       [t, batch, in]
  *  @param hidden  at least 1
  *  @param h0, c0  [batch, hidden]: the initial state; SSQ_VAR_NONE: 0. c0 is
- *                 cast to float32. In a region of NULL it must be float32
+ *                 cast to float32. In a region of NULL c0 must be float32, and
+ *                 h0 must have the dtype of the result
  *  @param hn, cn  out, optional: the final state, cn in float32; inert after an
  *                 error
  *  @return [t, batch, hidden]: h of all steps */

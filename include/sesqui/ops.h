@@ -50,8 +50,9 @@
  *    other numbers.
  *
  * Exception from the mark below: a call that runs on the host because of
- * host_fallback waits for the queue. If a call consists of several ops, for
- * example ssq_lstm, and fails after such an op, outputs may have been written.
+ * host_fallback waits for the queue. A call can consist of several ops, for
+ * example ssq_lstm. If it fails after one of them has run on the host, outputs
+ * may have been written, and the queue fails: later calls return the error.
  *
  * @sync async
  * @threads object */

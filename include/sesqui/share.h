@@ -74,8 +74,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_export(ssq_device *device,
  *                 ssq_buffer_destroy()
  *  @return
  *   - SSQ_ERR_INVALID      fd is not a file; bytes or size is out of range; the
- *                          driver refuses the file
+ *                          driver refuses the file; the process has too many
+ *                          open files
  *   - SSQ_ERR_UNSUPPORTED  the device cannot import memory
+ *   - SSQ_ERR_NOMEM        also: bytes is more than a buffer of the device may
+ *                          have
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_buffer_import(ssq_device *device, const ssq_shared_memory *memory,
@@ -102,7 +105,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_create(
  *  @param semaphore  out; owned by the caller; release it with
  *                    ssq_semaphore_destroy()
  *  @return
- *   - SSQ_ERR_INVALID      fd is not a file, or the driver refuses it
+ *   - SSQ_ERR_INVALID      fd is not a file, or the driver refuses it; the
+ *                          process has too many open files
  *   - SSQ_ERR_UNSUPPORTED  the device cannot import semaphores
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_import(
@@ -110,7 +114,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_import(
 
 /** Release a semaphore. All work that signals it or waits for it must have run:
  *  call ssq_queue_sync first. In a child of fork that cannot use the device,
- *  the driver's semaphore is left alone. */
+ *  the driver's semaphore is left alone.
+ *  @sync waits on vulkan, for the semaphore's last signal; if the device cannot
+ *        export semaphores, for all work that was given to the device
+ *  @threads object */
 SSQ_API void ssq_semaphore_destroy(ssq_semaphore **semaphore);
 
 /** Set a semaphore to a value when the earlier work of a queue has run. Work of

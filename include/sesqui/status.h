@@ -152,7 +152,7 @@ SSQ_API const char *ssq_last_error(void);
  *      return ssq_error_set(SSQ_ERR_INVALID, "my hook: the loss is NaN");
  *
  *  @param status  if it is SSQ_OK, the text does not change
- *  @param text    copied, at most 1023 bytes; NULL means ""
+ *  @param text    copied, and cut after 1023 bytes; NULL means ""
  *  @return status, unchanged
  *  @note Since 0.1. */
 SSQ_API ssq_status ssq_error_set(ssq_status status, const char *text);
@@ -169,11 +169,14 @@ typedef enum ssq_log_level {
     SSQ_LOG_DEBUG = 3
 } ssq_log_level;
 
-/** Receive one log line, without a newline. The library calls the callback on
- *  the caller's threads or on internal ones, also on several at the same time,
- *  and may hold locks meanwhile. The callback must not call the library, except
- *  the functions of this header other than ssq_allocator_set. For example,
- *  ssq_device_count would wait for itself. */
+/** Receive one log line of at most 1023 bytes. The library adds no newline; a
+ *  driver's message in the line may contain some. The text is valid until the
+ *  callback returns.
+ *
+ *  The library calls the callback on the caller's threads or on internal ones,
+ *  also on several at the same time, and may hold locks meanwhile. The callback
+ *  must not call the library, except the functions of this header other than
+ *  ssq_allocator_set. For example, ssq_device_count would wait for itself. */
 typedef void (*ssq_log_fn)(void *user, ssq_log_level level, const char *text);
 
 /** Set the log callback of the process. It receives the lines of all levels and

@@ -16,10 +16,13 @@
  *
  * Vars. A var belongs to the pass that created it. In a later pass it is
  * refused with SSQ_ERR_INVALID. So is a var that the backward or a region to be
- * recomputed has released. A call that gets no tape, for example only
- * SSQ_VAR_NONE, returns an inert var and latches nothing. Only ops that depend
- * on a parameter or a watched var are recorded. Ops, casts and gradients
- * are calls of sesqui/ops.h, enqueued in order on the tape's queue.
+ * recomputed has released. A call that returns no status and gets no tape, for
+ * example NULL or only SSQ_VAR_NONE, does nothing. Vars that it returns are
+ * inert.
+ *
+ * Only ops that depend on a parameter or a watched var are recorded. Ops, casts
+ * and gradients are calls of sesqui/ops.h, enqueued in order on the tape's
+ * queue.
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
@@ -28,21 +31,34 @@
  * pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched too.
  *
  * Memory. The tape owns the device memory of the results and gradients of a
- * pass, and reuses it in the next pass. Parameters, their gradients and their
- * casts belong to the set. In a pass with shapes that were seen before, the
- * tape allocates no device memory (ssq_tape_stats_get).
+ * pass, and reuses it in the next pass. The memory is not free for other
+ * objects before the tape is destroyed. Parameters, their gradients and their
+ * casts belong to the set. In a pass with the ops and shapes of an earlier
+ * pass, the tape allocates no device memory (ssq_tape_stats_get).
  *
  * Writes between forward and backward. If an input or a parameter is written
  * after an op has read it, and the backward pass needs it, the backward fails.
  * The message has the line of the op that has read it, the input's line or the
- * parameter's name, and the op that wrote it. Two kinds of writes to memory
- * that the program has lent are not noticed: by its own code, also through a
- * driver, and by the library through another buffer on the same bytes, for
- * example a second import.
+ * parameter's name, and the op that wrote it.
+ *
+ * If the pass has used a cast of a parameter, the backward fails only if the
+ * cast was made again. The message then names neither the parameter nor the op
+ * that wrote it.
+ *
+ * Two kinds of writes to memory that the program has lent are not noticed: by
+ * its own code, also through a driver, and by the library through another
+ * buffer on the same bytes, for example a second import.
  *
  * Captures. Create tapes and parameters before a graph is captured. While the
  * tape's queue captures, ssq_tape_create returns SSQ_ERR_INVALID, and a layer
  * that needs a new parameter latches it.
+ *
+ * A launch writes the memory of the captured pass, which later passes of the
+ * tape use, too. Do not launch between the forward part and the backward of
+ * another pass: its values are lost, and this is not noticed. In each launch, a
+ * captured backward adds to a gradient or overwrites it, as it would have done
+ * at the capture. A graph that adds is refused while the gradient is clean. The
+ * capture itself changes no gradient; after a launch they count as written.
  *
  * A tape, its queue and its parameters are one object for @threads. Tapes that
  * share parameters must use the same queue, or the program must synchronise
@@ -204,9 +220,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
  *  @param pattern  as in ssq_params_optimize; not NULL
  *  @param removed  out, optional: the number of removed parameters
  *  @return
- *   - SSQ_ERR_INVALID    a matching parameter was given to an optimizer, which
- *                        may be destroyed since. A trainer's first step or
- *                        load gives all parameters, also states
+ *   - SSQ_ERR_INVALID    a matching parameter was given to an optimizer by
+ *                        ssq_params_optimize; the optimizer may be destroyed
+ *                        since. A trainer's first step or load gives all
+ *                        parameters, also states
  *   - SSQ_ERR_NOT_FOUND  no name matches
  *   After an error nothing is removed.
  *  @sync host
@@ -265,7 +282,8 @@ typedef struct ssq_params_stats {
     uint64_t elements;       /**< of params and states */
     uint64_t trainable;      /**< elements of params alone */
     uint64_t bytes;          /**< of the values of params and states */
-    uint64_t gradient_bytes; /**< of the gradients that exist */
+    uint64_t gradient_bytes; /**< of all gradients, also if only
+                                  ssq_tape_check has created them */
 } ssq_params_stats;
 #define SSQ_PARAMS_STATS_INIT                                                  \
     {                                                                          \
@@ -283,8 +301,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
 /** Read the float32 values of a parameter. A float32 parameter has its own
  *  values, also with flat_master. A 16-bit parameter has the values of its
  *  master. Without a master it has the values that it was rounded from, by
- *  ssq_params_write, a load or .from of a trainer. If there are none, or the
- *  parameter was written since, it has its own values.
+ *  ssq_params_write, a load or .from of a trainer. It has its own values if
+ *  there are none, if it was written since, or if `optimizer` has it without a
+ *  master (SSQ_MASTER_NONE) and was used.
  *
  *  If the optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are read; NULL: none are
@@ -310,7 +329,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
 
 /** Write the values of a parameter. Its master gets these values, and the
  *  parameter is rounded from them: to nearest even, or half away from zero with
- *  a split master. Moments do not change.
+ *  a split master. A split master exists from the optimizer's first use on,
+ *  which rounds the parameter again. Moments do not change.
  *
  *  If no optimizer has it, or `optimizer` has it and was not used yet, its
  *  master will start from these exact values. This holds until something else
@@ -323,7 +343,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
  *                    keeps the values, except with flat_master
  *  @param name, host, n  as in ssq_params_read
  *  @return as ssq_params_read. After SSQ_ERR_NOMEM or the queue's error some
- *          parameters may have the new values.
+ *          parameters or masters may have the new values. A 16-bit parameter
+ *          may have lost the values that it was rounded from.
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_write(ssq_params *params,
@@ -385,15 +406,15 @@ SSQ_API void ssq_tape_pause(ssq_tape *tape);
 SSQ_API void ssq_tape_resume(ssq_tape *tape);
 
 /** Cast the operands of ops between push and pop by another policy, as torch's
- *  autocast(dtype=..). Regions nest. A pass begins outside of all regions, with
- *  the policy of the parameters. Values are cast when an op needs it, never
- *  when a region begins or ends.
+ *  autocast(dtype=..). Tensors in options are never cast. Regions nest. A pass
+ *  begins outside of all regions, with the policy of the parameters. Values are
+ *  cast when an op needs it, never when a region begins or ends.
  *
  *  Parameters that are created in a region of "float32" or NULL are float32.
  *  Others have the dtype of the set's policy. If an op casts a parameter, the
  *  set keeps the cast until something writes the parameter. It keeps one cast
- *  of each parameter; casts to another dtype, and in a capture, end with the
- *  pass.
+ *  of each parameter; casts to another dtype, on another queue, and in a
+ *  capture, end with the pass.
  *  @param policy  as in ssq_policy_from_name, with op classes. "float32" casts
  *                 all operands to float32, as Keras's dtype="float32". Only
  *                 biases of matmuls, convolutions, LSTMs and GRUs keep their
@@ -403,7 +424,9 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *                 float32. If the dtypes differ, results of add, sub, mul, div,
  *                 maximum, minimum, pow, where, glu, concat and ops of class
  *                 half are float32. Other results then have the dtype of the
- *                 first operand, for example of x in a norm
+ *                 first operand, for example of x in a norm. An op that does
+ *                 not accept these dtypes latches its error, for example
+ *                 attention if q is f16 and k is f32
  *  @note Latches the errors of ssq_policy_from_name, and SSQ_ERR_INVALID if
  *        policy has the word loss_scale, or for a pop without a push. Since
  *        0.1.
@@ -441,9 +464,9 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *                 region become invalid. SSQ_VAR_NONE: no result
  *  @return result; inert after an error
  *  @note Latches SSQ_ERR_INVALID: a pop without a push; result is not a var of
- *        this pass. A backward or ssq_tape_check before the pop returns
- *        SSQ_ERR_INVALID. So does a backward if memory outside of the tape that
- *        the region has read was written since. Since 0.1. */
+ *        this pass. ssq_tape_backward, ssq_tape_grad and ssq_tape_check fail
+ *        with SSQ_ERR_INVALID before the pop. So do they if memory outside of
+ *        the tape that the region has read was written since. Since 0.1. */
 SSQ_API void ssq_tape_recompute_push(ssq_tape *tape);
 SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
                                           ssq_var result);
@@ -470,8 +493,8 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
  *                 counts as used (scaler.h); NULL: 1
  *  @return
  *   - the error that the tape has latched
- *   - SSQ_ERR_INVALID      loss is not a var of this pass, has several
- *                          elements, depends on no parameter, or was released
+ *   - SSQ_ERR_INVALID      loss is not a var of this pass, is not a single
+ *                          element, depends on no parameter, or was released
  *                          by a region to be recomputed; a second backward of
  *                          the pass; the pass is for evaluation; a region to be
  *                          recomputed has no pop; parameters were removed since
@@ -479,8 +502,10 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
  *   - SSQ_ERR_INVALID      an input, a tensor in an op's options or a parameter
  *                          was written since an op has read it: by an op, a
  *                          host write, an optimizer or a graph
- *   - SSQ_ERR_UNSUPPORTED  an op has no derivative, or the device refuses it;
- *                          the message names the op
+ *   - SSQ_ERR_UNSUPPORTED  the device refuses the derivative of an op; the
+ *                          message names the op
+ *   - otherwise the error of a backward op, for example SSQ_ERR_COMM of a batch
+ *     norm over ranks
  *   The tape latches these errors. If the backward had already begun, all
  *   gradients of the set are clean: sums of earlier passes are lost. If it was
  *   the first to write a gradient, ssq_param_info.grad is NULL again. */
@@ -540,7 +565,11 @@ typedef struct ssq_tape_grad_args {
  *                                input or a detached one; loss does not depend
  *                                on a var
  *         - SSQ_ERR_UNSUPPORTED  with create_graph, an op between loss and vars
- *                                has no second derivative; the message names it
+ *                                has no second derivative; the message names
+ *                                it. Such ops are max, min, pooling, attention,
+ *                                rotary, lstm, gru, batch norm over ranks,
+ *                                group norm of rank 6, and conv_transpose2d if
+ *                                output_padding is not below stride
  *        The scale does not count as used. Since 0.1. */
 SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
                               const ssq_var *vars, size_t count,

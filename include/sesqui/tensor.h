@@ -44,8 +44,9 @@ typedef struct ssq_tensor ssq_tensor;
  *                 ssq_buffer_destroy()
  *  @return
  *   - SSQ_ERR_INVALID  this thread captures a graph on the device (graph.h)
- *   - SSQ_ERR_NOMEM    the message has the bytes that were asked for, that are
- *                      in use, and that the device has
+ *   - SSQ_ERR_NOMEM    also: bytes is more than one buffer of the device can
+ *                      have (opencl, vulkan). The message has the bytes that
+ *                      were asked for, that are in use, and that the device has
  *  @sync waits if device memory is short: for all work on all queues of the
  *        device */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
@@ -157,8 +158,9 @@ SSQ_API ssq_device *ssq_tensor_device(const ssq_tensor *tensor);
  *  @param view   out; owned by the caller; release it with
  *                ssq_tensor_destroy()
  *  @return SSQ_ERR_INVALID  the number of elements differs; the strides need a
- *                           copy, for example after a transpose; rank or a
- *                           size is out of range; -1 with a size of 0
+ *                           copy, for example after a transpose; rank or shape
+ *                           as ssq_tensor_create; more than one -1; -1 with a
+ *                           size of 0
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_reshape(const ssq_tensor *tensor,
                                                      int rank,
@@ -197,8 +199,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_transpose(const ssq_tensor *tensor,
  *  @param shape  `rank` sizes
  *  @param view   out; owned by the caller; release it with
  *                ssq_tensor_destroy()
- *  @return SSQ_ERR_INVALID  the shapes do not match; rank or a size is out of
- *                           range */
+ *  @return SSQ_ERR_INVALID  the shapes do not match; rank or shape as
+ *                           ssq_tensor_create */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
                                                        int rank,
                                                        const int64_t *shape,
@@ -213,7 +215,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
  *
  *  If a value may not fit, or tensors cannot have the host's dtype, the call
  *  converts on the host. That needs host memory of the tensor's size until the
- *  copy is done.
+ *  copy is done. If the device converts, or the tensor is not contiguous, the
+ *  copy goes through device memory of the size of the elements.
  *  @param tensor  its elements must not overlap
  *  @param host    at least ssq_tensor_elements(tensor) elements of dtype. The
  *                 caller must not change or free them before a later sync. If
@@ -244,8 +247,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    ssq_dtype dtype);
 
 /** Copy a tensor into dense row-major host memory, and convert it to the host's
- *  dtype by the rules of ssq_tensor_write. Read host only after a later sync of
- *  the queue, or of an event that was recorded on it later.
+ *  dtype by the rules of ssq_tensor_write, with the same need of memory. Read
+ *  host only after a later sync of the queue, or of an event that was recorded
+ *  on it later.
  *  @param host   at least ssq_tensor_elements(tensor) elements of dtype; must
  *                exist until then
  *  @param bytes  size of host; at least the size of the elements. Further bytes

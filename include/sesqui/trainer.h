@@ -186,7 +186,8 @@ typedef struct ssq_trainer_args {
  *                        comm; a weight is out of range; shard is set with
  *                        options.flat_master; a value of policy, params,
  *                        options or the scaler is refused; this thread captures
- *                        a graph on the device
+ *                        a graph on the device; a graph is being captured on
+ *                        the queue
  *   - SSQ_ERR_INVALID    the scaler is described twice: scaler with
  *                        scaler_options; either with a number or "none" as the
  *                        policy's loss_scale; scaler "none" with loss_scale
@@ -230,7 +231,7 @@ SSQ_API ssq_scaler *ssq_trainer_scaler(const ssq_trainer *trainer);
  *  parameter that several patterns match is in the group of the first.
  *  @param pattern  as in ssq_params_optimize; not NULL. If no parameter with a
  *                  gradient matches it, the first step returns
- *                  SSQ_ERR_NOT_FOUND
+ *                  SSQ_ERR_NOT_FOUND, and ssq_trainer_load SSQ_ERR_INVALID
  *  @param options  as in ssq_optimizer_group; NULL: all defaults
  *  @param group    out, optional: owned by the optimizer
  *  @return SSQ_ERR_INVALID  the first step was made, or a load has given the
@@ -259,7 +260,8 @@ ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
  *  A hook must ignore the places that it does not know: later versions may add
  *  some. */
 typedef enum ssq_trainer_place {
-    SSQ_PLACE_TRAIN_BEGIN = 0,    /**< called by the first ssq_trainer_begin or
+    SSQ_PLACE_TRAIN_BEGIN = 0,    /**< called by the first ssq_trainer_begin,
+                                       ssq_trainer_idle or
                                        SSQ_PLACE_EPOCH_BEGIN, and by the first
                                        one after ssq_trainer_end */
     SSQ_PLACE_LOSS_BEGIN = 1,     /**< called by ssq_trainer_output, with the
@@ -279,7 +281,8 @@ typedef enum ssq_trainer_place {
     SSQ_PLACE_EPOCH_END = 7,
     SSQ_PLACE_VALIDATE_BEGIN = 8,
     SSQ_PLACE_VALIDATE_END = 9,
-    SSQ_PLACE_BATCH_BEGIN = 10,   /**< called by each ssq_trainer_begin */
+    SSQ_PLACE_BATCH_BEGIN = 10,   /**< called by each ssq_trainer_begin and
+                                       ssq_trainer_idle */
     SSQ_PLACE_BATCH_END = 11      /**< called by ssq_trainer_step and _idle
                                        after a pass that counts, also within an
                                        accumulation */
@@ -292,12 +295,22 @@ typedef enum ssq_trainer_place {
  *  ssq_trainer_load, ssq_trainer_save, ssq_trainer_evaluate. At the end of
  *  training and within an accumulation it may only evaluate: load and save are
  *  refused there.
- *  A hook must not call ssq_trainer_begin or ssq_trainer_idle.
+ *
+ *  At SSQ_PLACE_LOSS_BEGIN, _BACKWARD_BEGIN and _BACKWARD_END a hook must not
+ *  end the pass. ssq_trainer_load, _flush and _zero_grad return SSQ_ERR_INVALID
+ *  there, and change nothing. ssq_trainer_evaluate latches it in the tape of
+ *  the pass.
+ *
+ *  A hook must not call ssq_trainer_begin, _step, _idle or _end at any place.
+ *  They fail with SSQ_ERR_INVALID, except at the places of ssq_trainer_notify:
+ *  there this is not checked. ssq_trainer_flush is allowed there. At the other
+ *  places it returns SSQ_ERR_INVALID if it would make a step.
  *  @param user  what ssq_trainer_hook_add was given
  *  @param var   in/out: the output or the loss; the hook may replace it by a
  *               var of this pass. NULL at the other places
  *  @return SSQ_OK, or another status to stop: the call that reached the place
- *          returns it, and later hooks are not called. The text is set by the
+ *          returns it, and later hooks are not called. ssq_trainer_begin,
+ *          _evaluate and _output latch it in the tape. The text is set by the
  *          library function that failed, or by the hook, for example
  *          `return ssq_error_set(SSQ_ERR_INVALID, "the loss is NaN");` */
 typedef ssq_status ssq_trainer_hook(void *user, ssq_trainer *trainer,
@@ -325,7 +338,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
  *
  *  These hooks may evaluate, save, and change hyper-parameters. A program
  *  without such hooks need not call it. ssq_trainer_end ends an open epoch and
- *  an open validation.
+ *  an open validation, without a call of the hooks at their ends.
  *  @param place  SSQ_PLACE_EPOCH_BEGIN, _EPOCH_END, _VALIDATE_BEGIN or
  *                _VALIDATE_END
  *  @return
@@ -343,7 +356,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_notify(ssq_trainer *trainer,
                                                      ssq_trainer_place place);
 
 /** Cast the model's output to float32 and pass it through the hooks at
- *  SSQ_PLACE_LOSS_BEGIN. A program without such hooks need not call it.
+ *  SSQ_PLACE_LOSS_BEGIN, also in a pass for evaluation. A program without such
+ *  hooks need not call it.
  *  @return the var that the loss must use; inert after an error, which the tape
  *          latches: output is not a var of this pass, or a hook failed */
 SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
@@ -406,7 +420,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
 
 /** Begin a pass for training, as ssq_tape_begin does. This ends the current
  *  pass. If the last step failed after its gradients were complete, the step is
- *  repeated first, and hooks are called at SSQ_PLACE_STEP_END and
+ *  repeated first, and hooks are called at SSQ_PLACE_STEP_END. If a pass made
+ *  that step, and not ssq_trainer_flush, they are also called at
  *  SSQ_PLACE_BATCH_END. Then hooks are called at SSQ_PLACE_TRAIN_BEGIN, if the
  *  training begins, and at SSQ_PLACE_BATCH_BEGIN.
  *
@@ -415,9 +430,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
  *  nothing and does not count, not even if ssq_trainer_step returns
  *  SSQ_ERR_SCALE of a repeated step: begin again.
  *   - SSQ_ERR_INVALID  a graph is being captured (use .replay instead); a load
- *                      failed after it had written something; a hook at
- *                      SSQ_PLACE_TRAIN_BEGIN, _BATCH_BEGIN, _STEP_END or
- *                      _BATCH_END has called it
+ *                      failed after it had written something; a hook has
+ *                      called it (ssq_trainer_hook): no pass begins then
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   - the queue's error
  *   - the error of the repeated step, or the status of a hook. If a hook at
@@ -433,8 +447,13 @@ SSQ_API ssq_tape *ssq_trainer_begin(ssq_trainer *trainer);
  *  accumulation. A failed step is repeated first, as by ssq_trainer_begin. No
  *  other hooks are called, and with comm no other rank takes part.
  *  @return the tape, owned by the trainer; NULL for NULL. It latches
- *          SSQ_ERR_INVALID if a load failed after it had written something, or
- *          if a step is due in a capture; and the error of a repeated step */
+ *           - SSQ_ERR_INVALID  a load failed after it had written something; a
+ *                              step is due, and a graph is being captured; a
+ *                              hook within a pass has called it: that pass
+ *                              does not end
+ *           - the queue's error
+ *           - the error of the repeated step, or the status of one of its
+ *             hooks */
 SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 
 /** Run the backward pass from loss. On the last pass of an accumulation, also
@@ -448,18 +467,20 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *  held back, and the rest of the pass is enqueued normally. Results and errors
  *  are the same; ssq_tape_stats counts the replayed passes.
  *
- *   - Up to 16 different passes are remembered. They hold their scratch memory
- *     and inputs, so it is best to write all batches into the same tensors.
+ *   - Up to 16 different passes of a queue are remembered. They hold their
+ *     scratch memory and inputs, so it is best to write all batches into the
+ *     same tensors.
  *   - If 24 passes in succession were new, all are forgotten, and none of the
- *     next 256 passes is remembered.
+ *     next 255 passes is remembered.
  *   - Ops that differ each time are enqueued between two graphs: random pass
  *     numbers, host reads and writes, updates of the scaler.
  *   - Ops that are held back are handed to the device by this function, or
  *     earlier by ssq_queue_sync, ssq_queue_status, events, host reads and
  *     graphs. If the program gives the queue's stream work through the driver
  *     within a pass, it must call one of these first.
- *   - If memory runs out when a graph is launched, this function returns the
- *     error, and the next ssq_trainer_begin launches the graph.
+ *   - If memory runs out when the last graph of a pass is launched, this
+ *     function returns SSQ_ERR_NOMEM. The pass counts, and the next
+ *     ssq_trainer_begin launches the graph.
  *
  *  @param loss  a single element, in the current pass
  *  @return
@@ -513,19 +534,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
  *      CHECK(ssq_trainer_flush(trainer));
  *
  *  This ends the current pass, which does not count. If no pass was taken,
- *  nothing else happens. Hooks are called at SSQ_PLACE_STEP_END; if the call
- *  repeats the failed step of a pass, then also at SSQ_PLACE_BATCH_END. With
- *  comm all ranks must call it after the same pass.
+ *  nothing else happens. Hooks are called at SSQ_PLACE_STEP_END only; if the
+ *  call repeats the failed step of a pass, then also at SSQ_PLACE_BATCH_END.
+ *  With comm all ranks must call it after the same pass.
  *  @return
- *   - SSQ_ERR_INVALID  a graph is being captured; a load failed after it had
- *                      written something; class labels are out of range (see
- *                      the top)
+ *   - SSQ_ERR_INVALID  a graph is being captured; a hook has called it
+ *                      (ssq_trainer_hook); a load failed after it had written
+ *                      something; class labels are out of range (see the top)
  *   - SSQ_ERR_SCALE    as ssq_scaler_update
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   - the status of a hook
  *   After labels, SSQ_ERR_SCALE or a hook's status the step has been made.
- *   After another error the passes are kept: call it again, or
- *   ssq_trainer_begin if the step is due. */
+ *   After another error no counted pass is lost: call it again. If the step is
+ *   due, ssq_trainer_begin completes it, too. The current pass has ended then,
+ *   except in a capture or a hook. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_flush(ssq_trainer *trainer);
 
 /** Drop the passes that the open accumulation has, as torch's zero_grad drops
@@ -534,12 +556,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_flush(ssq_trainer *trainer);
  *  Parameters, moments and the scaler do not change. With comm all ranks must
  *  call it after the same pass.
  *  @return
- *   - SSQ_ERR_INVALID  a graph is being captured; a load failed after it had
- *                      written something; the gradients of the step were
- *                      checked or unscaled already, for example by
- *                      ssq_trainer_unscale
+ *   - SSQ_ERR_INVALID  a graph is being captured; a hook within a pass has
+ *                      called it; a load failed after it had written something;
+ *                      the gradients of the step were checked or unscaled
+ *                      already, for example by ssq_trainer_unscale, or the step
+ *                      was made
  *   - SSQ_ERR_COMM     the group of ranks has ended
- *   After an error no pass is dropped. */
+ *   After an error no pass is dropped. The current pass has ended then, except
+ *   in a capture or a hook. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer);
 
 /** Return the number of passes in the open accumulation; 0 if none is open, and
@@ -609,7 +633,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_share(ssq_trainer *trainer,
  *  @param rows  of this rank, 0 to 2^50
  *  @return
  *   - SSQ_ERR_INVALID  rows is out of range; 8 passes are announced that
- *                      ssq_trainer_next has not returned yet
+ *                      ssq_trainer_next has not returned yet; with comm, this
+ *                      thread captures a graph on the device
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   After an error nothing is announced, and the call may be repeated.
  *  @note With comm a collective with the tag "rows": all ranks must call it in
@@ -625,7 +650,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_announce(ssq_trainer *trainer,
  *  A rank that has announced 0 rows calls ssq_trainer_idle for the pass. In two
  *  cases it must run a pass over an empty batch, of tensors with 0 rows: in the
  *  first step, which creates the parameters, and in models with batch norms
- *  over all ranks. Either pass counts nothing.
+ *  over all ranks. Both passes add nothing to the gradients, but they count as
+ *  passes of an accumulation.
  *
  *  If rows is 0, all ranks have reached the end and must leave out this pass: a
  *  step of it would consist of moments and weight decay alone. An accumulation
@@ -707,9 +733,9 @@ typedef struct ssq_trainer_progress {
  *  @param progress  in: struct_size; out: the rest
  *  @return SSQ_ERR_INVALID  a graph is being captured; class labels are out of
  *                           range (see the top)
- *          After these errors progress is not written. If the sums cannot be
- *          sent (SSQ_ERR_NOMEM), progress is written: sums that had arrived are
- *          in it.
+ *          After these errors progress is not written. After SSQ_ERR_NOMEM it
+ *          is either not written, or contains sums that had arrived: set it to
+ *          SSQ_TRAINER_PROGRESS_INIT before each call.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_poll(ssq_trainer *trainer, ssq_trainer_progress *progress);

@@ -12,7 +12,8 @@
  * By default a device chooses the implementation of a matmul by rules, which
  * are estimates. ssq_gemm_tune times all implementations for one shape, and
  * keeps the fastest in a file of the cache. The cache is $XDG_CACHE_HOME/sesqui
- * or ~/.cache/sesqui. SSQ_CACHE=0 in the environment turns it off.
+ * or ~/.cache/sesqui. It is off with SSQ_CACHE=0 in the environment, and if
+ * neither XDG_CACHE_HOME nor HOME is an absolute path.
  *
  *  - A device reads the file when it is opened, and never times by itself. Its
  *    choices do not change until it is closed.
@@ -88,6 +89,7 @@ typedef struct ssq_gemm_tuning {
  *                - the cache is off, was off when the device was opened, or
  *                  cannot be written
  *                - another process locks the cache for five seconds
+ *                - memory is too short to read or write the file
  *                - 4096 other shapes are kept
  *                - the device is reference or guard, which keep nothing
  *  @return
@@ -131,8 +133,8 @@ SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
 /** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
  *  Devices that are open keep the tunings that they have read. If the file does
- *  not exist, or ssq_gemm_tuning_path is "" (for example because the cache was
- *  off), the call succeeds and removes nothing. Also usable in a child of fork.
+ *  not exist, ssq_gemm_tuning_path is "" or the cache is off now, the call
+ *  succeeds and removes nothing. Also usable in a child of fork.
  *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not
  *                      written by the library; the cache's folder is not safe
  *                      to use (a warning has been logged); another process

@@ -17,10 +17,14 @@
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * These fields must be NULL in it: vars of this call, results and reserve,
- * gradients, and dloss of a loss (the loss scale is an argument of
- * ssq_tape_backward). Dropout's mask may be set. An activation in it is run as
- * a separate op. hn and cn, which receive further results, may be NULL.
+ * They get no gradient and are not cast. These fields must be NULL in it: vars
+ * of this call, results and reserve, gradients, and dloss of a loss (the loss
+ * scale is an argument of ssq_tape_backward). Dropout's mask may be set.
+ *
+ * An activation in options is run as a separate op: the result is rounded
+ * before it, too. (That of ssq_glu_var is part of the op.) The gradients of
+ * ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS. hn and cn
+ * receive further results. They may be NULL, and are inert after an error.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier

@@ -13,7 +13,7 @@
  *
  * Ownership: the caller owns all Vulkan handles, and the library never destroys
  * them. The caller must keep a handle until every object over it is destroyed.
- * For example, destroy tensors, buffers, queues and the device before
+ * For example, destroy tensors, buffers, events, queues and the device before
  * vkDestroyDevice.
  *
  * @sync host
@@ -37,10 +37,14 @@ struct VkQueue_T;
  *  bit of each other feature that you enabled: the library uses only these.
  *  Enable each feature that the physical device has. */
 typedef enum ssq_vulkan_feature {
-    SSQ_VULKAN_INT16 = 1,    /**< shaderInt16; without it most kernels are
+    SSQ_VULKAN_INT16 = 1,    /**< shaderInt16; without it some kernels, for
+                                  example of ssq_gather_rows with f16, are
                                   refused with SSQ_ERR_UNSUPPORTED */
-    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; as shaderInt16 */
-    SSQ_VULKAN_INT8 = 4,     /**< shaderInt8; as shaderInt16 */
+    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; without it some
+                                  kernels, for example of ssq_attention, are
+                                  refused. So is the self-test: unless its
+                                  result is known, the device does not open */
+    SSQ_VULKAN_INT8 = 4,     /**< shaderInt8; as shaderInt16, with u8 */
     SSQ_VULKAN_TIMELINE = 8, /**< timelineSemaphore; without it
                                   ssq_queue_wait waits on the host */
     /** The extension VK_KHR_shader_float_controls: preserves float32 subnormals
@@ -100,7 +104,8 @@ typedef struct ssq_vulkan_native {
  *   - SSQ_ERR_NOT_FOUND    no Vulkan backend; the backend does not list a
  *                          device of this name, vendor and driver; the physical
  *                          device lacks something that every kernel needs
- *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test
+ *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test, or cannot run it
+ *                          without SSQ_VULKAN_STORAGE8
  *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, as
  *     ssq_device_open
  *  @sync waits for the self-test, if it runs

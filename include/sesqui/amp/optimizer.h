@@ -19,12 +19,14 @@
  * First use. An optimizer takes its device memory (masters, moments, words) at
  * its first check, unscale, accumulate, step, visit, model_to_master,
  * master_to_model, save or load, also by checkpoint.h. Masters are then made
- * from the model. If ssq_params_write or ssq_params_load has set a parameter,
- * its master begins with these float32 values. Moments are 0, or
- * initial_accumulator. Groups and parameters can be added before the first use
- * only. Later calls allocate the sums of the first ssq_optimizer_accumulate, a
- * table for each ssq_optimizer_schedule, and scratch for the work. So a later
- * step may return SSQ_ERR_NOMEM, too.
+ * from the model. If ssq_params_write or ssq_params_load was the last to write
+ * a parameter, its master begins with the exact float32 values. Moments are 0,
+ * or initial_accumulator.
+ *
+ * Groups and parameters can be added before the first use only. Later calls
+ * allocate the sums of the first ssq_optimizer_accumulate, a table for each
+ * ssq_optimizer_schedule, and scratch for the work. So a later step may return
+ * SSQ_ERR_NOMEM, too.
  *
  * The first use cannot be in a capture (SSQ_ERR_INVALID): call
  * ssq_optimizer_model_to_master before it. If it fails, nothing has changed.
@@ -121,9 +123,9 @@ typedef struct ssq_optimizer_options {
     double clip_norm SSQ_DEFAULT(0.0); /**< scale the unscaled gradients so that
                            their global L2 norm is at most this: coef = clip /
                            (norm + 1e-6), applied if < 1 (torch, apex,
-                           Megatron). 0: no clipping, and no norm is measured.
-                           INFINITY: only measure. Numbers that would round to 0
-                           become 2^-149 */
+                           Megatron). 0: no clipping, and only lamb measures
+                           the norm. INFINITY: only measure. Numbers that would
+                           round to 0 become 2^-149 */
     ssq_master_kind master SSQ_DEFAULT(SSQ_MASTER_F32);
     bool flat_master SSQ_DEFAULT(false); /**< one contiguous master per group,
                            in the order of ssq_optimizer_add (fastai); float32
@@ -186,7 +188,7 @@ ssq_optimizer_group(ssq_optimizer *optimizer,
  *  @param name   unique in the optimizer, not empty. Its 32-bit FNV-1a hash
  *                selects the random numbers of stochastic rounding
  *  @param param  float, contiguous; its memory is held. A 16-bit one gets a
- *                master from its value at the first use
+ *                master at the first use, unless SSQ_MASTER_NONE is set
  *  @param grad   float, contiguous, with the shape of param; its memory is
  *                held. It contains the (scaled) gradient at each step
  *  @param group  NULL: the default group
@@ -263,7 +265,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *   - After ssq_optimizer_unscale only the rank's shard of the gradients is
  *     valid.
  *   - ssq_optimizer_visit visits the rank's part, flat unless it is a whole
- *     parameter.
+ *     parameter. It leaves out parameters that are all on other ranks.
  *   - rounded_away of the statistics covers the shard.
  *   - ssq_optimizer_master, _save and _load are refused. Use
  *     ssq_checkpoint_save and _load, for any number of ranks.
@@ -310,20 +312,23 @@ ssq_optimizer_memory(const ssq_optimizer *optimizer, ssq_memory_report *report);
  *  kernels/reduce/norm.h, with the same bits on every device.
  *
  *  Gradients that were unscaled since the scaler's last update are used as they
- *  are; scaled ones are multiplied by 1/scale. They must all be of one kind.
+ *  are; scaled ones are multiplied by 1/scale. Either all gradients or none
+ *  must be unscaled.
  *  @param scaler  NULL: scale 1, and no verdict. The step then applies also
  *                 gradients that are not finite. With clip_norm, a norm that is
  *                 NaN clips nothing; an infinite norm makes finite gradients 0
  *                 and infinite ones NaN
  *  @return
- *   - SSQ_ERR_INVALID  checked or stepped since the last update, or without a
- *                      scaler since the last step; no parameters; a first use
- *                      in a capture
+ *   - SSQ_ERR_INVALID  already checked or stepped since the scaler's last
+ *                      update; without a scaler, already checked since the last
+ *                      step; no parameters; a first use in a capture
  *   - SSQ_ERR_INVALID  with scaler: the scale was not used since the last
  *                      update; some gradients, or a part of one, were unscaled
- *                      and some were not (the message has names); gradients
- *                      were unscaled, but the step uses sums of
- *                      ssq_optimizer_accumulate
+ *                      and some were not (the message has names)
+ *   - SSQ_ERR_INVALID  with scaler, after ssq_optimizer_accumulate: gradients
+ *                      were unscaled; the scaler was updated after the first
+ *                      micro-batch (also later without scaler, until the sums
+ *                      are dropped)
  *   - the status of the scaler's rank hook
  *   - of a distributed optimizer also SSQ_ERR_COMM, and SSQ_ERR_INVALID for
  *     more causes (ssq_optimizer_distribute)
@@ -337,16 +342,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
  *  to read or change gradients before the step, which then uses them as they
  *  are.
  *
- *  After ssq_optimizer_accumulate it writes the sums, times factor, to the
- *  gradients. The verdict and the norm for clipping are found by this call:
- *  later changes are not in them. For example, a step is skipped although the
- *  program has repaired the gradient, and a NaN that it writes is applied.
+ *  After ssq_optimizer_accumulate it writes the sums, times factor / scale, to
+ *  the gradients, and the accumulation ends. The verdict and the norm for
+ *  clipping are found by this call: later changes are not in them. For example,
+ *  a step is skipped although the program has repaired the gradient, and a NaN
+ *  that it writes is applied.
+ *  @param scaler  as in ssq_optimizer_check; NULL: nothing is divided
  *  @return
  *   - SSQ_ERR_INVALID  a gradient is f16; a gradient was unscaled since the
  *                      last update, by ssq_scaler_unscale or another optimizer
  *   - otherwise as ssq_optimizer_check
- *   After an error of memory or the device the check may count for the scaler,
- *   but no gradient was unscaled. The call may be repeated. */
+ *   After an error the check counts for the scaler if it was made, but no
+ *   gradient was unscaled. The call may be repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_scaler *scaler);
 
@@ -368,8 +375,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
  *                      a gradient was unscaled after the check
  *   - otherwise as ssq_optimizer_check
  *   After an error no parameter, moment, t or random counter has changed, and
- *   the call may be repeated. See ssq_optimizer_distribute for its exceptions.
- *   */
+ *   the call may be repeated. The first use may have happened. If the check was
+ *   made, it counts: another check is refused until the step or the scaler's
+ *   update. See ssq_optimizer_distribute for its exceptions. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      ssq_scaler *scaler);
@@ -379,12 +387,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
  *  unscale and step then use the sums, times factor, with one verdict for all
  *  micro-batches. The first call makes the sums.
  *
- *  The step, skipped or not, ends the accumulation. So does an update of the
- *  scaler after a check of this optimizer. The next call starts another one.
+ *  The step, skipped or not, ends the accumulation. So do
+ *  ssq_optimizer_unscale, and an update of the scaler after a check of this
+ *  optimizer. The next ssq_optimizer_accumulate starts another one.
+ *
  *  The scale must not change within an accumulation: call ssq_scaler_update
- *  after the step only. If the scaler of a check or step was updated after the
- *  first micro-batch, that call returns SSQ_ERR_INVALID, unless its scale is
- *  fixed. Updates by graphs that also accumulate are not noticed.
+ *  after the step only. If the scaler of a check, unscale or step was updated
+ *  after the first micro-batch, that call returns SSQ_ERR_INVALID, unless its
+ *  scale is fixed. From then on these calls return SSQ_ERR_INVALID with any
+ *  scaler, and with none. Then drop the sums with ssq_optimizer_zero_grad; no
+ *  other call of this header drops them. Updates by graphs that also accumulate
+ *  are not noticed.
  *  @param factor  applied to the sum at the step, for example 1/k for the mean
  *                 of k; finite as a float32. The last call's factor is used
  *  @return SSQ_ERR_INVALID  checked or stepped since the last update; no
@@ -405,7 +418,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
  *  (torch: everything becomes NaN). An infinite norm makes gradients 0 or NaN.
  *  An option error_if_nonfinite does not exist, since nothing waits for the
  *  norm: use a scaler, whose verdict skips such a step.
- *  @param n         may be 0
+ *  @param n         may be 0: grads may be NULL then, and the norm is 0
  *  @param grads     n float tensors of any strides that do not overlap
  *  @param max_norm  > 0; INFINITY only measures
  *  @param norm      out, optional: f32, one element: the norm before clipping;
@@ -424,7 +437,9 @@ ssq_clip_grad_norm(ssq_queue *queue, size_t n, const ssq_tensor *const *grads,
                    double max_norm, const ssq_tensor *norm);
 
 /** Write zeros to all gradients. Permitted at every stage; it is not a first
- *  use, and does not change sums of ssq_optimizer_accumulate. May be captured.
+ *  use. May be captured. Sums of ssq_optimizer_accumulate do not change, so it
+ *  may be called between micro-batches. Exception: outside a capture it drops
+ *  sums that were refused because their scale is old.
  *  @return as every call */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer);
@@ -446,13 +461,14 @@ typedef enum ssq_hyper {
  *  follow it. Set clip_norm before the check of a step.
  *  @param group  NULL: the default group
  *  @param value  in the range of the options; -1 is not a default here
- *  @return SSQ_ERR_INVALID  out of range; the optimizer has no such
- *                           hyper-parameter; group is of another optimizer, or
- *                           given for clip_norm; clip_norm above 0 after a
- *                           check that measured no norm, because clip_norm was
- *                           0; momentum 0 with nesterov;
- *                           momentum for a group that had none at the first
- *                           use, and so has no buffer; a capture */
+ *  @return
+ *   - SSQ_ERR_INVALID  out of range; the optimizer has no such hyper-parameter;
+ *                      group is of another optimizer, or given for clip_norm; a
+ *                      capture
+ *   - SSQ_ERR_INVALID  clip_norm above 0 between a check and its step, if the
+ *                      check measured no norm; momentum 0 with nesterov;
+ *                      momentum for a group that had none at the first use, and
+ *                      so has no buffer */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
                                                     ssq_optimizer *optimizer,
                                                     ssq_group *group,
@@ -483,10 +499,11 @@ ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
  *  scheduled beta1, as in torch.
  *
  *  A captured step uses a new schedule if, between the first use and the
- *  capture, the group had one of at least the same length. Otherwise it keeps
- *  the schedule of the capture, and sees no later change of it: not a shorter
- *  one, no removal, and no ssq_optimizer_set of lr. Capture again after setting
- *  a longer schedule.
+ *  capture, the group had one of at least the same length. It does not use a
+ *  longer one. From then on the captured step keeps what it used before, and
+ *  sees no later schedule and no removal. If it keeps a schedule, it does not
+ *  see ssq_optimizer_set of lr either. Capture again after setting a longer
+ *  schedule.
  *  @param group     NULL: the default group
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
  *  @param schedule  copied, also its table. NULL removes the schedule
@@ -507,7 +524,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
  *  @return
  *   - SSQ_ERR_INVALID  no parameters; a first use in a capture
  *   - SSQ_ERR_COMM     ssq_optimizer_master_to_model: the optimizer is
- *                      distributed, and its group has ended */
+ *                      distributed, and its group has ended. If it ended
+ *                      before the call, the model is unchanged */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_model_to_master(ssq_queue *queue, ssq_optimizer *optimizer);
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -532,21 +550,23 @@ ssq_optimizer_master(ssq_optimizer *optimizer, const ssq_group *group,
 
 /** Callback of ssq_optimizer_visit, called for each state tensor:
  *   - "control" first: t and the random counter, i32 [2]
- *   - then by parameter, in the order of ssq_optimizer_add, "<param>.master"
- *     (f32, the parameter's shape) or "<param>.remainder" (u8 [2 n]: the lower
- *     halves of the masters' words, low byte first)
+ *   - then, by parameter in the order of ssq_optimizer_add, its master if it
+ *     has one: "<param>.master" (f32, the parameter's shape) or
+ *     "<param>.remainder" (u8 [2 n]: the lower halves of the masters' words,
+ *     low byte first)
  *   - and the parameter's moments, f32 in its shape: "<param>.exp_avg",
  *     ".exp_avg_sq", ".max_exp_avg_sq", ".momentum_buffer", ".square_avg",
  *     ".grad_avg", ".sum", ".acc_delta"
  *  @param name    valid during the call
  *  @param tensor  owned by the optimizer
- *  @return SSQ_OK, or another status to stop */
+ *  @return SSQ_OK, or another status to stop. Set its text by ssq_error_set */
 typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
                                              const ssq_tensor *tensor);
 
 /** Visit all state tensors in a fixed order. To save an optimizer, read them
  *  and the parameters. To restore it, write them all on a new one with the same
- *  parameters and options: the run then continues bit-equal.
+ *  parameters and options: the run then continues bit-equal. Do this between
+ *  steps: checks and sums of ssq_optimizer_accumulate are not visited.
  *
  *  What fn writes is trusted, except t: damage is not detected. For bytes in a
  *  file use ssq_optimizer_save and ssq_optimizer_load, which have a checksum.
@@ -575,9 +595,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
  *  @param bytes   size of blob
  *  @param needed  out, optional: size of the saved bytes; written also if bytes
  *                 is too small
- *  @return SSQ_ERR_INVALID  bytes is less than needed; a check, step or
- *                           accumulation since the last update; no parameters;
- *                           a capture; a distributed optimizer
+ *  @return SSQ_ERR_INVALID  bytes is less than needed; a step has begun, by a
+ *                           check or an accumulation, or was not followed by
+ *                           the scaler's update; no parameters; a capture; a
+ *                           distributed optimizer
  *  @sync waits for the queue, unless blob is NULL
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_save(ssq_queue *queue,
@@ -611,7 +632,8 @@ typedef struct ssq_overflow_report {
                               factor / scale; flat */
     bool nan;            /**< that element is NaN, not Inf. A check of a trainer
                               with labels out of range is not reported */
-    uint32_t infs, nans; /**< in all gradients of that check */
+    uint32_t infs, nans; /**< in all gradients of that check, each at most
+                              2^32 - 1 */
     uint32_t tensors;    /**< gradients that have at least one */
     uint32_t check;      /**< number of that check of this optimizer, from 1.
                               Calls that failed may count. 0: none */
@@ -629,17 +651,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_overflow_report *report);
 
 /** Counts of the last check and step of one parameter. Gradients are counted as
- *  they were (scaled); values that are not finite are not counted. After
- *  ssq_optimizer_accumulate the float32 sums are counted, before factor: the
- *  underflow of 16-bit gradients is then not visible. Before the first check
- *  all members except elements are 0. */
+ *  they were (scaled). Elements that are not finite, also times factor / scale,
+ *  are not counted. After ssq_optimizer_accumulate the float32 sums are
+ *  counted, before factor: the underflow of 16-bit gradients is then not
+ *  visible. Before the first check all members except elements are 0. */
 typedef struct ssq_statistics {
     size_t struct_size;
     uint64_t elements;
     uint64_t zeros;        /**< gradients that are exactly 0 */
     uint64_t subnormals;   /**< subnormal in their dtype */
-    int32_t max_exponent;  /**< of the finite gradients: floor(log2 |g|);
-                                INT32_MIN if all are 0 */
+    int32_t max_exponent;  /**< of these elements: floor(log2 |g|); INT32_MIN
+                                if there is none other than 0 */
     uint64_t rounded_away; /**< updates other than 0 that left the 16-bit weight
                                 as it was; 0 if the step was skipped, and for
                                 f32 parameters */
@@ -662,7 +684,7 @@ ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
 
 /** Report the global norm of the last check that measured one, of the unscaled
  *  gradients before clipping, and t, the number of successful steps.
- *  @param norm  out, optional
+ *  @param norm  out, optional; 0 if no check has measured one
  *  @param t     out, optional
  *  @return SSQ_ERR_INVALID  norm is given and clip_norm is 0, and the kind is
  *                           not lamb; before the first use; a capture

@@ -55,9 +55,9 @@ typedef struct ssq_policy {
  *  normal float32. A scaler rounds it to float32.
  *
  *  A static scale, also 1, still skips steps whose gradients are not finite.
- *  With none nothing is scaled or skipped. A trainer creates the scaler;
- *  without one the program must. The policies of a tape's regions must not have
- *  this word.
+ *  With none nothing is scaled, and such steps are applied. A trainer creates
+ *  the scaler; without a trainer the program must. The policies of a tape's
+ *  regions must not have this word.
  *  @param policy  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such policy (the message lists them), op (it

@@ -129,13 +129,15 @@ typedef struct ssq_scaler_options {
     uint32_t repeat_lag SSQ_DEFAULT(0); /**< added before later ones */
     ssq_scale_floor floor
         SSQ_DEFAULT(SSQ_FLOOR_CLAMP); /**< the rule at min_scale */
-    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale], not 0 as a
-                                   float32; not used with SSQ_FLOOR_NONE */
+    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale], above 0 and
+                                   finite as a float32; not used with
+                                   SSQ_FLOOR_NONE */
     ssq_scale_cap cap
         SSQ_DEFAULT(SSQ_CEILING_FINITE); /**< the rule at max_scale */
     double max_scale
-        SSQ_DEFAULT(0.0); /**< CLAMP: >= init_scale, finite as a float32;
-                               STOP: > 0; otherwise not used */
+        SSQ_DEFAULT(0.0); /**< CLAMP: >= init_scale, finite as a float32,
+                               with binary64 as a double; STOP: > 0;
+                               otherwise not used */
     uint32_t hysteresis
         SSQ_DEFAULT(2); /**< H, in [1, 2^31): overflows before a backoff */
     uint32_t refill SSQ_DEFAULT(SSQ_REFILL_CLEAN); /**< SSQ_REFILL_* */
@@ -151,8 +153,8 @@ typedef struct ssq_scaler_options {
                               double; ssq_scaler_simulate does so too */
     uint32_t max_consecutive_skips
         SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS occurs each time that
-                              this number of consecutive steps was skipped;
-                              0: never */
+                              this number of consecutive overflows was
+                              skipped; 0: never */
 } ssq_scaler_options;
 #define SSQ_SCALER_OPTIONS_DEFAULTS                                            \
     sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,                 \
@@ -216,8 +218,10 @@ SSQ_API const char *ssq_scaler_preset_name(size_t i);
  *                  ssq_scaler_destroy(). It holds the device
  *  @return
  *   - SSQ_ERR_INVALID    an option is out of range (the message has its value);
- *                        binary64 with factors that are not powers of two, or
- *                        with a scale that is not a float32; a capture
+ *                        a capture
+ *   - SSQ_ERR_INVALID    binary64 with factors that are not powers of two, or
+ *                        with an init_scale, or a limit to which the scale is
+ *                        set, that is not a float32
  *   - otherwise as ssq_scaler_options_preset
  *  @sync waits for the upload of the state, on an internal queue
  *  @note Since 0.1. */
@@ -226,7 +230,9 @@ ssq_scaler_create(ssq_device *device, const char *preset,
                   const ssq_scaler_options *options, ssq_scaler **scaler);
 
 /** Destroy a scaler. Optimizers, trainers and graphs that use it keep it.
- *  Enqueued work is finished normally.
+ *  Enqueued work is finished normally. Call ssq_scaler_update first: an
+ *  optimizer that was checked or stepped with the scaler since its last update
+ *  cannot make another step otherwise.
  *  @sync host */
 SSQ_API void ssq_scaler_destroy(ssq_scaler **scaler);
 
@@ -276,11 +282,12 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                  const ssq_tensor *const *grads);
 
 /** Unscale gradients: outs[i] = grads[i] * (1/scale). 1/scale is rounded to
- *  float32; it is exact for powers of two. Gradients are checked as by
+ *  float32; it is exact for powers of two from 2^-127 on. For smaller ones it
+ *  is infinite, and a gradient of 0 becomes NaN. Gradients are checked as by
  *  ssq_scaler_check. Values that are not finite are written too.
  *
- *  The memory of outs counts as unscaled until the next update. An optimizer
- *  that has it uses it as it is.
+ *  The memory of outs counts as unscaled until the next update, and is held
+ *  until then. An optimizer that has it uses it as it is.
  *  @param n      may be 0: grads and outs may be NULL then
  *  @param grads  n float tensors of any strides
  *  @param outs   n f32 or bf16 tensors with the shapes of grads; outs[i] may be
@@ -289,9 +296,12 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *  @return
  *   - SSQ_ERR_INVALID  grads[i] was unscaled since the last update, or a part
  *                      of outs[i]; a dtype, a shape or an overlap
+ *   - SSQ_ERR_UNSUPPORTED  also: outs[i] is not contiguous, and too large for a
+ *                          launch
  *   - otherwise as ssq_scaler_check
- *   After an error of memory or the device the check may count in the next
- *   update, but no memory counts as unscaled. The call may be repeated. */
+ *   After another error than SSQ_ERR_INVALID or the hook's, the check may count
+ *   in the next update. No memory counts as unscaled. The call may be
+ *   repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
     ssq_queue *queue, ssq_scaler *scaler, size_t n,
     const ssq_tensor *const *grads, const ssq_tensor *const *outs);
@@ -301,9 +311,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
  *  @return
  *   - SSQ_ERR_SCALE    an earlier update reached the floor's error or
  *                      max_consecutive_skips, and the host knows it by now. The
- *                      update is enqueued nevertheless. Every update returns it
- *                      until ssq_scaler_event_clear. The load of a state
- *                      without events clears them, too
+ *                      update is enqueued nevertheless. Every later call
+ *                      returns it until ssq_scaler_event_clear. The load of a
+ *                      state without events clears them, too. ssq_graph_launch
+ *                      does not return it: see ssq_scaler_poll
  *   - SSQ_ERR_INVALID  nothing was checked since the last update; nothing has
  *                      changed then */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
@@ -422,7 +433,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *             its rules (keras3 and colossalai reach both, pytorch 0, megatron
  *             infinity)
  *           - counters that contradict each other or the options, for example
- *             hyst > hysteresis, grown > 1 or skipped > updates
+ *             hyst > hysteresis, grown > 1 or skipped > updates; an unknown
+ *             action or event
  *           - something was checked since the last update; a capture
  *          After an error nothing has changed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(

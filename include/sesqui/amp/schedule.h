@@ -65,7 +65,7 @@ typedef struct ssq_schedule {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_schedule));
     ssq_schedule_kind kind SSQ_DEFAULT(SSQ_SCHEDULE_CONSTANT);
     double base SSQ_DEFAULT(1e-3);       /**< the value to schedule, >= 0; of
-                                  one-cycle the maximum */
+                                  one-cycle the value after the first phase */
     uint32_t total_steps SSQ_DEFAULT(1); /**< >= 1; length of the table */
     uint32_t step_size SSQ_DEFAULT(1);   /**< STEP, >= 1 */
     double gamma SSQ_DEFAULT(0.1);       /**< STEP, >= 0 */
@@ -73,14 +73,16 @@ typedef struct ssq_schedule {
     double warmup_start
         SSQ_DEFAULT(0.0); /**< COSINE: factor of base at t = 0, >= 0 */
     double min_value SSQ_DEFAULT(0.0);   /**< COSINE, >= 0 */
-    double pct_start SSQ_DEFAULT(0.3);   /**< one-cycle: share of rising steps,
-                                  in 0..1: 0.3 (torch), 0.25 (fastai) */
+    double pct_start SSQ_DEFAULT(0.3);   /**< one-cycle: share of the steps in
+                                  the first phase, 0..1: 0.3 (torch), 0.25
+                                  (fastai) */
     double div_factor
         SSQ_DEFAULT(25.0); /**< one-cycle: base / first value, > 0 */
     double final_div_factor
         SSQ_DEFAULT(1e4); /**< > 0. ONE_CYCLE: first / last value, torch's is
-                                  1e4; ONE_CYCLE_FASTAI: base / last value,
-                                  fastai's is 1e5 */
+                                  1e4; ONE_CYCLE_FASTAI: base / value at
+                                  total_steps, one past the end; fastai's is
+                                  1e5 */
     bool linear
         SSQ_DEFAULT(false); /**< ONE_CYCLE: linear, not cosine */
     const double *table

@@ -133,12 +133,13 @@ typedef struct ssq_batch_norm_args {
  *                      graph is being captured or the caller captures its
  *                      stream (cuda.h)
  *   - SSQ_ERR_COMM     the group of ranks has ended; or as ssq_comm_status
- *   After SSQ_ERR_NOMEM with comm the collective may have been counted. Do not
- *   repeat the call: destroy comm and create a new group.
+ *   After SSQ_ERR_NOMEM or SSQ_ERR_UNSUPPORTED with comm the collective may
+ *   have been counted. Do not repeat the call: destroy comm and create a new
+ *   group.
  *  @note Running statistics move in every training call, also in a step that a
  *        scaler then skips, because the scaler decides after the backward pass.
  *        An Inf or a NaN in x makes the running statistics of its channel NaN
- *        (running_mean perhaps Inf) for good. Both is so in torch. Class R.
+ *        (running_mean perhaps Inf) for good. Both are as in torch. Class R.
  *        Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args);
@@ -204,7 +205,8 @@ typedef struct ssq_batch_norm_backward_args {
  *                      running statistics are needed
  *   - SSQ_ERR_COMM     the group of ranks has ended; or as ssq_comm_status
  *  After an error with comm, dgamma and dbeta may have been written. After
- *  SSQ_ERR_NOMEM do not repeat the call, as in ssq_batch_norm.
+ *  SSQ_ERR_NOMEM or SSQ_ERR_UNSUPPORTED do not repeat the call, as in
+ *  ssq_batch_norm.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
     ssq_queue *queue, const ssq_batch_norm_backward_args *args);

@@ -94,7 +94,8 @@ typedef struct ssq_transpose_args {
                               not overlap x */
     int axes[SSQ_MAX_RANK]; /**< dimension i of y is dimension axes[i] of x;
                                  negative: from the end; all 0: the dimensions
-                                 are reversed */
+                                 are reversed. Entries after the rank of x are
+                                 not read */
 } ssq_transpose_args;
 #define SSQ_TRANSPOSE_DEFAULTS                                                 \
     sizeof(ssq_transpose_args), NULL, NULL,                                    \
@@ -147,8 +148,8 @@ typedef struct ssq_slice_assign_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_slice_assign_args));
     const ssq_tensor *x; /**< in, any dtype, converted as in ssq_cast to
                               nearest; the rank of y */
-    const ssq_tensor *y; /**< updated: other elements keep their bits; must not
-                              overlap x */
+    const ssq_tensor *y; /**< updated, any dtype: other elements keep their
+                              bits; must not overlap x */
     int64_t start[SSQ_MAX_RANK]; /**< >= 0, in each dimension of y */
     int64_t step[SSQ_MAX_RANK] SSQ_DEFAULT(
         {1, 1, 1, 1, 1, 1}); /**< >= 1, in each dimension of y: a list that you

@@ -435,9 +435,10 @@ typedef struct ssq_clamp_args {
     const ssq_tensor *y; /**< out, float, the shape of x; may be x if the
                               elements have the same size */
     double min SSQ_DEFAULT(-1e300), max
-        SSQ_DEFAULT(1e300); /**< a min below float32's range or a max above it:
-                                 no bound. The other way it is an infinity: y
-                                 is then max or -Inf, except NaN */
+        SSQ_DEFAULT(1e300); /**< a min below float32's range, or a max above
+                                 it, bounds nothing. If min is above the range,
+                                 y is max. If max is below it, y is -Inf. NaN
+                                 stays NaN */
 } ssq_clamp_args;
 #define SSQ_CLAMP_DEFAULTS sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_INIT                                                         \

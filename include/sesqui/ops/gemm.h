@@ -60,9 +60,12 @@ typedef enum ssq_gemm_flags {
     /** Refuse to compute without matrix units (tensor cores, cooperative
      *  matrices, tiles of AMX). The call returns SSQ_ERR_UNSUPPORTED, also with
      *  host_fallback, and the message says why. A call that multiplies nothing
-     *  (a size of 0, alpha = 0) is never refused. If cuBLASLt refuses a call
-     *  only when it runs, another implementation computes it, also without
-     *  matrix units. */
+     *  (a size of 0, alpha = 0) is never refused.
+     *
+     *  An accepted call can still be computed without matrix units. This is so
+     *  if cuBLASLt refuses the call only when it runs. On a processor with bf16
+     *  tiles, but without f16 tiles, it is also so if an f16 factor contains an
+     *  infinity or a NaN. */
     SSQ_GEMM_REQUIRE_MATRIX_UNITS = 1,
     /** Allow TF32 for two f32 factors, if the device has matrix units for it:
      *  the range of float32 with 11 significant bits. This is allow_tf32 of
@@ -144,7 +147,8 @@ typedef struct ssq_gemm_args {
  *        doc/design/numbers.md. On matrix units that truncate (.block in
  *        ssq_gemm_explanation) the first term is about twice as large. With
  *        TF32 E is 2^-9 |alpha| (|op(a)| |op(b)|) larger. Integers whose sums
- *        stay below 2^24 are exact. Since 0.1. */
+ *        stay below 2^24 are exact, except with TF32 or three matmuls of halves
+ *        (.tf32 and .products in ssq_gemm_explanation). Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
                                            const ssq_gemm_args *args);
 
@@ -176,7 +180,8 @@ typedef struct ssq_gemm_explanation {
                                  "" if they are used */
     int64_t batch, m, n, k; /**< as it would run: a batch that shares b is
                                  folded into m if the strides allow it; k is 0
-                                 if alpha is 0; batch is 0 if d is empty */
+                                 if alpha is 0, unless d is empty; batch is 0 if
+                                 d is empty */
     int64_t padded_m, padded_n, padded_k; /**< sizes for matrix units: m, n, k
                                                raised to multiples of 8 */
     bool tf32;    /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */

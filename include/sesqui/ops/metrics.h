@@ -27,7 +27,8 @@ typedef struct ssq_top_k_accuracy_args {
     const ssq_tensor *accuracy; /**< out, optional, f32, one element: hits
                                      divided by rows that count; NaN if no row
                                      counts */
-    const ssq_tensor *hits;     /**< out, optional, i32, one element */
+    const ssq_tensor *hits;     /**< out, optional, i32, one element: number of
+                                     rows that are hits */
     int64_t k SSQ_DEFAULT(1);   /**< at least 1; may be greater than c */
     int64_t ignore_index
         SSQ_DEFAULT(-100); /**< rows with this target do not count */

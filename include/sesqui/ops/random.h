@@ -256,8 +256,9 @@ typedef struct ssq_init_args {
  *  @return
  *   - SSQ_ERR_NOT_FOUND  nonlinearity is not in the list, for example "gelu"
  *   - SSQ_ERR_INVALID    kind or fan is not valid; value, gain or slope is not
- *                        valid or its result does not fit in float32; the kind
- *                        has a fan and x has rank < 2
+ *                        valid or its result does not fit in float32; the bound
+ *                        of a uniform kind is above half of the largest
+ *                        float32; the kind has a fan and x has rank < 2
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_init(ssq_queue *queue,
                                            const ssq_init_args *args);
