@@ -80,8 +80,6 @@ static void held_free(struct held *h)
     chain_release(h->chain);
     if (h->gate != NULL)
         object_put(&h->gate->object);
-    if (h->kind == HELD_WAIT)
-        atomic_fetch_sub(&h->event->waits, 1);
     if (h->event != NULL)
         object_put(event_object(h->event));
     if (h->other != NULL)
@@ -153,6 +151,8 @@ static void unlink_first(ssq_queue *q, struct held **gone)
         atomic_fetch_add(&q->marked, 1);
         pthread_cond_broadcast(&q->moved);
     }
+    if (h->kind == HELD_WAIT)
+        atomic_fetch_sub(&h->event->waits, 1);
     q->held_commands -= h->n;
     q->held = h->next;
     if (q->held == NULL)
@@ -316,7 +316,6 @@ static struct held *wait_create(ssq_event *event, ssq_queue *other,
     if (h == NULL)
         return NULL;
     h->event = event;
-    atomic_fetch_add(&event->waits, 1);
     object_get(event_object(event));
     h->other = other;
     h->mark = mark;
@@ -341,6 +340,7 @@ ssq_status held_event_wait(ssq_queue *queue, ssq_event *event, ssq_queue *other,
     object_get(&queue->object);
     pthread_mutex_lock(&queue->lock);
     held_append(queue, h);
+    atomic_fetch_add(&event->waits, 1);
     pthread_mutex_unlock(&queue->lock);
     if (other != NULL && wait_for(other, w))
         return SSQ_OK;
