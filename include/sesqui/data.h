@@ -275,8 +275,9 @@ SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
 /** Copy the next batch to the device. If a collective is pending on the queue,
  *  the copy runs when it is done, on every device.
  *  @param tensors  out: n tensors of the shapes of the arrays, with the rows of
- *                  the batch in the first dimension. The batches own them.
- *                  Their contents are valid for work that is enqueued on the
+ *                  the batch in the first dimension. The batches own them, and
+ *                  the pointers are valid until ssq_batches_destroy. Their
+ *                  contents are valid for work that is enqueued on the
  *                  same queue before the next call. The last batch of an epoch
  *                  may have fewer rows
  *  @return

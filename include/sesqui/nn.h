@@ -128,7 +128,7 @@ typedef struct ssq_nn_conv2d_args {
     int64_t padding[4]; /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     int64_t groups SSQ_DEFAULT(1);
-    int64_t output_padding[2]; /**< ssq_nn_conv_transpose2d only */
+    int64_t output_padding[2]; /**< ssq_nn_conv_transpose2d; others ignore it */
     ssq_layout layout;
     bool bias SSQ_DEFAULT(true);
     ssq_begin weight_init SSQ_DEFAULT(
@@ -174,7 +174,7 @@ typedef struct ssq_nn_conv1d_args {
     int64_t padding[2]; /**< {before, after} */
     int64_t dilation SSQ_DEFAULT(1);
     int64_t groups SSQ_DEFAULT(1);
-    int64_t output_padding; /**< ssq_nn_conv_transpose1d only */
+    int64_t output_padding; /**< ssq_nn_conv_transpose1d; others ignore it */
     ssq_layout layout;      /**< NCHW: x is [n, c, l]; NHWC: [n, l, c] */
     bool bias SSQ_DEFAULT(true);
     ssq_begin weight_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< as in conv2d */
@@ -190,7 +190,8 @@ typedef struct ssq_nn_conv1d_args {
 #define SSQ_NN_CONV1D(...)                                                     \
     SSQ_ARGS(ssq_nn_conv1d_args, SSQ_NN_CONV1D_DEFAULTS, __VA_ARGS__)
 
-/** Convolve sequences, as ssq_conv2d on images with one row. Parameters:
+/** Convolve sequences, as ssq_conv2d on images with one row. If x is not
+ *  contiguous, the tape copies it first. Parameters:
  *  name.weight [out, c / groups, length] (NHWC: [out, length, c / groups]),
  *  name.bias [out].
  *  @param x       of rank 3, in the layout of the options

@@ -73,7 +73,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_export(ssq_device *device,
  *  @param buffer  out; owned by the caller; release it with
  *                 ssq_buffer_destroy()
  *  @return
- *   - SSQ_ERR_INVALID      fd is not a file; bytes or size is out of range; the
+ *   - SSQ_ERR_INVALID      fd is not a file; bytes is 0 or more than size; the
  *                          driver refuses the file; the process has too many
  *                          open files
  *   - SSQ_ERR_UNSUPPORTED  the device cannot import memory

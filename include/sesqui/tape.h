@@ -342,9 +342,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
  *                    from its master; a float32 parameter is its own master and
  *                    keeps the values, except with flat_master
  *  @param name, host, n  as in ssq_params_read
- *  @return as ssq_params_read. After SSQ_ERR_NOMEM or the queue's error some
- *          parameters or masters may have the new values. A 16-bit parameter
- *          may have lost the values that it was rounded from.
+ *  @return as ssq_params_read without SSQ_ERR_COMM: the call needs no other
+ *          rank. After SSQ_ERR_NOMEM or the queue's error some parameters or
+ *          masters may have the new values. A 16-bit parameter may have lost
+ *          the values that it was rounded from.
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_write(ssq_params *params,
@@ -759,6 +760,7 @@ SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
  *  is 0.
  *  @param axis         a negative one counts from the end
  *  @param start, stop  0 <= start <= stop <= the size of the dimension
+ *  @param step         at least 1
  *  @sync host */
 SSQ_API ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis,
                                  int64_t start, int64_t stop, int64_t step);

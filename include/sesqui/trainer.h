@@ -208,6 +208,8 @@ SSQ_API void ssq_trainer_destroy(ssq_trainer **trainer);
 
 /** Replace the scaler: for options that no preset has, or to share one scaler
  *  between trainers. With comm all ranks must call it before the same pass.
+ *  Trainers that share a scaler must not have open accumulations at the same
+ *  time: see ssq_trainer_step.
  *  @param scaler  held until it is replaced or the trainer is destroyed; NULL:
  *                 train without a scaler
  *  @return SSQ_ERR_INVALID  passes of an accumulation were taken, or a step is
@@ -497,6 +499,9 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *                          SSQ_MASTER_SPLIT
  *   - SSQ_ERR_INVALID      class labels of this or an earlier pass are out of
  *                          range (see the top)
+ *   - SSQ_ERR_INVALID      another trainer that shares the scaler has updated
+ *                          it since this accumulation began. The step is due,
+ *                          and only ssq_trainer_zero_grad ends it
  *   - SSQ_ERR_NOT_FOUND    at the first step: a pattern of ssq_trainer_group
  *                          matches no parameter with a gradient
  *   - SSQ_ERR_UNSUPPORTED  an op has no derivative, or the device refuses it
@@ -505,7 +510,7 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - SSQ_ERR_COMM         the group of ranks has ended, or they differ
  *   - the status of a hook
  *
- *  What has changed after an error:
+ *  What has changed after an error; see also ssq_trainer_accumulated:
  *   - labels, SSQ_ERR_SCALE, and hooks at SSQ_PLACE_STEP_END or _BATCH_END: the
  *     call has done its work, and the pass counts.
  *   - hooks at SSQ_PLACE_BACKWARD_END: the pass counts. If it is the last of a

@@ -192,7 +192,8 @@ ssq_status optimizer_sums_current(ssq_optimizer *o, const ssq_scaler *scaler,
                ? error_set(SSQ_ERR_INVALID,
                            "%s: the scaler was updated after "
                            "ssq_optimizer_accumulate, so the sums have an old "
-                           "scale: drop them with ssq_optimizer_zero_grad",
+                           "scale: drop them with ssq_optimizer_zero_grad, or "
+                           "ssq_trainer_zero_grad",
                            what)
                : SSQ_OK;
 }

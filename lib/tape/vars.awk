@@ -59,6 +59,8 @@ function header_line(line,    part) {
             name = substr(call, RSTART, RLENGTH)
             sub(/^ssq_status +ssq_/, "", name)
             sub(/\(.*/, "", name)
+            home[name] = FILENAME
+            sub(/.*\//, "ops/", home[name])
             if (match(call, /const ssq_[a-z0-9_]+_args \*args/))
                 takes[name] = substr(call, RSTART + 6, RLENGTH - 12)
         }
@@ -395,6 +397,7 @@ function header_end(    i, line) {
     while ((getline line <(top "/lib/tape/vars_head.txt")) > 0)
         print line
     for (i = 0; i < nops; i++) {
+        print "/** ssq_" names[i] " of vars: see " home[names[i]] ". */"
         folded("SSQ_API ssq_var ssq_" names[i] "_var_at(" protos[names[i]] \
             ");")
         print "#define ssq_" names[i] "_var(...) \\"

@@ -460,8 +460,9 @@ static void test_other(bool left)
     call_free(&c);
 }
 
-/* With another eps the ranks' results would differ. */
-static void test_options(void)
+/* With another eps or momentum the ranks' results would differ. */
+static void test_options(double eps, double other_eps, double momentum,
+                         double other_momentum, const char *parts)
 {
     const int64_t shape[] = {4, 3};
     ssq_tensor *x = NULL, *y = NULL;
@@ -470,15 +471,18 @@ static void test_options(void)
     call_make(&c);
     NEED(ssq_tensor_create(c.g.dev[1], SSQ_F32, 2, shape, &x));
     NEED(ssq_tensor_create(c.g.dev[1], SSQ_F32, 2, shape, &y));
-    NEED(
-        ssq_batch_norm(c.g.queue[1], SSQ_BATCH_NORM(.x = x, .y = y, .eps = 1e-3,
-                                                    .comm = c.g.comm[1])));
+    c.f.eps = eps;
+    c.f.momentum = momentum;
+    NEED(ssq_batch_norm(c.g.queue[1],
+                        SSQ_BATCH_NORM(.x = x, .y = y, .eps = other_eps,
+                                       .momentum = other_momentum,
+                                       .comm = c.g.comm[1])));
     ssq_status st = ssq_batch_norm(c.g.queue[0], &c.f);
     if (st == SSQ_OK)
         st = ssq_queue_sync(c.g.queue[0]);
-    core_status(st, SSQ_ERR_COMM,
-                "batch_norm eps 1e-05 mom 0.1|batch_norm eps 0.001 mom 0.1",
-                "another rank has another eps");
+    core_status(st, SSQ_ERR_COMM, parts,
+                "eps %g and %g, momentum %g and %g are told apart", eps,
+                other_eps, momentum, other_momentum);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
     call_free(&c);
@@ -518,7 +522,10 @@ int main(void)
     test_refused();
     test_other(false);
     test_other(true);
-    test_options();
+    test_options(1e-5, 1e-3, 0.1, 0.1,
+                 "batch_norm eps 1e-05 mom 0.1|batch_norm eps 0.001 mom 0.1");
+    test_options(1.234e-5, 1.234e-5, 0.001234, 0.001235,
+                 "norm 1.234e-05 0.001234|norm 1.234e-05 0.001235");
     test_one_value();
     return tap_done((long)n * 3 + 20);
 }

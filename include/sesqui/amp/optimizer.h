@@ -520,7 +520,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
 /** Set the masters from the model, or the model from the masters. Use the
  *  former after the program has written parameters. Remainders of split masters
  *  become 0. With split masters the latter changes nothing. Moments, t and the
- *  random counter do not change, except that a first use creates them.
+ *  random counter do not change, except that a first use creates them. Both
+ *  calls are allowed at every stage, also within an accumulation.
  *  @return
  *   - SSQ_ERR_INVALID  no parameters; a first use in a capture
  *   - SSQ_ERR_COMM     ssq_optimizer_master_to_model: the optimizer is

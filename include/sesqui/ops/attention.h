@@ -12,6 +12,9 @@
  *                 .dv = dv, .causal = true));
  *     ssq_rotary_backward(queue, SSQ_ROTARY_BACKWARD(.dy = dq, .dx = dq));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Learned positions need no special op: ssq_gather_rows reads the rows of a
  * table, ssq_add adds them, and ssq_scatter_add_rows computes the gradient.
  *

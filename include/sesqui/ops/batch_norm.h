@@ -8,6 +8,9 @@
  *                        .gamma = g, .mean = mean, .rstd = rstd, .dy = dy,
  *                        .dx = dx, .dgamma = dg, .dbeta = db));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * x is [n, c, spatial...], with any number of spatial dimensions. axis is the
  * dimension of the channels: 1 as in torch, -1 for channels last. Dimension 0
  * is the batch. If batch norm has axis 0, dimension 1 is the batch. A set of
@@ -109,7 +112,7 @@ typedef struct ssq_batch_norm_args {
  *     rank, in every run and with every transport.
  *   - All ranks must call it in the same place among their collectives, with
  *     the same c, eps, momentum and population_variance. A different c, eps or
- *     momentum (in about 4 digits) or another collective ends the group, with
+ *     momentum (in 6 digits) or another collective ends the group, with
  *     an error that names both calls (comm.h). population_variance is not
  *     compared. With NCCL nothing is compared (nccl.h).
  *   - One value per channel on a rank is legal, if there are two ranks or more.

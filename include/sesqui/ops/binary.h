@@ -5,6 +5,9 @@
  *     ...                                       // loss, gradient dy of y
  *     ssq_add_backward(queue, SSQ_ADD_BACKWARD(.dy = dy, .da = dx, .db = db));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * The rules at the top of elementwise.h hold for these ops, too. elementwise.h
  * includes this header.
  *

@@ -9,6 +9,9 @@
  *     ssq_conv2d_backward_weight(queue, SSQ_CONV2D_BACKWARD_WEIGHT(.x = x,
  *                  .dy = dy, .dw = dw, .db = db, .padding = {1, 1, 1, 1}));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Images are [n,c,h,w] or [n,h,w,c], as ssq_layout says, and filters have the
  * same order. With o channels of the result:
  *

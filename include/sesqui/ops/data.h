@@ -8,6 +8,9 @@
  *     ssq_scatter_add_rows(queue, SSQ_SCATTER_ADD_ROWS(.dy = dy,
  *                                     .index = tokens, .dx = dx));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * A call returns SSQ_ERR_INVALID if a shape, dtype, axis or rounding is not as
  * below, or if an output overlaps another operand and "may be" does not allow
  * it. For example, ssq_transpose cannot work in place.

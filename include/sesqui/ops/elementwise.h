@@ -5,6 +5,9 @@
  *     ...                                       // loss, gradient dy of y
  *     ssq_gelu_backward(queue, SSQ_GELU_BACKWARD(.x = x, .dy = dy, .dx = dx));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Rules for all ops of this header and of binary.h:
  *
  *  - Operands may have different float dtypes. Each element is computed in

@@ -4,6 +4,9 @@
  *     ssq_gemm(queue, SSQ_GEMM(.a = x, .b = w, .trans_b = true, .bias = bias,
  *                              .d = y, .activation = SSQ_ACTIVATION_RELU));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * To find out which implementation runs, and if it uses matrix units, pass the
  * same arguments to ssq_gemm_explain.
  *

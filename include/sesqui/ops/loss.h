@@ -5,6 +5,9 @@
  *                           .target = labels, .loss = loss, .dlogits = dy,
  *                           .dloss = ssq_scaler_scale_tensor(scaler)));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Each call writes the loss, the gradient, or both; at least one must be set.
  * The gradient is the gradient of sum(dloss * loss). dloss is the upstream
  * gradient: one element, or with SSQ_REDUCTION_NONE the loss's shape. NULL is

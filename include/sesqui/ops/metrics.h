@@ -5,6 +5,9 @@
  *                            .target = labels, .accuracy = acc, .k = 5));
  *     ssq_perplexity(queue, SSQ_PERPLEXITY(.loss = loss, .y = p));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Read the results later, for example with ssq_tensor_read. The calls do not
  * wait for the device.
  *

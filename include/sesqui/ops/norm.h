@@ -8,6 +8,9 @@
  *                        .gamma = g, .mean = mean, .rstd = rstd, .dy = dy,
  *                        .dx = dx, .dgamma = dg, .dbeta = db));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * The last ndim dimensions of x are a row of n elements. The leading dimensions
  * count rows. For example, x [8,16,64] with ndim = 1 has 128 rows of 64.
  *

@@ -7,6 +7,9 @@
  *     ssq_max_pool2d_backward(queue, SSQ_MAX_POOL2D_BACKWARD(.dy = dy,
  *                                 .argmax = at, .dx = dx, .kernel = {2, 2}));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Images are [n,c,h,w] or [n,h,w,c] (ssq_layout). Each channel is pooled
  * separately. kernel, stride and dilation are {height, width}. kernel and
  * dilation are at least 1; a stride of 0, the default, is the kernel's size, as

@@ -9,6 +9,9 @@
  *     ssq_dropout_backward(queue, SSQ_DROPOUT_BACKWARD(.dy = dy, .dx = dx,
  *                              .seed = 42, .id = 2, .step = step, .p = 0.1));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Element i of a tensor, in row-major order, uses word offset + i (modulo 2^64)
  * of the stream (seed, step, id). Strides, and how a device splits the work,
  * make no difference. A tensor that is filled in pieces, each with the offset

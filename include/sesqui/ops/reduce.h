@@ -6,6 +6,9 @@
  *     ssq_sum_backward(queue, SSQ_SUM_BACKWARD(.dy = dy, .dx = dx,
  *                                 .axes = {0, -1}, .n_axes = 2));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * Reductions accept any set of axes. In the output each reduced dimension is
  * either left out or has size 1. The rank of y selects the form, so there is no
  * keepdim flag. For example, [2,3,4] over axis 1 is [2,4] or [2,1,4]. On a

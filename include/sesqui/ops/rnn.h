@@ -8,6 +8,9 @@
  *                           .w_hh = w_hh, .y = y, .reserve = reserve,
  *                           .dy = dy, .dx = dx, .dw_ih = dw_ih));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * The formulas, the order of the gates and the two biases are as in
  * torch.nn.LSTM and torch.nn.GRU. (ONNX has the order i, o, f, g and z, r, n.)
  * s is the sigmoid, h and c the state, h' and c' the state of the step before:

@@ -6,6 +6,9 @@
  *     ssq_softmax_backward(queue, SSQ_SOFTMAX_BACKWARD(.y = y, .dy = dy,
  *                                                      .dx = dx, .axis = 1));
  *
+ * The rules of all ops (ops.h) hold here, too. For example, a call returns
+ * SSQ_ERR_UNSUPPORTED if no implementation of the device runs the op.
+ *
  * The backward ops use the result y of the forward op, not x. Inputs and
  * outputs may have different float dtypes; sums are float32 or better.
  *

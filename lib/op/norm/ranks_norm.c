@@ -58,7 +58,7 @@ ssq_status ranks_check(const ssq_queue *queue,
 
 /* Gather the statistics of every rank, in rank order. The tag has the options,
  * because ranks compare tags. With different options the ranks' results and
- * running statistics would differ in silence. A tag is cut after 31 bytes. */
+ * running statistics would differ in silence. A tag has 31 bytes at most. */
 static ssq_status gather(ssq_queue *queue, const struct channel_norm_call *call,
                          const struct view *own, const struct view *all)
 {
@@ -66,9 +66,11 @@ static ssq_status gather(ssq_queue *queue, const struct channel_norm_call *call,
     char tag[64];
     if (capture_dry(queue))
         return SSQ_OK;
-    (void)snprintf(tag, sizeof(tag), "batch_norm eps %.4g mom %.4g", call->eps,
-                   call->momentum);
-    tag[31] = '\0';
+    int n = snprintf(tag, sizeof(tag), "batch_norm eps %.6g mom %.6g",
+                     call->eps, call->momentum);
+    if (n > 31)
+        (void)snprintf(tag, sizeof(tag), "norm %.6g %.6g", call->eps,
+                       call->momentum);
     return ssq_comm_all_gather(
         queue, call->comm, SSQ_COMM_ALL_GATHER(.x = &x, .y = &y, .tag = tag));
 }
