@@ -138,7 +138,7 @@ static void run_chunk(void *context, uint32_t i, uint32_t worker)
         table_exact_slope(&l->key, l->exact, y, dy, 1, x, (uint32_t)n);
 }
 
-/* Compute by a table, or, if there is no memory for one, by the kernel. */
+/* Compute by a table. Without memory for a table, use the kernel. */
 static ssq_status run(struct backend_device *d, struct lookup *l,
                       const uint8_t keys[LAUNCH_KEYS])
 {

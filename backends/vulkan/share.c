@@ -160,11 +160,11 @@ ssq_status vulkan_shared_import(struct backend_device *d, int fd,
     return SSQ_OK;
 }
 
-/* The caller has synchronized its queues, but no queue counts a signal as work
- * of its own: wait for the last one. Without semaphore_fd the driver may
- * emulate timelines, as lavapipe does, and use the semaphore for a moment after
- * a wait for it has ended. Such a device has no semaphores of others, for which
- * vkQueueWaitIdle might wait for ever. */
+/* The caller has synchronized its queues, but a queue's sync does not wait for
+ * a signal. So wait for the last one. A driver without semaphore_fd may emulate
+ * timelines, as lavapipe does. Its thread then uses the semaphore shortly after
+ * a wait has ended, so the VkQueue must be idle. That wait ends: without
+ * semaphore_fd no other device can signal late. */
 void vulkan_shared_close(struct backend_device *d, struct backend_semaphore *s)
 {
     const VkSemaphoreWaitInfo last = {.sType =

@@ -302,8 +302,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
  *  values, also with flat_master. A 16-bit parameter has the values of its
  *  master. Without a master it has the values that it was rounded from, by
  *  ssq_params_write, a load or .from of a trainer. It has its own values if
- *  there are none, if it was written since, or if `optimizer` has it without a
- *  master (SSQ_MASTER_NONE) and was used.
+ *  it was never rounded or was written since. The same holds if `optimizer` has
+ *  it without a master (SSQ_MASTER_NONE) and was used.
  *
  *  If the optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are read; NULL: none are

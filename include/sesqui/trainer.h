@@ -510,7 +510,8 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - SSQ_ERR_COMM         the group of ranks has ended, or they differ
  *   - the status of a hook
  *
- *  What has changed after an error; see also ssq_trainer_accumulated:
+ *  Changes after an error (ssq_trainer_accumulated returns the number of passes
+ *  that count):
  *   - labels, SSQ_ERR_SCALE, and hooks at SSQ_PLACE_STEP_END or _BATCH_END: the
  *     call has done its work, and the pass counts.
  *   - hooks at SSQ_PLACE_BACKWARD_END: the pass counts. If it is the last of a

@@ -45,8 +45,8 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
 void scaler_changed(ssq_scaler *scaler, bool set);
 /** Call this before stages change: a capture will restore them. */
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
-/** INVALID if gradients were checked since the last update. The text ends with
- *  what to do at the start of a step: verb. */
+/** INVALID if gradients were checked since the last update. The error
+ *  text ends with "VERB at the start of a step". */
 ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what,
                               const char *verb);
 /** Get the state after all work on the queue. Waits for it. Events in the state

@@ -108,7 +108,7 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     st = ssq_training_rate_get(comm->device, dtype, &own->rate);
     if (st != SSQ_OK)
         own->rate = 0.0;
-    if (st != SSQ_ERR_NOMEM) /* else it may have one */
+    if (st != SSQ_ERR_NOMEM) /* else the rate, if any, was not read */
         st = gather(queue, comm, all, tag);
     if (st == SSQ_OK) {
         struct fpenv env = fpenv_enter();

@@ -89,10 +89,11 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
  *  host runs at its call. */
 ssq_status queue_bundle_begin(ssq_queue *queue);
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
-/** For a call of several ops that is no bundle, because it calls the program or
- *  needs other ranks. Return the number of commands in the capture; 0: there is
- *  no capture. If the call fails, capture_cut() removes later commands. It
- *  returns false, and removes nothing, without a capture. */
+/** Return the number of commands in the capture, or 0 without a capture. A call
+ *  of several ops asks first, and calls capture_cut() with this number if it
+ *  fails: the later commands are removed. Use this where a bundle cannot be
+ *  used, because the call runs a hook or needs other ranks. capture_cut()
+ *  returns false, and does nothing, without a capture. */
 size_t capture_length(const ssq_queue *queue);
 bool capture_cut(ssq_queue *queue, size_t length);
 /** Return SSQ_OK, or the sticky error. If queue is NULL, the error's text

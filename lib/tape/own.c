@@ -96,17 +96,17 @@ ssq_status own_where(ssq_tape *t, const struct node *n)
 
 /* ---- matmuls ---- */
 
-/* d = alpha op(a) op(b) + bias: the values that its three gradients need. */
-/* SSQ_GEMM_REQUIRE_MATRIX_UNITS is not among them: a gradient has another
- * shape, and may be too small for matrix units. */
+/* The flags of a product that its gradients have, too. A gradient has another
+ * shape, and may be too small for matrix units: it does not require them. */
 #define ALLOWING ((uint32_t)(SSQ_GEMM_ALLOW_TF32 | SSQ_GEMM_ALLOW_F16_THREE))
 
+/* d = alpha op(a) op(b) + bias: the values that its three gradients need. */
 struct product {
     ssq_tape *t;
     const ssq_tensor *a, *b, *dd;
     bool trans_a, trans_b;
     double alpha;
-    uint32_t flags; /* that allow other arithmetic */
+    uint32_t flags; /* those in ALLOWING */
     bool batched;
 };
 

@@ -87,7 +87,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     bool whole;
     ssq_status st =
         training ? trainer_check_outside(t, what) : trainer_check_pass(t, what);
-    if (st != SSQ_OK) { /* a hook's call: its pass goes on */
+    if (st != SSQ_OK) { /* a hook made this call: do not end its pass */
         latch(t->tape, st, "begin", what);
         return t->tape;
     }
@@ -411,8 +411,8 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
 
 /* Return the error of a call or, if there was none, an error about labels that
  * has arrived. After the latter the pass counts, and the step was made or
- * skipped. If there is no memory to send the words, a later call sends them:
- * this one has done its work. */
+ * skipped. If memory is short, the words are sent by a later call, since this
+ * one has done its work. */
 static ssq_status tell(ssq_trainer *t, ssq_status st)
 {
     if (st != SSQ_OK)

@@ -65,7 +65,7 @@ static void clips(const struct rig *r)
     NEED(ssq_optimizer_step(r->queue, s.o, NULL));
     tap_ok(get(r, s.p) == -0.02f,
            "%s: another clip_norm after a check with one", r->name);
-    /* the norm of the check is there, whatever clip_norm was since */
+    /* the check has measured the norm; clip_norm has changed since */
     set(r, s.g, 4.0);
     set(r, s.p, 0.0);
     NEED(ssq_optimizer_check(r->queue, s.o, NULL));

@@ -94,7 +94,7 @@ static ssq_scaler_state good_state(void)
     return s;
 }
 
-/* Between a check and its update there is no whole state. */
+/* Between a check and its update the state cannot be saved. */
 static void half_step(const struct rig *r)
 {
     ssq_scaler_state s = good_state();

@@ -153,7 +153,7 @@ static void test_two_groups(const char *device)
     end();
 }
 
-/* A wait behind a gate is for the record that was there when it was made. */
+/* A held wait keeps its record: a new record on another queue is refused. */
 static void test_wait(const char *device)
 {
     ssq_event *e = NULL;

@@ -493,8 +493,8 @@ static void test_difference(void)
 
 /* ---- ranks that cannot be reached ---- */
 
-/* What cannot be gathered is not recorded or written before: rank 0's part of
- * its first parameter stays 5. */
+/* If ranks cannot gather, nothing is recorded or written: rank 0's part of its
+ * first parameter stays 5. */
 static void test_unreached(void)
 {
     const char *const devices[] = {"reference", "reference"};

@@ -196,8 +196,8 @@ static void test_misuse(void)
 /* ---- host memory that is short ---- */
 
 /* A rank alone asks while block `at` is refused: *spared, none was. False: it
- * has been given weights that are wrong, or has written some with an error, or
- * was told that there is no rate. */
+ * has received wrong weights, has written some in spite of an error, or got
+ * SSQ_ERR_NOT_FOUND. */
 static bool ask_short(long at, bool *spared)
 {
     struct group g;

@@ -213,7 +213,7 @@ static unsigned in_file(void)
     return n;
 }
 
-/* Those of other shapes are not lost because a block was refused. */
+/* If memory runs out, the tunings of other shapes stay in the file. */
 static void test_short(void)
 {
     const ssq_allocator failing = {sizeof(failing), fail_alloc, fail_free,

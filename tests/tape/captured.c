@@ -99,7 +99,7 @@ static void whole(const char *name)
     rig_close(&r);
 }
 
-/* What a check has seen is no backward. */
+/* ssq_tape_check does not count as the first backward. */
 static void checked(const char *name)
 {
     struct rig r = rig_open(name, "float32");

@@ -187,7 +187,7 @@ static ssq_status make(ssq_trainer *t, enum call call)
     }
 }
 
-/* A hook that makes one call, once, and goes on. */
+/* A hook that makes one call, in its first run only. */
 struct caller {
     ssq_trainer_place at;
     enum call call; /* CALLS: none any more */
@@ -234,8 +234,8 @@ static void two_passes(const struct bed *b, uint32_t accumulate,
     ssq_trainer_destroy(&t);
 }
 
-/* Calls that would end the pass of the hook, or step with an accumulation that
- * a caller of hooks is about to go on with. */
+/* Calls that would end the pass of the hook, or step in the middle of its
+ * accumulation. */
 static void nested(const struct bed *b, ssq_trainer_place at, const char *name,
                    uint32_t accumulate, enum call from, enum call to)
 {

@@ -287,7 +287,7 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *  ssq_scaler_check. Values that are not finite are written too.
  *
  *  The memory of outs counts as unscaled until the next update, and is held
- *  until then. An optimizer that has it uses it as it is.
+ *  until then. An optimizer with such gradients does not unscale them again.
  *  @param n      may be 0: grads and outs may be NULL then
  *  @param grads  n float tensors of any strides
  *  @param outs   n f32 or bf16 tensors with the shapes of grads; outs[i] may be

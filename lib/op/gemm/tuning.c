@@ -77,8 +77,9 @@ static bool plausible(const struct tuning *t, size_t n)
     return true;
 }
 
-/* Set *entries to those of a file, owned by the caller: free them with
- * mem_free(). NULL: there are none. Returns false without memory. */
+/* Read the entries of a file. The caller owns *entries and releases it with
+ * mem_free(). *entries is NULL if the file has none. Returns false if memory
+ * runs out. */
 static bool load(const struct tunings *file, struct tuning **entries, size_t *n)
 {
     unsigned char *body;
