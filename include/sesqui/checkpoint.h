@@ -395,8 +395,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_load(
     ssq_queue *queue, const char *path, const ssq_checkpoint_args *args);
 
 /** Save a training: parameters, the optimizer (after the first step), scaler,
- *  number of steps, ranks' weights, and the losses since the last
- *  ssq_trainer_loss.
+ *  number of steps, ranks' weights, and the losses that ssq_trainer_loss would
+ *  return next. Passes that ssq_trainer_poll has sent are not among them.
  *
  *  With .shard all ranks must make this call, and rank 0 writes the file with
  *  its own losses (ssq_checkpoint_save). With .comm alone the ranks are equal:

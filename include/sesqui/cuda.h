@@ -15,7 +15,9 @@
  * library never destroys them. CUDA counts no references: the caller must keep
  * a handle until every object over it is destroyed. For example, before
  * cudaStreamDestroy call ssq_queue_destroy, and destroy all events whose last
- * record was on that queue.
+ * record was on that queue. Imported memory must also exist until the library's
+ * work on it has run (ssq_queue_sync): a graph, or a tape until its pass ends,
+ * can still use it.
  *
  * @sync host
  * @threads any */
@@ -141,6 +143,8 @@ typedef struct ssq_cuda_allocator {
  *                    slabs are returned only then, by ssq_device_trim, or when
  *                    device memory is short.
  *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
+ *  @sync host, except that a driver without memory pools may wait for the
+ *        device when memory is returned
  *  @threads object No other thread may use the device, or its queues, at the
  *           same time.
  *  @note Since 0.1. */

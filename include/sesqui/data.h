@@ -360,8 +360,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_add(ssq_queue *queue,
                                                  const ssq_tensor *value,
                                                  double weight);
 
-/** Add the top-k accuracy of a batch, weighted by its rows. Counts of up to
- *  2^24 rows are exact.
+/** Add the top-k accuracy of a batch, weighted by its rows. A batch without
+ *  rows adds nothing. Counts of up to 2^24 rows are exact.
  *  @param logits, target  as ssq_top_k_accuracy; no target is ignored
  *  @param k               at least 1
  *  @return as ssq_top_k_accuracy and ssq_metric_add

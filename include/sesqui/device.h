@@ -335,8 +335,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
                  ssq_queue **queue);
 
-/** Wait for the work of a queue, then free it. A capture on the queue is
+/** Wait for the work of a queue, then release it. A capture on the queue is
  *  dropped. Errors of the work are not reported: call ssq_queue_sync first.
+ *
+ *  Tapes, trainers, batches and works of collectives hold their queue. They can
+ *  still use it, and it is freed with the last of them.
  *
  *  An event whose last record was on the queue can still be used. The memory of
  *  the queue is freed when all such events are destroyed, or recorded on other

@@ -52,8 +52,8 @@ typedef enum ssq_rounding {
                                     value; otherwise it is finite */
 } ssq_rounding;
 
-/** Return the bits of an element, for example 16 for SSQ_F16; 0 if dtype is not
- *  a valid dtype. */
+/** Return the bits of an element, for example 16 for SSQ_F16. Host and reserved
+ *  dtypes have theirs, too; any other number has 0. */
 SSQ_API unsigned ssq_dtype_bits(ssq_dtype dtype);
 
 /** Return the name of a dtype, for example "f32" or "bf16", also of a host or

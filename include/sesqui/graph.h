@@ -119,7 +119,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
 SSQ_API size_t ssq_graph_ops(const ssq_graph *graph);
 
 /** Release a graph. Launches that have been enqueued still run.
- *  @param graph  set to NULL; NULL, or a pointer to NULL: does nothing */
+ *  @param graph  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_graph_destroy(ssq_graph **graph);
 
 #ifdef __cplusplus

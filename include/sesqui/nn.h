@@ -84,8 +84,8 @@ typedef struct ssq_nn_linear_args {
 
 /** Compute y = x w^T + bias over the last dimension of x. Parameters:
  *  name.weight [out, in], name.bias [out].
- *  @param x    [.., in], of rank 1 or more
- *  @param out  features of the result
+ *  @param x    [.., in], of rank 1 or more, with any strides
+ *  @param out  features of the result; at least 0. in may also be 0
  *  @return [.., out] */
 SSQ_API ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape,
                                  const char *name, ssq_var x, int64_t out,
@@ -206,7 +206,8 @@ SSQ_API ssq_var ssq_nn_conv1d_at(const char *where, ssq_tape *tape,
 
 /** Apply a transposed convolution to sequences, as ssq_conv_transpose2d.
  *  name.weight is [c, out / groups, length] (NHWC: [c, length, out / groups]).
- *  Otherwise as ssq_nn_conv1d. */
+ *  The default's fan_in is out / groups * length, as in torch. Otherwise as
+ *  ssq_nn_conv1d. */
 SSQ_API ssq_var ssq_nn_conv_transpose1d_at(const char *where, ssq_tape *tape,
                                            const char *name, ssq_var x,
                                            int64_t out, int64_t length,

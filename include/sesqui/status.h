@@ -136,7 +136,8 @@ typedef enum ssq_status {
 } ssq_status;
 
 /** Return the name of a status, for example "SSQ_ERR_INVALID".
- *  @return "unknown status" for any other number; never NULL
+ *  @return "unknown status" for any other number; never NULL. Owned by the
+ *          library, valid for good
  *  @note Since 0.1. */
 SSQ_API const char *ssq_status_name(ssq_status status);
 

@@ -427,7 +427,7 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *                 half are float32. Other results then have the dtype of the
  *                 first operand, for example of x in a norm. An op that does
  *                 not accept these dtypes latches its error, for example
- *                 attention if q is f16 and k is f32
+ *                 attention if q is f16 and k is f32. The text is copied
  *  @note Latches the errors of ssq_policy_from_name, and SSQ_ERR_INVALID if
  *        policy has the word loss_scale, or for a pop without a push. Since
  *        0.1.
@@ -467,7 +467,8 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *  @note Latches SSQ_ERR_INVALID: a pop without a push; result is not a var of
  *        this pass. ssq_tape_backward, ssq_tape_grad and ssq_tape_check fail
  *        with SSQ_ERR_INVALID before the pop. So do they if memory outside of
- *        the tape that the region has read was written since. Since 0.1. */
+ *        the tape that the region has read was written since. Since 0.1.
+ *  @sync host; the backward enqueues the ops again */
 SSQ_API void ssq_tape_recompute_push(ssq_tape *tape);
 SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
                                           ssq_var result);
@@ -756,8 +757,9 @@ SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
 #define ssq_var_transpose(...) ssq_var_transpose_at(SSQ_AT, __VA_ARGS__)
 
 /** Take elements start, start + step, ... < stop of a dimension, as
- *  ssq_tensor_slice. The result is a view. The gradient of the other elements
- *  is 0.
+ *  ssq_tensor_slice. The result is a view: if the backward releases x, it
+ *  releases the result, too. The gradient of the other elements is 0.
+ *  @param x            of any dtype
  *  @param axis         a negative one counts from the end
  *  @param start, stop  0 <= start <= stop <= the size of the dimension
  *  @param step         at least 1

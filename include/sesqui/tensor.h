@@ -227,18 +227,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
  *  @param dtype   dtype of host: any except the reserved ones
  *  @return
  *   - SSQ_ERR_INVALID      host is too small (the message has the bytes needed
- *                          and given); a value does not fit (the message names
- *                          the first one); host is NULL and the tensor not
- *                          empty; dtype is not valid; elements of tensor
- *                          overlap; a graph is being captured on the queue
+ *                          and given); a value does not fit, or a byte of
+ *                          SSQ_BOOL is above 1 (the message names the first
+ *                          one); host is NULL and the tensor not empty; dtype
+ *                          is not valid; elements of tensor overlap; a graph is
+ *                          being captured on the queue
  *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
  *   After an error the tensor has not changed, unless the queue has failed. For
  *   example, vulkan copies in pieces of at most 4 MiB. If memory runs out
  *   after the first piece, later calls on the queue return this SSQ_ERR_NOMEM,
  *   too.
- *  @sync async but on cuda a copy from memory that is not pinned may wait for
- *        earlier work, if it has more than 256 KiB, or if more than about 1 MiB
- *        or 256 smaller copies of the queue have not run yet
+ *  @sync async, except that it waits for the queue if a command fails after
+ *        another one was enqueued. On cuda a copy from memory that is not
+ *        pinned may also wait for earlier work: if it has more than 256 KiB, or
+ *        if more than about 1 MiB or 256 smaller copies have not run yet
  *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    const ssq_tensor *tensor,

@@ -327,7 +327,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
                                                        ssq_trainer_hook *hook,
                                                        void *user);
 
-/** Report an epoch or a validation: call all hooks at this place.
+/** Report an epoch or a validation: call all hooks at this place. If training
+ *  begins with it, hooks are first called at SSQ_PLACE_TRAIN_BEGIN.
  *
  *      for (int epoch = 0; epoch < epochs; epoch++) {
  *          CHECK(ssq_trainer_notify(t, SSQ_PLACE_EPOCH_BEGIN));
@@ -737,8 +738,9 @@ typedef struct ssq_trainer_progress {
  *          printf("step %llu: loss %g\n", (unsigned long long)p.steps, p.loss);
  *
  *  @param progress  in: struct_size; out: the rest
- *  @return SSQ_ERR_INVALID  a graph is being captured; class labels are out of
- *                           range (see the top)
+ *  @return SSQ_ERR_INVALID  a graph is being captured, or the program captures
+ *                           the stream (cuda.h); class labels are out of range
+ *                           (see the top)
  *          After these errors progress is not written. After SSQ_ERR_NOMEM it
  *          is either not written, or contains sums that had arrived: set it to
  *          SSQ_TRAINER_PROGRESS_INIT before each call.

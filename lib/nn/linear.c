@@ -8,6 +8,14 @@
 
 /* Multiply the rows of x by the weight. If x does not have rank 2, all
  * dimensions except the last are combined to rows. */
+/* Whether a matrix can be an operand of a product: unit_stride() in
+ * lib/op/gemm/gemm_build.c. Reshaping copies the others. */
+static bool has_unit_stride(const struct view *v)
+{
+    return v->shape[0] <= 1 || v->shape[1] <= 1 || v->stride[0] == 1 ||
+           v->stride[1] == 1;
+}
+
 ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape, const char *name,
                          ssq_var x, int64_t out,
                          const ssq_nn_linear_args *options)
@@ -32,7 +40,7 @@ ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape, const char *name,
     int64_t rows = 1; /* not -1: in may be 0 */
     for (int i = 0; i < v.rank - 1; i++)
         rows *= v.shape[i];
-    if (v.rank != 2)
+    if (v.rank != 2 || !has_unit_stride(&v))
         x = ssq_var_reshape_at(where, x, 2, (const int64_t[]){rows, in});
     ssq_var y = ssq_gemm_var_at(where, x, w, bias, SSQ_GEMM(.trans_b = true));
     if (v.rank == 2)

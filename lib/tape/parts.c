@@ -26,8 +26,11 @@ static struct view part_of(const struct view *v, int axis, int64_t start,
                            int64_t stop, int64_t step)
 {
     struct view part = *v;
-    part.shape[axis] = (stop - start - 1 + step) / step;
-    part.stride[axis] *= step;
+    int64_t n = stop - start;
+    n = n / step + (n % step != 0); /* n + step could overflow */
+    part.shape[axis] = n;
+    if (n > 1)
+        part.stride[axis] *= step;
     if (view_elements(&part) > 0)
         part.offset +=
             (uint64_t)(start * v->stride[axis]) * dtype_bytes(v->dtype);

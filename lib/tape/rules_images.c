@@ -75,17 +75,13 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
     int at = height_at(args->layout);
     slides_set(s, args->stride, args->padding, args->dilation);
     for (int i = 0; i < AXES; i++) {
-        s[i].image = x->shape[at + i];
+        s[i].image = s[i].map = x->shape[at + i];
         s[i].window = w->shape[at + i];
     }
     st = slides_check(s, in->op->name);
-    for (int i = 0; i < AXES && st == SSQ_OK; i++) {
-        size[i] = (s[i].image - 1) * s[i].stride - s[i].before - s[i].after +
-                  slide_extent(&s[i]) + args->output_padding[i];
-        if (size[i] < 0)
-            st = error_set(SSQ_ERR_INVALID, "the result has size %lld",
-                           (long long)size[i]);
-    }
+    for (int i = 0; i < AXES && st == SSQ_OK; i++)
+        st =
+            slide_image(&s[i], i, args->output_padding, in->op->name, &size[i]);
     if (st == SSQ_OK)
         set_images(out, x, args->layout,
                    w->shape[channels_at(args->layout)] * args->groups,

@@ -71,12 +71,14 @@ static void labels_leave(struct labels *l)
 
 ssq_status labels_send(struct labels *l, ssq_queue *queue)
 {
-    if (queue_capturing(queue) ||
+    bool recorded;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st != SSQ_OK || recorded || queue_capturing(queue) ||
         !(atomic_load(&l->stale) || atomic_load(&l->captured)) ||
         !labels_enter(l))
-        return SSQ_OK;
+        return st;
     atomic_store(&l->stale, false);
-    ssq_status st = mailbox_post(l->mailbox, queue, NULL, l->block);
+    st = mailbox_post(l->mailbox, queue, NULL, l->block);
     if (st != SSQ_OK)
         atomic_store(&l->stale, true);
     labels_leave(l);
@@ -171,11 +173,13 @@ ssq_status labels_check(struct labels *l, ssq_queue *queue, bool training,
                                .n = n, .ignore_index = ignore_index));
     if (st != SSQ_OK)
         return st;
+    bool recorded;
     l->unsettled = l->unsettled || training;
     atomic_store(&l->stale, true);
-    if (queue_capturing(queue))
+    st = queue_recorded(queue, &recorded);
+    if (recorded || queue_capturing(queue))
         atomic_store(&l->captured, true);
-    return SSQ_OK;
+    return st;
 }
 
 ssq_status labels_raise(struct labels *l, ssq_queue *queue)

@@ -182,10 +182,8 @@ static ssq_status check_poll(const ssq_trainer *t,
         return error_set(SSQ_ERR_INVALID,
                          "%s: struct_size is %zu, expected %zu", what,
                          p->struct_size, sizeof(*p));
-    if (queue_capturing(t->queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         what);
-    return queue_check(t->queue, what);
+    ssq_status st = queue_check(t->queue, what);
+    return st == SSQ_OK ? trainer_check_capture(t, what) : st;
 }
 
 ssq_status ssq_trainer_poll(ssq_trainer *trainer,

@@ -56,12 +56,15 @@ ssq_status trainer_torn(const char *what)
                      "%s: a load has failed while it wrote: load again", what);
 }
 
-/* Refuse a capture by the program: a captured step would count as made, but its
- * graph might never be launched. */
-static ssq_status check_capture(const ssq_trainer *t, const char *what)
+ssq_status trainer_check_capture(const ssq_trainer *t, const char *what)
 {
-    if (!queue_capturing(t->queue))
-        return SSQ_OK;
+    bool recorded;
+    ssq_status st = queue_recorded(t->queue, &recorded);
+    if (st == SSQ_OK && recorded)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: the program captures the queue's stream", what);
+    if (st != SSQ_OK || !queue_capturing(t->queue))
+        return st;
     return error_set(SSQ_ERR_INVALID,
                      "%s: a graph is being captured; a trainer with .replay "
                      "captures its steps itself",
@@ -97,7 +100,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     if (st == SSQ_OK)
         st = repeat_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
-        st = check_capture(t, what);
+        st = trainer_check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
         st = finish(t);
         if (t->due == DUE_NOTHING) {
@@ -326,7 +329,7 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     ssq_status st = trainer_check_pass(t, what);
     if (st == SSQ_OK)
-        st = check_capture(t, what);
+        st = trainer_check_capture(t, what);
     if (st != SSQ_OK)
         return st;
     ssq_tape_begin(t->tape, false);
@@ -427,7 +430,7 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
     ssq_status st = trainer_check_outside(trainer, "trainer_step");
     if (st == SSQ_OK)
-        st = check_capture(trainer, "trainer_step");
+        st = trainer_check_capture(trainer, "trainer_step");
     if (st != SSQ_OK)
         return st;
     return tell(trainer, end_span(trainer, step(trainer, loss)));

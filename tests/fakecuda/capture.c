@@ -279,6 +279,44 @@ static void captured_graph(const struct learned *expected)
     training_close(&p);
 }
 
+/* A trainer counts its steps and reports on the host: what a launch repeats it
+ * cannot know, so its calls are refused, and no pass is lost. */
+static void refused_trainer(void)
+{
+    ssq_device *dev = NULL;
+    ssq_queue *q;
+    ssq_trainer *t = NULL;
+    ssq_trainer_progress seen = SSQ_TRAINER_PROGRESS_INIT;
+    double loss = 0.0;
+    NEED(ssq_device_open("cuda:0", NULL, &dev));
+    NEED(ssq_cuda_queue_create(dev, stream, &q));
+    NEED(ssq_trainer_create(q, NULL, &t));
+    ssq_tensor *x = core_vector(dev, SSQ_F32, 4);
+    NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 3.0)));
+    ssq_tape *tape = ssq_trainer_begin(t);
+    ssq_var w =
+        ssq_var_param(tape, "w",
+                      SSQ_PARAM(.rank = 1, .shape = {4},
+                                .init = SSQ_INIT_CONSTANT, .value = 2.0));
+    ssq_var y = ssq_mul_var(ssq_var_input(tape, x), w);
+    NEED(ssq_trainer_step(t, ssq_mean_var(y, NULL)));
+    OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    core_status(ssq_trainer_poll(t, &seen), SSQ_ERR_INVALID, "captures",
+                "a poll of losses");
+    core_status(ssq_tape_status(ssq_trainer_begin(t)), SSQ_ERR_INVALID,
+                "captures", "a pass of a trainer");
+    CUgraphExec exec = instantiate();
+    replay(exec, 1);
+    OWN(cuGraphExecDestroy(exec));
+    NEED(ssq_trainer_loss(t, &loss));
+    tap_ok(loss == 6.0 && ssq_trainer_steps(t) == 1,
+           "the trainer's pass before it is not lost: loss %g", loss);
+    ssq_trainer_destroy(&t);
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 /* A read that is refused leaves nothing in the capture, also one that would
  * convert first. */
 static void refused_read(void)
@@ -383,6 +421,7 @@ int main(void)
     table();
     default_stream();
     refused_read();
+    refused_trainer();
     pools();
     OWN(cuStreamDestroy_v2(stream));
     OWN(cuCtxPopCurrent_v2(NULL));
@@ -391,5 +430,5 @@ int main(void)
            fakecuda_live());
     tap_ok(fakecuda_refused(text, sizeof(text)) == 0,
            "nothing was against the documentation: %s", text);
-    return tap_done(26);
+    return tap_done(29);
 }

@@ -93,6 +93,79 @@ static void groups(const char *name)
     rig_close(&r);
 }
 
+/* A slice of one element, whatever its step: the element has its gradient. */
+static void steps(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    static const float xs[6] = {1, 2, 3, 4, 5, 6};
+    ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
+    float g[6] = {0};
+    for (int k = 0; k < 3; k++) {
+        int64_t step = k == 2 ? 3 : INT64_MAX - k;
+        ssq_tape_begin(r.tape, true);
+        ssq_var in = ssq_var_watch(ssq_var_input(r.tape, x));
+        ssq_var y = ssq_var_slice(in, 1, 0, 3, step), dx;
+        ssq_tape_grad(r.tape, ssq_sum_var(ssq_square_var(y), NULL), &in, 1,
+                      NULL, &dx);
+        NEED(ssq_tape_status(r.tape));
+        NEED(ssq_tensor_read(r.queue, ssq_var_tensor(dx), g, sizeof(g),
+                             SSQ_F32));
+        NEED(ssq_queue_sync(r.queue));
+        tap_ok(memcmp(g, (const float[6]){2, 0, 0, 8, 0, 0}, sizeof(g)) == 0,
+               "%s: the gradient of a slice with step %lld: %g %g %g, %g %g %g",
+               name, (long long)step, g[0], g[1], g[2], g[3], g[4], g[5]);
+    }
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
+/* A transposed convolution of no columns has the result of the op. */
+static void empty_images(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    const float none = 0.0f;
+    ssq_tensor *x = rig_floats(&r, 3, (int64_t[]){2, 4, 0}, &none);
+    ssq_tape_begin(r.tape, true);
+    ssq_var y = ssq_nn_conv_transpose1d(r.tape, "c", ssq_var_input(r.tape, x),
+                                        3, 1, SSQ_NN_CONV1D(.stride = 2));
+    core_status(ssq_tape_status(r.tape), SSQ_OK, "",
+                "%s: a transposed convolution of no columns", name);
+    tap_ok(ssq_tensor_size(ssq_var_tensor(y), 2) == 0,
+           "%s: its result has none", name);
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
+/* A matrix without a unit stride is copied, as inputs of other ranks are. */
+static void strided_inputs(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const float half[6] = {1, 3, 5, 7, 9, 11};
+    ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 6}, xs), *every = NULL;
+    ssq_tensor *dense = rig_floats(&r, 2, (int64_t[]){2, 3}, half);
+    float got[2][4] = {{0}, {1}};
+    NEED(ssq_tensor_slice(x, 1, 0, 6, 2, &every));
+    for (int k = 0; k < 2; k++) {
+        ssq_tape_begin(r.tape, true);
+        ssq_var y = ssq_nn_linear(r.tape, "fc",
+                                  ssq_var_input(r.tape, k == 0 ? every : dense),
+                                  2, NULL);
+        core_status(ssq_tape_status(r.tape), SSQ_OK, "",
+                    "%s: a layer of every %s column", name,
+                    k == 0 ? "second" : "dense");
+        NEED(ssq_tensor_read(r.queue, ssq_var_tensor(y), got[k], sizeof(got[k]),
+                             SSQ_F32));
+        NEED(ssq_queue_sync(r.queue));
+    }
+    tap_ok(memcmp(got[0], got[1], sizeof(got[0])) == 0,
+           "%s: it has the result of the copy", name);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&every);
+    ssq_tensor_destroy(&dense);
+    rig_close(&r);
+}
+
 /* ---- ssq_gradcheck ---- */
 
 static ssq_var square(ssq_tape *t, void *user)
@@ -214,6 +287,9 @@ int main(void)
         checker(core_device(i));
         polls(core_device(i));
         ends(core_device(i));
+        steps(core_device(i));
+        empty_images(core_device(i));
+        strided_inputs(core_device(i));
     }
-    return tap_done(2 * 13);
+    return tap_done(2 * 21);
 }

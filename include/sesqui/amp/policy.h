@@ -74,14 +74,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
  *  ops, and ssq_policy_op_class their classes. */
 typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
-                                conv, attention */
+                                conv, attention, lstm, gru */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
-                                losses, exp, log, pow, norms, sums, means */
+                                losses, exp, log, pow, norms, sum, mean,
+                                prod */
     SSQ_CLASS_PROMOTE = 2, /**< in the dtype of the inputs. If their float
                                 dtypes differ, also f16 and bf16, in float32:
                                 add, mul, concat, comparisons */
     SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, transpose, max,
-                                pooling, dropout */
+                                pooling, dropout, gather_rows */
 } ssq_op_class;
 
 /** Report the class of a public op by its name without the prefix: "gemm",

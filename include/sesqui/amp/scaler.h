@@ -427,11 +427,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *  damaged state with possible values is loaded; for example, good 8 in place
  *  of 0. For bytes in a file use ssq_scaler_save and ssq_scaler_load, which
  *  detect damage.
+ *  @param state  copied
  *  @return SSQ_ERR_INVALID
  *           - the scale is negative, NaN or not a float32; or it is 0 or
  *             infinite, and a machine with these options does not get there by
- *             its rules (keras3 and colossalai reach both, pytorch 0, megatron
- *             infinity)
+ *             its rules (for example, keras3 and colossalai reach both,
+ *             pytorch 0, megatron infinity)
  *           - counters that contradict each other or the options, for example
  *             hyst > hysteresis, grown > 1 or skipped > updates; an unknown
  *             action or event

@@ -52,7 +52,8 @@ typedef enum ssq_activation {
 } ssq_activation;
 
 /** Return the name of an activation, for example "gelu_tanh".
- *  @return "invalid" for any other number; never NULL
+ *  @return "invalid" for any other number; never NULL.
+ *          Owned by the library, valid for good
  *  @sync host
  *  @threads any
  *  @note Since 0.1. */
@@ -157,7 +158,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
 
 /** Multiply a batch of matrices. The last two dimensions of a, b, c and d are
  *  the matrices of ssq_gemm, and the dimensions before them are the batch. d
- *  has rank 3 to 6, and a and b have rank 2 to the rank of d.
+ *  has rank 3 to 6, and a and b have rank 2 to the rank of d. (For
+ *  ssq_gemm_batched_var, which makes d, a or b must have rank 3 or more.)
  *
  *  The batches of a and b broadcast as in torch.matmul: sizes of 1 and missing
  *  leading dimensions repeat. d's batch must be exactly the result of that, for

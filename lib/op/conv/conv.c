@@ -132,38 +132,6 @@ static ssq_status expect_map(const struct call *c, struct slide *s,
                : st;
 }
 
-/* Compute the rows (or columns) of the image that a transposed convolution
- * writes. Several image sizes have the same map; output_padding chooses among
- * them. A backward call has no output_padding, and uses the size of the given
- * image. If that size is impossible, *size differs from it, and the caller
- * refuses it. */
-static ssq_status image_size(const struct call *c, const struct slide *s,
-                             int axis, int64_t *size)
-{
-    int64_t least =
-        (s->map - 1) * s->stride - s->before - s->after + slide_extent(s);
-    int64_t extra =
-        c->output_padding != NULL ? c->output_padding[axis] : s->image - least;
-    bool legal = extra >= 0 && (extra < s->stride || extra < s->dilation);
-    *size = least;
-    if (!legal && c->output_padding != NULL)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: output_padding %lld with stride %lld and "
-                         "dilation %lld",
-                         c->name, (long long)extra, (long long)s->stride,
-                         (long long)s->dilation);
-    if (legal)
-        *size += extra;
-    if (s->map == 0 && *size < 0)
-        *size = 0;
-    if (*size >= 0 && *size <= SLIDE_MOST)
-        return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: the result would have %lld %s, expected 0 to %d",
-                     c->name, (long long)*size,
-                     axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
-}
-
 /* Refuse an image that a transposed convolution of the map does not give. */
 static ssq_status expect_image(const struct call *c, struct slide *s,
                                const struct view *image,
@@ -178,7 +146,8 @@ static ssq_status expect_image(const struct call *c, struct slide *s,
                              "%d",
                              c->name, c->map_is, (long long)s[i].map,
                              i == HEIGHT ? "rows" : "columns", SLIDE_MOST);
-        ssq_status st = image_size(c, &s[i], i, &shape[2 + i]);
+        ssq_status st =
+            slide_image(&s[i], i, c->output_padding, c->name, &shape[2 + i]);
         if (st != SSQ_OK)
             return st;
     }

@@ -81,6 +81,33 @@ ssq_status slides_map(struct slide *s, bool ceil, const char *op)
     return SSQ_OK;
 }
 
+ssq_status slide_image(const struct slide *s, int axis,
+                       const int64_t *output_padding, const char *op,
+                       int64_t *size)
+{
+    int64_t least =
+        (s->map - 1) * s->stride - s->before - s->after + slide_extent(s);
+    int64_t extra =
+        output_padding != NULL ? output_padding[axis] : s->image - least;
+    bool legal = extra >= 0 && (extra < s->stride || extra < s->dilation);
+    *size = least;
+    if (!legal && output_padding != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: output_padding %lld with stride %lld and "
+                         "dilation %lld",
+                         op, (long long)extra, (long long)s->stride,
+                         (long long)s->dilation);
+    if (legal)
+        *size += extra;
+    if (s->map == 0 && *size < 0)
+        *size = 0;
+    if (*size >= 0 && *size <= SLIDE_MOST)
+        return SSQ_OK;
+    return error_set(
+        SSQ_ERR_INVALID, "%s: the result would have %lld %s, expected 0 to %d",
+        op, (long long)*size, axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
+}
+
 ssq_status layout_check(ssq_layout layout, const char *op)
 {
     if (layout == SSQ_LAYOUT_NCHW || layout == SSQ_LAYOUT_NHWC)

@@ -50,6 +50,17 @@ ssq_status slides_check(const struct slide *s, const char *op);
  *          empty */
 ssq_status slides_map(struct slide *s, bool ceil, const char *op);
 
+/** Compute the size of the image that a transposed convolution makes of a map
+ * of s->map positions along this axis. Several sizes have the same map:
+ *  output_padding chooses among them. A backward call has none (NULL) and uses
+ *  s->image, the size of the given image. If that size is impossible, *size
+ *  differs from it, and the caller refuses it.
+ *  @return SSQ_ERR_INVALID output_padding is not below stride or dilation, or
+ *          the size is negative (it is 0 if s->map is 0) or above SLIDE_MOST */
+ssq_status slide_image(const struct slide *s, int axis,
+                       const int64_t *output_padding, const char *op,
+                       int64_t *size);
+
 /** Refuse an invalid layout. */
 ssq_status layout_check(ssq_layout layout, const char *op);
 /** Refuse a tensor unless it has rank 4 and its last dimension has stride 1. */
