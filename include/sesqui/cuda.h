@@ -91,6 +91,24 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
     ssq_device *device, struct CUstream_st *native, ssq_queue **queue);
 
+/** Return the CUstream of a queue. Another library can enqueue work on it,
+ *  which runs between the queue's earlier and later work. For example, a
+ *  consumer of DLPack passes it to the producer, which makes it wait.
+ *
+ *  Work behind a collective (comm.h) that is pending is not on the stream yet.
+ *  Call ssq_queue_sync if the other library's work must follow it.
+ *  @param queue   of a device of the cuda backend
+ *  @param stream  out; owned by the queue, or by the caller of
+ *                 ssq_cuda_queue_create. Valid as long as the queue exists.
+ *                 CU_STREAM_LEGACY for the default stream, never NULL
+ *  @return
+ *   - SSQ_ERR_INVALID  queue or stream is NULL; a queue of another backend
+ *   - the error of the queue
+ *  @threads object
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_stream(
+    ssq_queue *queue, struct CUstream_st **stream);
+
 /** Import device memory of the caller, without a copy. Tensors on the buffer
  *  (ssq_tensor_from_buffer) alias the caller's memory.
  *

@@ -39,11 +39,9 @@
 extern "C" {
 #endif
 
-/** The kind of an initial value that the layer chooses. */
-#define SSQ_INIT_LAYER ((ssq_init_kind)-1)
-
 /** Initial value of a layer's parameter: the fields of ssq_init_args with the
- *  same names. By default the layer's comment describes the value.
+ *  same names. If kind is SSQ_INIT_LAYER, the default, the layer's comment
+ *  describes the value.
  *
  *  The fans are computed from the weight's shape, read as [out, in, kernel...].
  *  In SSQ_LAYOUT_NHWC, filters are [out, kernel.., in]: fan_in is right, but

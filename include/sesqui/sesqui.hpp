@@ -4,14 +4,18 @@
  *     auto device = sesqui::device::open("auto");
  *     auto queue = sesqui::queue::create(device);
  *     auto x = sesqui::tensor::create(device, SSQ_F32, {2, 3});
- *     x.write(queue, std::vector<float>(6, -1.0f));
+ *     std::vector<float> host(6, -1.0f);
+ *     x.write(queue, host);
  *     sesqui::relu(queue, SSQ_RELU(.x = x, .y = x));      // C++20
- *     queue.sync();
+ *     x.read(queue, host);
+ *     queue.sync();                                       // host has zeros
  *
  * Every call does what the C function of the same name does; the C headers have
  * the contracts. A class is one pointer. It can be moved, not copied, and
  * destroys its object. It converts to the pointer of C, so that all functions
- * and macros of C can be used with it, for example ssq_var_input(tape, x).
+ * and macros of C can be used with it, for example ssq_var_input(tape, x). The
+ * pointer of a temporary is valid until the end of the full expression: if you
+ * store it, for example in args.x, give the object a name.
  *
  * Arguments of ops are the structs and, in C++20, the macros of C. In C++17 set
  * members by name. The braces are necessary: without them some members have
@@ -32,8 +36,12 @@
  *         return x.error();       // the text is ssq_last_error()
  *     sesqui::relu(queue, args)   // an ssq_status that must be used
  *
- * This header includes neither <iostream> nor <string>. Calls are inline: with
- * SESQUI_NO_EXCEPTIONS the code is the same as that of the call in C. */
+ * Units of both kinds can be linked into one program. Their classes differ, so
+ * neither can pass an object to the other: pass the pointer of C.
+ *
+ * This header includes neither <iostream> nor <string>. Calls are inline: the
+ * code is the same as that of the call in C and, with exceptions, of a test of
+ * its status. */
 #ifndef SESQUI_SESQUI_HPP
 #define SESQUI_SESQUI_HPP
 
@@ -51,13 +59,17 @@
 #define SESQUI_NO_EXCEPTIONS
 #endif
 
+/* The mode is in the linker's names: its calls return other types. */
 #ifdef SESQUI_NO_EXCEPTIONS
 #define SESQUI_NODISCARD [[nodiscard]]
+#define SESQUI_MODE without_exceptions
 #else
 #define SESQUI_NODISCARD
+#define SESQUI_MODE with_exceptions
 #endif
 
 namespace sesqui {
+inline namespace SESQUI_MODE {
 
 /* ---- errors ---- */
 
@@ -75,8 +87,10 @@ public:
     /** SSQ_OK if there is an object. */
     ssq_status error() const noexcept { return status_; }
     T &operator*() & noexcept { return value_; }
+    const T &operator*() const & noexcept { return value_; }
     T &&operator*() && noexcept { return std::move(value_); }
     T *operator->() noexcept { return &value_; }
+    const T *operator->() const noexcept { return &value_; }
 
 private:
     T value_{};
@@ -121,10 +135,17 @@ using outcome = void;
 /** What a call that makes a T returns. */
 template <class T> using made = T;
 
+/** Throw. It is not inline, so a call contains a test and a jump, no more. */
+[[noreturn, gnu::cold, gnu::noinline]] inline void
+throw_error(ssq_status status)
+{
+    throw error(status);
+}
+
 inline void check(ssq_status status)
 {
     if (status != SSQ_OK)
-        throw error(status);
+        throw_error(status);
 }
 
 template <class T> T give(ssq_status status, T &&value)
@@ -311,6 +332,27 @@ public:
         return give(st, tensor(t));
     }
 
+    /** Create a tensor with the shape of an array, write the array to it, and
+     *  wait for the queue: the array may be a temporary, or {1.0f, 2.0f}.
+     *  @param dtype  of the tensor */
+    template <class T, std::size_t N>
+    static made<tensor>
+    from_host(ssq_queue *queue, const T (&host)[N],
+              ssq_dtype dtype = dtype_of<std::remove_all_extents_t<T>>())
+    {
+        using E = std::remove_all_extents_t<T>;
+        ssq_tensor *t = nullptr;
+        ssq_status st = create_as<T[N]>(
+            ssq_queue_device(queue), dtype, &t,
+            std::make_index_sequence<std::rank_v<T[N]>>());
+        tensor x(t);
+        if (st == SSQ_OK)
+            st = ssq_tensor_write(queue, t, host, sizeof(host), dtype_of<E>());
+        if (st == SSQ_OK)
+            st = ssq_queue_sync(queue);
+        return give(st, std::move(x));
+    }
+
     ssq_dtype dtype() const noexcept { return ssq_tensor_dtype(get()); }
     int rank() const noexcept { return ssq_tensor_rank(get()); }
     std::int64_t size(int i) const noexcept
@@ -349,9 +391,16 @@ public:
     made<tensor> transpose(std::initializer_list<int> axes) const
     {
         ssq_tensor *t = nullptr;
-        ssq_status st = axes.size() == static_cast<std::size_t>(rank())
-                            ? ssq_tensor_transpose(get(), axes.begin(), &t)
-                            : SSQ_ERR_INVALID;
+        ssq_status st;
+        if (get() != nullptr &&
+            axes.size() != static_cast<std::size_t>(rank())) {
+            char text[80];
+            (void)std::snprintf(text, sizeof(text),
+                                "tensor_transpose: %zu axes (expected %d)",
+                                axes.size(), rank());
+            st = ssq_error_set(SSQ_ERR_INVALID, text);
+        } else
+            st = ssq_tensor_transpose(get(), axes.begin(), &t);
         return give(st, tensor(t));
     }
     made<tensor> broadcast(sizes shape) const
@@ -363,7 +412,9 @@ public:
     }
 
     /** Write from n elements, an array, or a container with data() and size().
-     *  The elements must stay as they are until the queue has been synced. */
+     *  The elements must stay as they are until the queue has been synced. So a
+     *  temporary and a list in braces do not compile: give them a name. If it
+     *  is a view, such as std::span, you can pass its data() and size(). */
     template <class T>
     SESQUI_NODISCARD outcome write(ssq_queue *queue, const T *host,
                                    std::size_t n) const
@@ -384,6 +435,10 @@ public:
     {
         return write(queue, host.data(), host.size());
     }
+    template <class Temporary>
+    void write(ssq_queue *queue, const Temporary &&host) const = delete;
+    template <class T>
+    void write(ssq_queue *queue, std::initializer_list<T> host) const = delete;
 
     /** Read into n elements, an array, or a container. They have the values
      *  when the queue has been synced. */
@@ -412,6 +467,13 @@ private:
     static int rank_of(sizes shape) noexcept
     {
         return static_cast<int>(shape.size());
+    }
+    template <class Array, std::size_t... Axis>
+    static ssq_status create_as(ssq_device *device, ssq_dtype dtype,
+                                ssq_tensor **t, std::index_sequence<Axis...>)
+    {
+        const std::int64_t shape[] = {std::extent_v<Array, Axis>...};
+        return ssq_tensor_create(device, dtype, sizeof...(Axis), shape, t);
     }
 };
 
@@ -811,6 +873,7 @@ SESQUI_OP(softmax_backward, ssq_softmax_backward_args)
 SESQUI_OP(log_softmax_backward, ssq_log_softmax_backward_args)
 #undef SESQUI_OP
 
+} // namespace SESQUI_MODE
 } // namespace sesqui
 
 #endif

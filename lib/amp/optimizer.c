@@ -149,20 +149,6 @@ static ssq_status add_group(ssq_optimizer *o,
     return SSQ_OK;
 }
 
-/* Refuse split masters on a big-endian processor. Files contain remainders as
- * bytes, so other machines would read each word in the wrong order. */
-static ssq_status check_split(const ssq_optimizer_options *options)
-{
-    const uint16_t word = 1;
-    uint8_t first;
-    memcpy(&first, &word, sizeof(first));
-    if (options->master != SSQ_MASTER_SPLIT || first == 1)
-        return SSQ_OK;
-    return error_set(SSQ_ERR_UNSUPPORTED,
-                     "optimizer_create: split masters need a little-endian "
-                     "processor: use SSQ_MASTER_F32");
-}
-
 /* The options are checked twice: here for the fields of the whole optimizer,
  * and in add_group() for those of the default group, which has the same struct.
  */
@@ -184,8 +170,6 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
         st = kind_from_name(kind, &k);
     if (st == SSQ_OK)
         st = check_whole(&whole);
-    if (st == SSQ_OK)
-        st = check_split(&whole);
     if (st == SSQ_OK)
         st = device_check(device, "optimizer_create");
     if (st != SSQ_OK)

@@ -12,7 +12,8 @@
 struct piece {
     ssq_queue *queue;
     uint32_t word[PIECE];
-    uint16_t model[PIECE], rest[PIECE];
+    uint16_t model[PIECE];
+    uint8_t rest[2 * PIECE];
 };
 
 /* Return elements from `at` on of a contiguous view, in bytes. */
@@ -41,7 +42,7 @@ static ssq_status join(struct piece *p, const ssq_tensor *model,
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
     for (int64_t i = 0; i < n; i++)
-        p->word[i] = split_join(p->model[i], p->rest[i]);
+        p->word[i] = split_join(p->model[i], split_load(p->rest, i));
     st = queue_upload(p->queue, &w, p->word, 4 * (uint64_t)n);
     synced = queue_wait(p->queue);
     return st != SSQ_OK ? st : synced;
@@ -60,7 +61,7 @@ static ssq_status divide(struct piece *p, const ssq_tensor *model,
         return st != SSQ_OK ? st : synced;
     for (int64_t i = 0; i < n; i++) {
         p->model[i] = (uint16_t)split_model(p->word[i]);
-        p->rest[i] = (uint16_t)split_rest(p->word[i]);
+        split_store(p->rest, i, split_rest(p->word[i]));
     }
     st = queue_upload(p->queue, &m, p->model, 2 * (uint64_t)n);
     if (st == SSQ_OK)

@@ -3,6 +3,7 @@
 #include "lib/core/native.h"
 
 #include "lib/core/fork.h"
+#include "lib/core/queue.h"
 #include "lib/core/registry.h"
 
 #include <string.h>
@@ -137,6 +138,24 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
     *handle = buffer->device->backend->mem_handle(buffer->mem);
     *offset = buffer->offset;
     return SSQ_OK;
+}
+
+static ssq_status keep_handle(void *user, void *native)
+{
+    *(void **)user = native;
+    return SSQ_OK;
+}
+
+ssq_status native_queue_handle(const char *backend, ssq_queue *queue,
+                               const char *what, void **handle)
+{
+    ssq_status st = check_device(queue->device, backend, what);
+    if (st != SSQ_OK)
+        return st;
+    pthread_mutex_lock(&queue->lock);
+    st = queue->device->backend->call(queue->impl, keep_handle, handle);
+    pthread_mutex_unlock(&queue->lock);
+    return st;
 }
 
 ssq_status native_device_info(const char *backend, const ssq_device *device,

@@ -29,6 +29,9 @@ ssq_status native_buffer_over(ssq_device *device, struct backend_mem *mem,
 ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
                                 const char *what, void **handle,
                                 uint64_t *offset);
+/** Get the native handle of a queue, of a backend with call. */
+ssq_status native_queue_handle(const char *backend, ssq_queue *queue,
+                               const char *what, void **handle);
 
 /** Fill info, the struct that the backend's public header defines. */
 ssq_status native_device_info(const char *backend, const ssq_device *device,

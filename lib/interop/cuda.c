@@ -31,6 +31,19 @@ ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
                                queue);
 }
 
+ssq_status ssq_cuda_queue_stream(ssq_queue *queue, struct CUstream_st **stream)
+{
+    void *handle = NULL;
+    if (queue == NULL || stream == NULL)
+        return error_set(SSQ_ERR_INVALID, "cuda_queue_stream: %s is NULL",
+                         queue == NULL ? "queue" : "stream");
+    ssq_status st =
+        native_queue_handle("cuda", queue, "cuda_queue_stream", &handle);
+    if (st == SSQ_OK)
+        *stream = handle;
+    return st;
+}
+
 /* An address does not include a size, so the caller gives it. The span is only
  * read during the call. */
 ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,

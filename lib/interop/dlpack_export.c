@@ -8,6 +8,8 @@
 #include "lib/core/event.h"
 #include "lib/core/queue.h"
 
+#include <dlfcn.h>
+
 /* An exported struct, and what its deleter releases. */
 struct exported {
     union {
@@ -252,4 +254,44 @@ ssq_status ssq_tensor_to_dlpack_unversioned(const ssq_tensor *tensor,
         .dl_tensor = t, .manager_ctx = e, .deleter = release_old};
     *dl = &e->dl.old;
     return SSQ_OK;
+}
+
+/* ---- capsules of Python ---- */
+
+/* The library is not linked to Python, so it finds these two in the program. */
+struct python {
+    int (*is_valid)(void *capsule, const char *name);
+    void *(*pointer)(void *capsule, const char *name);
+};
+
+static bool python_find(struct python *p)
+{
+    void *program = dlopen(NULL, RTLD_NOW);
+    void *is_valid = NULL, *pointer = NULL;
+    if (program != NULL) {
+        is_valid = dlsym(program, "PyCapsule_IsValid");
+        pointer = dlsym(program, "PyCapsule_GetPointer");
+        dlclose(program);
+    }
+    /* C has no conversion from an object's pointer to a function's */
+    memcpy(&p->is_valid, &is_valid, sizeof(is_valid));
+    memcpy(&p->pointer, &pointer, sizeof(pointer));
+    return is_valid != NULL && pointer != NULL;
+}
+
+void ssq_dlpack_capsule_release(void *capsule)
+{
+    static const char versioned[] = "dltensor_versioned", old[] = "dltensor";
+    struct python python;
+    if (!python_find(&python))
+        return;
+    if (python.is_valid(capsule, versioned)) {
+        DLManagedTensorVersioned *dl = python.pointer(capsule, versioned);
+        if (dl->deleter != NULL)
+            dl->deleter(dl);
+    } else if (python.is_valid(capsule, old)) {
+        DLManagedTensor *dl = python.pointer(capsule, old);
+        if (dl->deleter != NULL)
+            dl->deleter(dl);
+    }
 }

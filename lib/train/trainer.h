@@ -112,8 +112,8 @@ void trainer_free_losses(ssq_trainer *t);
 void trainer_drop_spoilt(ssq_trainer *t);
 /** Set the error of a trainer that is `torn`. */
 ssq_status trainer_torn(const char *what);
-/** Refuse a capture by the program, of a graph or of the stream below the queue:
- *  a captured step would count as made, but might never run. */
+/** Refuse a capture by the program, of a graph or of the queue's stream: a
+ *  captured step would count as made, but might never run. */
 ssq_status trainer_check_capture(const ssq_trainer *t, const char *what);
 
 /* ---- facts.c ---- */

@@ -153,6 +153,19 @@ static int files(void)
 
 /* ---- go on ---- */
 
+/* The digest in a file's header, which that of each tensor is in. It is the
+ * same for every processor: tests/cross-check compares these lines. */
+static void show_digest(const struct bed *b, const struct setup *s,
+                        const char *path)
+{
+    unsigned char *bytes;
+    const size_t at = 8 + strlen(HEADER_BEGIN);
+    if (bytes_of(path, &bytes) > at + DIGEST_DIGITS)
+        tap_diag("%s: %s, %s: digest %.*s", b->name, s->policy, s->optimizer,
+                 DIGEST_DIGITS, (char *)bytes + at);
+    free(bytes);
+}
+
 /* 20 steps against 10, a file and 10: the files behind both are the same bytes,
  * and hold everything that a training has, the loss that is shown too. */
 static void resume(const struct bed *b, const struct setup *s, const char *half)
@@ -162,6 +175,7 @@ static void resume(const struct bed *b, const struct setup *s, const char *half)
     double loss[2] = {0, 1};
     steps(b, whole, 10);
     NEED(ssq_trainer_save(whole, half));
+    show_digest(b, s, half);
     steps(b, whole, 10);
     NEED(ssq_trainer_save(whole, file_of("whole")));
     NEED(ssq_trainer_load(second, half));

@@ -7,6 +7,7 @@
 #include "backends/reference/amp/parts.h"
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
+#include "lib/amp/split.h"
 
 #include <string.h>
 
@@ -95,8 +96,8 @@ static float load_truth(const struct job *j, int64_t i)
         return load_slot(j, SLOT_MASTER, i);
     if (j->truth != TRUTH_SPLIT)
         return load_f32(p, j->param->dtype, i);
-    const uint16_t *rest = view_host(&j->slot[SLOT_MASTER]);
-    return AS_F32(split_join(load_bits(p, SSQ_BF16, i), rest[i]));
+    const uint8_t *rest = view_host(&j->slot[SLOT_MASTER]);
+    return AS_F32(split_join(load_bits(p, SSQ_BF16, i), split_load(rest, i)));
 }
 
 /* Return the random word that rounds element i. It depends only on the seed,
@@ -137,8 +138,8 @@ static bool store_truth(const struct job *j, int64_t i, float value)
     if (j->truth == TRUTH_F32)
         store_slot(j, SLOT_MASTER, i, value);
     if (j->truth == TRUTH_SPLIT)
-        ((uint16_t *)view_host(&j->slot[SLOT_MASTER]))[i] =
-            (uint16_t)split_rest(AS_U32(value));
+        split_store(view_host(&j->slot[SLOT_MASTER]), i,
+                    split_rest(AS_U32(value)));
     if (j->param->dtype == SSQ_F32) {
         store_f32(p, SSQ_F32, i, value);
         return false;

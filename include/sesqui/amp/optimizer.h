@@ -160,7 +160,6 @@ typedef struct ssq_optimizer_options {
  *                        (the message names it); nesterov without momentum or
  *                        with dampening; the apex form with amsgrad;
  *                        flat_master without SSQ_MASTER_F32
- *   - SSQ_ERR_UNSUPPORTED  SSQ_MASTER_SPLIT on a big-endian processor
  *  @sync host
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_create(

@@ -199,6 +199,7 @@ ssq_dropout_backward(ssq_queue *queue, const ssq_dropout_backward_args *args);
  *  elements and fan_out = out * kernel elements. The values never change. Since
  *  0.1. */
 typedef enum ssq_init_kind {
+    SSQ_INIT_LAYER = -1, /**< only in ssq_begin (nn.h): the layer chooses */
     SSQ_INIT_ZEROS = 0,
     SSQ_INIT_ONES = 1,
     SSQ_INIT_CONSTANT = 2,         /**< value */

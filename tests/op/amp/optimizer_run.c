@@ -89,10 +89,7 @@ static void set_up(struct bed *b, struct trial *t)
     ssq_group *group = NULL;
     ssq_status st =
         ssq_optimizer_create(b->device, t->c->kind, &first, &t->optimizer);
-    /* Split masters are for little-endian processors. */
-    b->skipped = st == SSQ_ERR_UNSUPPORTED && t->s->master == SSQ_MASTER_SPLIT;
-    need(b, b->skipped ? SSQ_OK : st);
-    if (b->failed || b->skipped ||
+    if (!need(b, st) ||
         !need(b, ssq_optimizer_group(t->optimizer, &second, &group)))
         return;
     for (int k = 0; k < TENSORS; k++) {
