@@ -5,7 +5,7 @@
 # usage: sh build-aux/count-op.sh OP, in the top folder of a git checkout
 #
 # The commit is the first one that has the op's entry in the list of ops, as
-# lib/op/ops.h has it now or as a file of that name had it. A kind of an op, a
+# lib/core/module/ops.h has it now or as a file of that name had it. A kind of an op, a
 # unary function or an optimizer, has its line in the list of its kinds. What is
 # listed beside the files of code is for readers.
 set -eu
@@ -20,7 +20,7 @@ git rev-parse --git-dir >/dev/null 2>&1 || {
 }
 commit=$(git log --reverse --format=%H --pickaxe-regex \
     -S"X[(]$op[,)]|[A-Z]+[(][0-9]+, $op," -- '*ops.h' \
-    kernels/elementwise/unary.h kernels/amp/kinds.h | head -n 1)
+    kernels/elementwise/unary_kinds.h kernels/amp/kinds.h | head -n 1)
 [ -n "$commit" ] || {
     echo "count-op: no commit has $op in a list of ops or kinds" >&2
     exit 1

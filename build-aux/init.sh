@@ -5,7 +5,7 @@
 #
 # usage: sh build-aux/init.sh header|source|list|without CC INCLUDE
 #
-# header: include/sesqui/init.h. source: lib/core/init.c. list: every macro with
+# header: include/sesqui/init.h. source: lib/core/base/init.c. list: every macro with
 # its struct. without: structs that begin with struct_size and have no macro.
 # CC is a C compiler, INCLUDE the folder of the headers.
 set -eu
@@ -144,7 +144,7 @@ source() {
 /* init.c - the functions of <sesqui/init.h>; `make init` writes this file. */
 #include <sesqui/init.h>
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # lists.sh - writes lists.mk: which files lie in which room, as make's lists,
-# and the tables of tests that the ops of lib/op/ops.h have.
+# and the tables of tests that the ops of lib/core/module/ops.h have.
 #
 # usage: sh build-aux/lists.sh, in the top folder of the source
 #
@@ -53,7 +53,7 @@ write() {
     files kernel_headers kernels/*/[a-z]*.h
     files suite_sources tests/op/*/[a-z]*.[ch]
     printf '\nop_tables =\n'
-    sed -n '/^#define SSQ_OPS/,/[^\\]$/p' lib/op/ops.h |
+    sed -n '/^#define SSQ_OPS/,/[^\\]$/p' lib/core/module/ops.h |
         tr -cs 'A-Za-z0-9_()' '\n' |
         sed -n 's|^TABLE(\([a-z0-9_]*\))$|op_tables += tests/op/\1|p'
 }

@@ -16,7 +16,7 @@
 #
 #     native: -O2
 #     keys: KIND X
-#     kinds: unary.h
+#     kinds: unary_kinds.h
 #     without: 7 3
 #     variants: BOTH,FORWARD,99 f16,bf16
 set -eu
@@ -33,7 +33,7 @@ table_h() {
 #ifndef KERNEL_TABLE_H
 #define KERNEL_TABLE_H
 
-#include "lib/plan/launch.h"
+#include "lib/core/module/launch.h"
 
 enum kernel_id {
 END

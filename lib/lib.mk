@@ -65,15 +65,15 @@ hpp:
 		mv sesqui.hpp.new $(hpp)
 .PHONY: hpp
 
-# So are include/sesqui/init.h and lib/core/init.c, of the SSQ_X_INIT macros of
-# the other headers: make init.
+# So are include/sesqui/init.h and lib/core/base/init.c, of the SSQ_X_INIT
+# macros of the other headers: make init.
 EXTRA_DIST += build-aux/init.sh build-aux/marks.awk build-aux/calls.sh
 init:
 	$(AM_V_GEN)for what in header source; do \
 		AWK='$(AWK)' $(SHELL) $(srcdir)/build-aux/init.sh $$what \
 			'$(CC)' $(srcdir)/include >init.$$what.new || exit; \
 	done && mv init.header.new $(srcdir)/include/sesqui/init.h && \
-		mv init.source.new $(srcdir)/lib/core/init.c
+		mv init.source.new $(srcdir)/lib/core/base/init.c
 .PHONY: init
 
 # What the headers declare, for programs that make bindings: doc/api.md.

@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** The beginning of a backend's own struct. */
 struct kernel_map_entry {

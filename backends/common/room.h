@@ -9,7 +9,7 @@
 #ifndef BACKENDS_COMMON_ROOM_H
 #define BACKENDS_COMMON_ROOM_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** What a driver maps at one of its calls. */
 struct room_need {

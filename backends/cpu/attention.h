@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_ATTENTION_H
 #define BACKENDS_CPU_ATTENTION_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct attention_impl cpu_attention[];
 extern const struct attention_backward_impl cpu_attention_backward[];

@@ -14,7 +14,7 @@
  */
 #include "backends/cpu/attention_job.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Most words of dq that are kept until a head's last block. */
 #define MOST_WAITING (INT64_C(1) << 20)

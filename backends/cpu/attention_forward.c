@@ -7,7 +7,7 @@
  *             for each strip: scores, weights, means of the values */
 #include "backends/cpu/attention_job.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Most strips of a task: their queries and means stay in the L2 cache. */
 #define MOST_STRIPS 16

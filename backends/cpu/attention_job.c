@@ -2,7 +2,7 @@
 /* attention_job.c - the tasks of attention, and what both directions share. */
 #include "backends/cpu/attention_job.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Keys of a block. Their scores with a strip, 16 KiB with the widest vectors,
  * stay in the L1 cache while weights are computed from them. */

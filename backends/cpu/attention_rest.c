@@ -10,7 +10,7 @@
 #include "backends/cpu/attention_job.h"
 
 #include "kernels/attention/saved.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Most strips of a task: their queries stay in the L2 cache. */
 #define MOST_STRIPS 16

@@ -9,7 +9,7 @@
 #include "backends/cpu/conv_planes.h"
 #include "backends/cpu/conv_run.h"
 #include "backends/cpu/cpu.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 #include <stdatomic.h>
 

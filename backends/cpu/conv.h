@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_CONV_H
 #define BACKENDS_CPU_CONV_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct conv_impl cpu_conv[];
 

@@ -2,7 +2,7 @@
 /* conv_planes.c - make planes of images. */
 #include "backends/cpu/conv_planes.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 #include <string.h>
 

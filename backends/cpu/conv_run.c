@@ -16,8 +16,8 @@
 
 #include "backends/cpu/conv_planes.h"
 #include "kernels/scalar/cast.h"
-#include "lib/core/backend.h"
-#include "lib/core/size.h"
+#include "lib/core/module/backend.h"
+#include "lib/core/base/size.h"
 
 #include <string.h>
 

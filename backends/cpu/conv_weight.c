@@ -14,8 +14,8 @@
 
 #include "backends/cpu/conv_planes.h"
 #include "kernels/scalar/cast.h"
-#include "lib/core/backend.h"
-#include "lib/core/size.h"
+#include "lib/core/module/backend.h"
+#include "lib/core/base/size.h"
 
 /* Positions that are worth a share of their own, and most shares. */
 #define LEAST_POSITIONS 512

@@ -12,7 +12,7 @@
 #include "backends/cpu/scratch.h"
 #include "backends/cpu/table.h"
 #include "backends/cpu/tiles.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 struct backend_device {
     struct cpu_features features;

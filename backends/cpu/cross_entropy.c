@@ -9,8 +9,8 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/rows.h"
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
-#include "lib/core/size.h"
+#include "kernels/scalar/convert.h"
+#include "lib/core/base/size.h"
 #include "lib/op/loss/loss.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_CROSS_ENTROPY_H
 #define BACKENDS_CPU_CROSS_ENTROPY_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct cross_entropy_impl cpu_cross_entropy[];
 

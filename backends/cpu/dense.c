@@ -7,8 +7,8 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/rows.h"
 #include "kernels/elementwise/elementwise.h"
-#include "lib/core/size.h"
-#include "lib/op/data/data.h"
+#include "lib/core/base/size.h"
+#include "lib/core/module/data.h"
 #include "lib/op/elementwise/elementwise.h"
 
 /* Fewer elements are no less quick by their plan. */

@@ -4,7 +4,7 @@
 #define BACKENDS_CPU_DENSE_H
 
 #include "backends/cpu/dense_kernels.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct cast_impl cpu_cast[];
 extern const struct binary_impl cpu_binary[];

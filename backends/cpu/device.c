@@ -6,8 +6,8 @@
  * and, for tests, SSQ_CPU_TILES (tiles.c). */
 #include "backends/cpu/cpu.h"
 
-#include "lib/core/env.h"
-#include "lib/core/error.h"
+#include "lib/core/base/env.h"
+#include "lib/core/base/error.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "backends/cpu/extreme_kernels.h"
 #include "backends/cpu/rows.h"
 #include "backends/cpu/sum.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/reduce/reduce.h"
 
 /* With fewer elements a row is too short for vectors. */

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_EXTREME_H
 #define BACKENDS_CPU_EXTREME_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct reduce_impl cpu_reduce[];
 

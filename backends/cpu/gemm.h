@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_GEMM_H
 #define BACKENDS_CPU_GEMM_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct gemm_impl cpu_gemm[];
 

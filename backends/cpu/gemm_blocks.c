@@ -3,7 +3,7 @@
  * and the number of threads. No bit of the result depends on this. */
 #include "backends/cpu/gemm_blocks.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Words of a block of k, up to half more or less. Panels of it, 64 KiB of b and
  * 28 KiB of a, are read from the L2 cache at a third of its throughput. */

@@ -11,7 +11,7 @@
 
 #include "backends/cpu/gemm_batch.h"
 #include "backends/cpu/gemm_blocks.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /* Panels that a task packs. */
 #define PACK_PANELS 4

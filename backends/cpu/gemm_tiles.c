@@ -8,7 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm_batch.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Fewer rows or columns are read faster in place, by `packed`, than they are
  * packed. Halves are twice as many, and take longer to make. */

@@ -13,8 +13,8 @@
 #include "backends/cpu/gemv.h"
 
 #include "backends/cpu/gemm_batch.h"
-#include "lib/core/backend.h"
-#include "lib/core/size.h"
+#include "lib/core/module/backend.h"
+#include "lib/core/base/size.h"
 
 /* Most of the few: if k is as short as SHORT_K, adding the lanes of so many
  * sums takes a fifth of the time. */

@@ -2,7 +2,7 @@
 /* launch.c - kernels, which are there already, and their groups as a loop. */
 #include "backends/cpu/cpu.h"
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <string.h>
 #ifdef __SSE2__

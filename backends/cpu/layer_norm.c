@@ -11,7 +11,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/rows.h"
 #include "kernels/scalar/scalar.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/norm/layer_norm.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_LAYER_NORM_H
 #define BACKENDS_CPU_LAYER_NORM_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct layer_norm_impl cpu_layer_norm[];
 extern const struct layer_norm_backward_impl cpu_layer_norm_backward[];

@@ -12,7 +12,7 @@
  * after its loop has ended finds another use, or none, and does nothing. */
 #include "backends/cpu/lent.h"
 
-#include "lib/core/fpenv.h"
+#include "lib/core/base/fpenv.h"
 
 #include <sched.h>
 #include <stdatomic.h>

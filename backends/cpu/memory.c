@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "backends/cpu/cpu.h"
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/norm_kernels.h"
 #include "kernels/norm/deviations.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/norm/channel_merge.h"
 
 /* Fewer channels keep too few threads busy, unless they are short. */

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_NORM_H
 #define BACKENDS_CPU_NORM_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct channel_norm_impl cpu_channel_norm[];
 extern const struct channel_norm_backward_impl cpu_channel_norm_backward[];

@@ -19,9 +19,10 @@
 #include "backends/cpu/parallel.h"
 
 #include "backends/cpu/lent.h"
-#include "lib/core/error.h"
-#include "lib/core/fork.h"
-#include "lib/core/fpenv.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fork.h"
+#include "lib/core/base/fpenv.h"
+#include "lib/core/base/object.h"
 
 #include <linux/futex.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include "backends/cpu/conv_planes.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/pool_kernels.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/pool/pool.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_POOL_H
 #define BACKENDS_CPU_POOL_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct pool_impl cpu_pool[];
 

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/row_kernels.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** How many rows there are, the last `inner` dimensions being one, and how long
  *  each is. */

@@ -3,7 +3,7 @@
 #include "backends/cpu/scratch.h"
 
 #include "backends/cpu/cpu.h"
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 ssq_status scratch_init(struct scratch *s)
 {

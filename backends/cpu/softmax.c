@@ -8,7 +8,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/rows.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/softmax/softmax.h"
 
 /* Longest rows where there are few. */

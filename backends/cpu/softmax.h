@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_SOFTMAX_H
 #define BACKENDS_CPU_SOFTMAX_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct softmax_impl cpu_softmax[];
 extern const struct softmax_backward_impl cpu_softmax_backward[];

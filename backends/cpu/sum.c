@@ -7,7 +7,7 @@
 #include "backends/cpu/rows.h"
 #include "backends/cpu/sum_kernels.h"
 #include "kernels/scalar/scalar.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 /* Of fewer elements a row is no work for vectors; fewer rows are no work for
  * many threads, and the plan divides them. */

@@ -4,8 +4,8 @@
 
 #include "kernel_table.h"
 #include "kernels/elementwise/unary_args.h"
-#include "lib/core/error.h"
-#include "lib/core/object.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/object.h"
 
 #include <string.h>
 

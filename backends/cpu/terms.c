@@ -2,7 +2,7 @@
 /* terms.c - which set of instructions joins the terms of sums over ranks. */
 #include "backends/cpu/terms.h"
 
-#include "lib/core/env.h"
+#include "lib/core/base/env.h"
 
 #include <stdatomic.h>
 

@@ -4,7 +4,7 @@
 #define BACKENDS_CPU_TERMS_H
 
 #include "backends/cpu/isa.h"
-#include "lib/core/terms.h"
+#include "lib/core/base/terms.h"
 
 extern const struct term_kernels term_kernels_plain;
 const struct term_kernels *isa_terms(const struct isa *isa);

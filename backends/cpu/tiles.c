@@ -8,8 +8,8 @@
 #define _GNU_SOURCE
 #include "backends/cpu/tiles.h"
 
-#include "lib/core/env.h"
-#include "lib/core/error.h"
+#include "lib/core/base/env.h"
+#include "lib/core/base/error.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #define BACKENDS_CPU_TILES_H
 
 #include "backends/cpu/isa.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 struct tiles {
     const struct gemm_tiles *kernels; /* NULL: no */

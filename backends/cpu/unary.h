@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_UNARY_H
 #define BACKENDS_CPU_UNARY_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 extern const struct unary_impl cpu_unary[];
 extern const struct unary_backward_impl cpu_unary_backward[];

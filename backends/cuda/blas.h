@@ -10,7 +10,7 @@
 
 #include "backends/cuda/blas_api.h"
 #include "backends/cuda/calls.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 struct cuda_blas {
     pthread_mutex_t lock; /* held during the search */

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/cuda/cuda.h"
-
 /** The library's name since CUDA 1. libcuda.so is for linkers: it may be the
  *  stub of a toolkit, whose calls all return an error. */
 #define LIBRARY "libcuda.so.1"

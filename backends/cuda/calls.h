@@ -13,7 +13,7 @@
 
 #include "backends/cuda/api.h"
 
-struct why; /* lib/core/backend.h */
+struct why; /* lib/core/module/backend.h */
 
 #if defined(_WIN32)
 #error "the driver's calling convention on Windows is not written down here"
@@ -65,5 +65,9 @@ bool cuda_calls_open(struct cuda_calls *calls, struct why *why);
  *  symbol. */
 bool cuda_calls_have(struct cuda_calls *calls, enum cuda_group group,
                      struct why *why);
+
+/** Set why (may be NULL) and return false. */
+bool cuda_refuse(struct why *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

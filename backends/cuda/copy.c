@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 /* Copy to new scratch, and wait until it is done. No work in flight uses that
  * memory, so the queue's order does not matter. */

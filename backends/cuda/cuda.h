@@ -21,7 +21,7 @@
 #include "backends/common/kernel_map.h"
 #include "backends/cuda/blas.h"
 #include "backends/cuda/calls.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** Alignment of each buffer within its slab, in bytes: equal to that of
  *  cuMemAlloc. */
@@ -110,9 +110,6 @@ static inline CUdeviceptr cuda_address(const struct view *v)
 }
 
 /* error.c */
-/** Set why (may be NULL) and return false. */
-bool cuda_refuse(struct why *why, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 /** Set the error text for a lack of host memory, and return SSQ_ERR_NOMEM. */
 ssq_status cuda_no_memory(const struct services *core, size_t bytes);
 /** Return the name of an error, for example "CUDA_ERROR_ILLEGAL_ADDRESS". If

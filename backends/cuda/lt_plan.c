@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "lib/core/disk_cache.h"
+#include "lib/core/module/disk_cache.h"
 
 #define LT(NAME) (lt->blas->NAME)
 

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "lib/core/backend.h"
-#include "lib/core/fpenv.h"
+#include "lib/core/module/backend.h"
+#include "lib/core/base/fpenv.h"
 
 extern const struct backend guard_backend;
 

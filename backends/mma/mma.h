@@ -14,7 +14,7 @@
 
 #include "kernel_table.h"
 #include "kernels/gemm/gemm_args.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 #include "lib/op/gemm/gemm.h"
 
 /** Behind the kernels that plans have. */

@@ -4,7 +4,7 @@
 if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
-opencl_la_SOURCES = lib/core/disk_cache.c lib/core/disk_cache.h \
+opencl_la_SOURCES = lib/core/module/disk_cache.c lib/core/module/disk_cache.h \
 	$(common_sources) $(mma_sources) $(opencl_sources)
 if HAVE_CLBLAST
 opencl_la_SOURCES += backends/opencl/gemm_clblast.c

@@ -7,7 +7,7 @@
 #include "backends/opencl/opencl.h"
 
 #include "backends/common/room.h"
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 /* A memory over a buffer, whose reference is taken over, also on failure. */
 static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,

@@ -15,7 +15,7 @@
 #include "backends/common/kernel_map.h"
 #include "backends/mma/mma.h"
 #include "backends/opencl/calls.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** Bytes of every buffer's alignment within its slab. */
 #define OPENCL_ALIGN 256u

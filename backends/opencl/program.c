@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/core/disk_cache.h"
+#include "lib/core/module/disk_cache.h"
 #include "backends/common/room.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"

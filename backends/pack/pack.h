@@ -7,7 +7,7 @@
 #ifndef BACKENDS_PACK_PACK_H
 #define BACKENDS_PACK_PACK_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 struct packed_module {
     uint32_t at, bytes; /* of the gzip member */

@@ -4,8 +4,8 @@
  * A call returns when its work is done, so a queue contains nothing. */
 #include "backends/reference/reference.h"
 
-#include "lib/core/error.h"
-#include "lib/core/fpenv.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fpenv.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * event is a time. */
 #include "backends/reference/reference.h"
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <time.h>
 

@@ -5,7 +5,7 @@
  * library's own objects, and guarantee no alignment. */
 #include "backends/reference/reference.h"
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #ifndef BACKENDS_REFERENCE_REFERENCE_H
 #define BACKENDS_REFERENCE_REFERENCE_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 #define X(NAME, ...) extern const struct NAME##_impl reference_##NAME[];
 SSQ_OPS(X)

@@ -2,7 +2,7 @@
 /* walk.c - access to elements: walk, load and store. */
 #include "backends/reference/reference.h"
 
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Begin a walk, in which all views are at their first element. The first view
  * determines the shape. The strides of an absent view are 0, so its offset does

@@ -6,7 +6,7 @@ module_LTLIBRARIES += vulkan.la
 BUILT_SOURCES += kernels/coopmat_spv.h
 endif
 nodist_vulkan_la_SOURCES = kernels/coopmat_spv.h
-vulkan_la_SOURCES = lib/core/disk_cache.c lib/core/disk_cache.h \
+vulkan_la_SOURCES = lib/core/module/disk_cache.c lib/core/module/disk_cache.h \
 	$(common_sources) $(pack_sources) $(vulkan_sources)
 vulkan_la_CPPFLAGS = $(AM_CPPFLAGS)
 vulkan_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 /** Pieces of staging memory begin at multiples of so many bytes. */
 #define PIECE_ALIGN 16u

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/core/disk_cache.h"
+#include "lib/core/module/disk_cache.h"
 #include "backends/common/room.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */

@@ -21,7 +21,7 @@
 
 #include "backends/common/kernel_map.h"
 #include "backends/vulkan/calls.h"
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** Bytes of every buffer's alignment within its slab: the greatest that a
  *  device may want of a storage buffer's or a uniform buffer's offset. */

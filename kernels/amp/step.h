@@ -11,7 +11,7 @@
 
 #include "kernels/amp/kinds.h"
 #include "kernels/amp/step_args.h"
-#include "kernels/dialect/quads.h"
+#include "kernels/operands/quads.h"
 
 #define HAS_A (1u << STEP_A)
 #define HAS_B (1u << STEP_B)

@@ -3,7 +3,7 @@
 #ifndef KERNELS_ATTENTION_ROTARY_ARGS_H
 #define KERNELS_ATTENTION_ROTARY_ARGS_H
 
-#include "kernels/dialect/either.h"
+#include "kernels/operands/either.h"
 #include "kernels/attention/rotary.h"
 
 /* Dimensions of x before a row; the last of them is t. */

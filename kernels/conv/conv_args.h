@@ -11,7 +11,7 @@
 #ifndef KERNELS_CONV_CONV_ARGS_H
 #define KERNELS_CONV_CONV_ARGS_H
 
-#include "kernels/dialect/either.h"
+#include "kernels/operands/either.h"
 #include "kernels/gemm/epilogue.h"
 
 /* The dtypes of the operands in a word, and each of them taken out. */

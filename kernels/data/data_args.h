@@ -3,7 +3,7 @@
 #ifndef KERNELS_DATA_DATA_ARGS_H
 #define KERNELS_DATA_DATA_ARGS_H
 
-#include "kernels/dialect/form.h"
+#include "kernels/operands/form.h"
 
 /* bits: the element as it lies in memory. */
 struct fill_args {

@@ -4,7 +4,7 @@
 #define KERNELS_DATA_INDEX_CHECK_ARGS_H
 
 #include "kernels/dialect/group.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* Indices of a task, unless there is one task alone. */
 #define INDEX_CHUNK 4096u
@@ -29,7 +29,7 @@ struct index_check_args {
     u32 steps[WALK_RANK];
 };
 
-/* Words of the record, as INDEX_ in lib/op/data/data.h. */
+/* Words of the record, as INDEX_ in lib/core/module/data.h. */
 #define INDEX_LESS(A, B) ((B) < (A) ? (B) : (A))
 /* Update the record with WRONG indices, the first of them at PLACE. */
 #define INDEX_RECORD(WRONG, PLACE)                                             \

@@ -4,7 +4,7 @@
 #define KERNELS_ELEMENTWISE_BINARY_ARGS_H
 
 #include "kernels/elementwise/elementwise.h"
-#include "kernels/dialect/runs.h"
+#include "kernels/operands/runs.h"
 
 /* y = f(a, b) */
 struct binary_args {

@@ -7,8 +7,8 @@
 #ifndef KERNELS_ELEMENTWISE_GLU_H
 #define KERNELS_ELEMENTWISE_GLU_H
 
-#include "kernels/elementwise/unary.h"
-#include "kernels/dialect/runs.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "kernels/operands/runs.h"
 
 #define GLU_RELU      1u
 #define GLU_GELU      2u

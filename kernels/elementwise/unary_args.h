@@ -3,8 +3,8 @@
 #ifndef KERNELS_ELEMENTWISE_UNARY_ARGS_H
 #define KERNELS_ELEMENTWISE_UNARY_ARGS_H
 
-#include "kernels/elementwise/unary.h"
-#include "kernels/dialect/runs.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "kernels/operands/runs.h"
 
 /* Operands of any float dtype are bound twice, as 16-bit and as 32-bit words
  * (x2 and x4); run's dtypes say which is read. alpha, beta: the parameters of

@@ -11,8 +11,8 @@
 #ifndef KERNELS_ELEMENTWISE_UNARY_STEPS_H
 #define KERNELS_ELEMENTWISE_UNARY_STEPS_H
 
-#include "kernels/elementwise/unary.h"
-#include "kernels/dialect/runs.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "kernels/operands/runs.h"
 
 #if WG == 1
 

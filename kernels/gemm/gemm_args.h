@@ -7,7 +7,7 @@
 #define KERNELS_GEMM_GEMM_ARGS_H
 
 #include "kernels/gemm/epilogue.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* Values of ssq_dtype in a word, 0 where the operand is absent. */
 #define GEMM_TYPES(A, B, C, BIAS, D)                                           \

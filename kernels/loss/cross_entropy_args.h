@@ -7,7 +7,7 @@
 #ifndef KERNELS_LOSS_CROSS_ENTROPY_ARGS_H
 #define KERNELS_LOSS_CROSS_ENTROPY_ARGS_H
 
-#include "kernels/dialect/floats.h"
+#include "kernels/operands/floats.h"
 #include "kernels/dialect/group.h"
 #include "kernels/scalar/exp_neg.h"
 
@@ -45,14 +45,14 @@ struct cross_entropy_args {
     u32 divisor_dtype;
     u32 dx_dtype;
     u32 loss_dtype;
-    u32 logits; /* else log-probabilities */
-    u32 smoothed;     /* spread is not 0 */
-    u32 may_ignore;   /* rows whose target is ignore_index do not count */
+    u32 logits;     /* else log-probabilities */
+    u32 smoothed;   /* spread is not 0 */
+    u32 may_ignore; /* rows whose target is ignore_index do not count */
     u32 ignore_index;
-    float keep;       /* of the target, 1 - the label smoothing */
-    float spread;     /* what the smoothing gives every class */
-    float count; /* divides, as divisor[0] does */
-    float scale; /* of the loss */
+    float keep;   /* of the target, 1 - the label smoothing */
+    float spread; /* what the smoothing gives every class */
+    float count;  /* divides, as divisor[0] does */
+    float scale;  /* of the loss */
 };
 
 /* What becomes of a row: its loss counts, is 0, or is NaN. */

@@ -3,7 +3,7 @@
 #ifndef KERNELS_LOSS_CROSS_ENTROPY_COUNT_ARGS_H
 #define KERNELS_LOSS_CROSS_ENTROPY_COUNT_ARGS_H
 
-#include "kernels/dialect/floats.h"
+#include "kernels/operands/floats.h"
 #include "kernels/dialect/group.h"
 
 /* Rows of a task. */

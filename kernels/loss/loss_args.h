@@ -3,7 +3,7 @@
 #ifndef KERNELS_LOSS_LOSS_ARGS_H
 #define KERNELS_LOSS_LOSS_ARGS_H
 
-#include "kernels/dialect/floats.h"
+#include "kernels/operands/floats.h"
 
 #define LOSS_CHUNK 4096u /* elements of a task */
 
@@ -34,8 +34,8 @@ struct loss_args {
     u32 positive_dtype;
     u32 dx_dtype;
     u32 dloss_given; /* else it is 1 */
-    u32 dloss_each; /* else one for all */
-    float scale;    /* of values in sums */
+    u32 dloss_each;  /* else one for all */
+    float scale;     /* of values in sums */
     float parameter; /* beta or delta of the kind */
     float count;     /* divides the gradient: a mean's */
 };

@@ -4,7 +4,7 @@
 #define KERNELS_METRICS_TOP_K_ARGS_H
 
 #include "kernels/dialect/group.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* What is found of a row. */
 #define TOP_K_MISS    0u
@@ -18,8 +18,8 @@ struct top_k_args {
     u32 target_at;
     u32 found_at;
     u32 rows;
-    u32 n; /* classes */
-    u32 k; /* places that are a hit */
+    u32 n;     /* classes */
+    u32 k;     /* places that are a hit */
     u32 items; /* each row by an item, not by a group */
     u32 x_step;
     u32 x_dtype;

@@ -7,7 +7,7 @@
 #ifndef KERNELS_NORM_LAYER_NORM_ARGS_H
 #define KERNELS_NORM_LAYER_NORM_ARGS_H
 
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* rows rows of n elements. is_rms: no mean is subtracted, and the deviation is
  * the root of the mean square. */

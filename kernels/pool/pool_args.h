@@ -3,7 +3,7 @@
 #ifndef KERNELS_POOL_POOL_ARGS_H
 #define KERNELS_POOL_POOL_ARGS_H
 
-#include "kernels/dialect/either.h"
+#include "kernels/operands/either.h"
 #include "kernels/pool/pool.h"
 
 /* The table has POOL_WORDS of every row of what is made, then of every column;

@@ -7,7 +7,7 @@
 #define KERNELS_RANDOM_STREAM_H
 
 #include "kernels/random/random.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* n elements. dense: all operands are contiguous, so that whole blocks of words
  * can be used. step is an operand; step_given 0: the step is 0. */

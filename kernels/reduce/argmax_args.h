@@ -4,7 +4,7 @@
 #define KERNELS_REDUCE_ARGMAX_ARGS_H
 
 #include "kernels/reduce/reduce.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 #define ARGMAX_RANK 5 /* of what counts rows */
 

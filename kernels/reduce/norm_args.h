@@ -3,7 +3,7 @@
 #ifndef KERNELS_REDUCE_NORM_ARGS_H
 #define KERNELS_REDUCE_NORM_ARGS_H
 
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 /* part: three sums of each chunk, all of a class together: partial p of class
  * c is at c * total + p. */

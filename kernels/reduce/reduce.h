@@ -3,7 +3,7 @@
 #ifndef SSQ_KERNELS_REDUCE_H
 #define SSQ_KERNELS_REDUCE_H
 
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 FN bool extreme_float(u32 dtype)
 {

@@ -9,7 +9,7 @@
 #define KERNELS_REDUCE_REDUCE_ARGS_H
 
 #include "kernels/reduce/reduce.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 #define REDUCE_RANK 5 /* of x, less the reduced one */
 

@@ -4,7 +4,7 @@
 #define KERNELS_REDUCE_REDUCE_BACKWARD_ARGS_H
 
 #include "kernels/reduce/reduce.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/operands/tensor.h"
 
 struct mean_backward_args {
     u32 dy_at;

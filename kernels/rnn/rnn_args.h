@@ -7,7 +7,7 @@
 #ifndef KERNELS_RNN_RNN_ARGS_H
 #define KERNELS_RNN_RNN_ARGS_H
 
-#include "kernels/dialect/floats.h"
+#include "kernels/operands/floats.h"
 
 /* Columns of a task at most. */
 #define RNN_COLUMNS 1024u

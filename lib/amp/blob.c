@@ -4,7 +4,7 @@
  * copied by memcpy. */
 #include "lib/amp/blob.h"
 
-#include "lib/core/crc64.h"
+#include "lib/core/base/crc64.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
 #ifndef LIB_AMP_BLOB_H
 #define LIB_AMP_BLOB_H
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 /* buckets.c - gradients in buckets, and the sums of buckets over ranks. */
 #include "lib/amp/buckets.h"
 
-#include "lib/amp/list.h"
+#include "lib/op/list.h"
 #include "lib/amp/optimizer.h"
 
 /* ---- dividing ---- */

@@ -4,7 +4,7 @@
  */
 #include "lib/amp/check.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 struct check_op check_op_of(struct view_list *list, float factor,
                             const ssq_tensor *record, const ssq_tensor *block,

@@ -9,7 +9,7 @@
 #define LIB_AMP_CHECK_H
 
 #include "kernels/amp/optimizer.h"
-#include "lib/amp/list.h"
+#include "lib/op/list.h"
 
 #define OP_LIST_HEADER(NAME, LIST)                                             \
     {                                                                          \

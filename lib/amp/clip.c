@@ -7,7 +7,7 @@
  * is the coefficient. */
 #include "lib/amp/optimizer.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include <math.h>
 

@@ -2,6 +2,7 @@
 /* distribute.c - divide an optimizer between ranks, and describe the parts. */
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
+#include "lib/amp/shards.h"
 
 ssq_status ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm)
 {

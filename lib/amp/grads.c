@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grads.c - check lists of gradients that callers pass, and make operands of
  * them. A text names a gradient by its index in the caller's array. */
-#include "lib/amp/list.h"
+#include "lib/op/list.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
 /* mailbox.c - asynchronous readback of a device block. */
 #include "lib/amp/mailbox.h"
 
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include <string.h>
 

@@ -6,14 +6,15 @@
 #include <sesqui/amp/optimizer.h>
 
 #include "kernels/amp/kinds.h"
-#include "lib/amp/buckets.h"
 #include "lib/amp/check.h"
 #include "lib/amp/mailbox.h"
 #include "lib/amp/origin.h"
 #include "lib/amp/scaler.h"
-#include "lib/amp/shards.h"
-#include "lib/core/names.h"
-#include "lib/core/interval.h"
+#include "lib/core/base/names.h"
+#include "lib/core/base/interval.h"
+
+struct buckets;
+struct shards;
 
 /* A word of the control block that no kernel uses. Copies that have arrived
  * have this value. */

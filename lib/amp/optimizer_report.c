@@ -5,6 +5,7 @@
  * All calls wait for the queue, except those that return masters. So none of
  * them is allowed in a capture. */
 #include "lib/amp/optimizer.h"
+#include "lib/amp/shards.h"
 
 #include <stdio.h>
 #include <string.h>

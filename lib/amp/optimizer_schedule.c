@@ -7,7 +7,7 @@
  * captures read. */
 #include "lib/amp/optimizer.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include <float.h>
 #include <string.h>

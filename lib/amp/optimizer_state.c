@@ -13,7 +13,9 @@
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/split.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
+#include "lib/amp/buckets.h"
+#include "lib/amp/shards.h"
 
 #include <stdio.h>
 

@@ -9,6 +9,7 @@
  * only words of the check and of the present step, so the call may be repeated.
  */
 #include "lib/amp/optimizer.h"
+#include "lib/amp/shards.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "lib/amp/options.h"
 
 #include "kernels/amp/machine.h"
-#include "lib/core/fpenv.h"
+#include "lib/core/base/fpenv.h"
 
 #include <float.h>
 #include <math.h>

@@ -13,7 +13,7 @@
 #include <sesqui/amp/scaler.h>
 
 #include "kernels/amp/amp.h"
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 /** Check that a machine can have these options, and convert them to those that
  * it uses: init_scale is rounded to float32, unless the machine computes in

@@ -6,7 +6,7 @@
 #define LIB_AMP_ORIGIN_H
 
 #include "lib/core/core.h"
-#include "lib/core/witness.h"
+#include "lib/core/queue/witness.h"
 
 struct origin {
     struct object object;

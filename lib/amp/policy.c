@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - dtype policies, and the autocast class of every op.
  *
- * The classes are in lib/op/ops.h. They are PyTorch's for CUDA, if it has one
- * (torch/amp/autocast_mode.py), on every device. Sums, means and norms are
- * float32, because f16 overflows at 65504. */
+ * The classes are in lib/core/module/ops.h. They are PyTorch's for CUDA, if it
+ * has one (torch/amp/autocast_mode.py), on every device. Sums, means and norms
+ * are float32, because f16 overflows at 65504. */
 #include "lib/amp/policy.h"
 
-#include "kernels/elementwise/unary.h"
-#include "lib/core/error.h"
-#include "lib/core/nearest.h"
-#include "lib/core/words.h"
-#include "lib/op/ops.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/nearest.h"
+#include "lib/core/base/words.h"
+#include "lib/core/module/ops.h"
 
 #include <float.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * refill, false. With hysteresis 1 every overflow backs off, and refill has no
  * effect. */
 #include "lib/amp/options.h"
-#include "lib/core/words.h"
+#include "lib/core/base/words.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -14,7 +14,7 @@ static void scaler_free(struct object *o)
     ssq_scaler *s = (ssq_scaler *)o;
     if (s->block != NULL)
         /* queues and graphs may hold the buffer for longer */
-        s->block->view.buffer->scaler = NULL;
+        s->block->view.buffer->use = NULL;
     unscaled_put(s->at.unscaled);
     ssq_tensor_destroy(&s->record);
     ssq_tensor_destroy(&s->scale);
@@ -80,7 +80,8 @@ static ssq_status fill_scaler(ssq_scaler *s)
             s->block->view.offset + SCALER_SCALE * sizeof(words[0]), &s->scale);
     if (st != SSQ_OK)
         return st;
-    s->block->view.buffer->scaler = s;
+    s->use = scaler_use();
+    s->block->view.buffer->use = &s->use;
     return write_words(s, words);
 }
 

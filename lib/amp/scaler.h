@@ -64,13 +64,6 @@ ssq_status scaler_unscale_begin(ssq_queue *queue, ssq_scaler *scaler, size_t n,
 /** Note that this memory has an unscaled gradient until the next update. */
 void scaler_unscale_note(ssq_scaler *scaler, const struct view *v);
 
-/** Called by an op with dloss that writes a gradient, before it is enqueued
- * (bind, which may fail) and after (bound). If dloss is in a scaler's memory,
- * its scale was used. dloss may be NULL. The scaler is found through the
- * buffer, so that a loss needs no argument for it. */
-ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss);
-void scale_bound(const ssq_tensor *dloss);
-
 void scaler_get(ssq_scaler *scaler); /* add a reference; must not be NULL */
 void scaler_put(ssq_scaler *scaler); /* drop a reference; may be NULL */
 

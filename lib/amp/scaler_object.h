@@ -21,6 +21,7 @@ struct scaler_stages {
 
 struct ssq_scaler {
     struct object object;
+    struct scale_use use;       /* a loss's dloss is in block */
     ssq_device *device;         /* held */
     ssq_scaler_options options; /* checked; the block has the same options */
     ssq_tensor *block; /* i32 [SCALER_WORDS]; its buffer points to the scaler */
@@ -33,6 +34,9 @@ struct ssq_scaler {
     ssq_scaler_rank_hook hook; /* or NULL */
     void *hook_user;           /* owned by the caller; passed to the hook */
 };
+
+/** Return the members of scaler->use. */
+struct scale_use scaler_use(void);
 
 /** Return the queue's error, or INVALID: NULL, or of another device. */
 ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,

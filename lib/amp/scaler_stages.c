@@ -151,18 +151,26 @@ static void use(ssq_scaler *scaler)
     scaler->at.uses++;
 }
 
-/* Only the capture's snapshot can fail, so it is made before the op is
- * enqueued. */
-ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss)
+static ssq_scaler *scaler_of(struct scale_use *use)
 {
-    ssq_scaler *scaler = dloss == NULL ? NULL : dloss->view.buffer->scaler;
-    return scaler == NULL ? SSQ_OK : scaler_watch(queue, scaler);
+    return (ssq_scaler *)(void *)((char *)use - offsetof(ssq_scaler, use));
 }
 
-void scale_bound(const ssq_tensor *dloss)
+/* Only the capture's snapshot can fail, so it is made before the op is
+ * enqueued. */
+static ssq_status bind(ssq_queue *queue, struct scale_use *of)
 {
-    if (dloss != NULL && dloss->view.buffer->scaler != NULL)
-        use(dloss->view.buffer->scaler);
+    return scaler_watch(queue, scaler_of(of));
+}
+
+static void bound(struct scale_use *of)
+{
+    use(scaler_of(of));
+}
+
+struct scale_use scaler_use(void)
+{
+    return (struct scale_use){bind, bound};
 }
 
 const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)

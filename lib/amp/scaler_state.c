@@ -5,7 +5,7 @@
  * calls wait for the queue, or write words in order with its work. Options and
  * state are checked on the host before any word is written. */
 #include "lib/amp/scaler_object.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include <string.h>
 

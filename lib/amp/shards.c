@@ -5,10 +5,10 @@
 
 #include "kernels/amp/grad_args.h"
 #include "kernels/reduce/norm.h"
-#include "lib/amp/list.h"
+#include "lib/op/list.h"
 #include "lib/amp/optimizer.h"
 #include "lib/comm/parts.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 /* ---- the elements of each rank ---- */
 

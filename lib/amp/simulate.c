@@ -8,7 +8,7 @@
 #include "lib/amp/machine.h"
 #include "lib/amp/options.h"
 
-#include "lib/core/fpenv.h"
+#include "lib/core/base/fpenv.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include "lib/amp/split.h"
 
 #include "kernels/amp/optimizer.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 /* Elements that the host converts at once. */
 #define PIECE ((int64_t)1 << 18)

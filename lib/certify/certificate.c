@@ -2,16 +2,15 @@
 /* certificate.c - the certificates of devices: in memory, on disk, or found by
  * a test.
  *
- * Files are written and read by lib/core/disk_cache.h. A file counts as missing
- * if it is damaged or belongs to another driver or library. It also counts as
- * missing if it contains values that store() never writes. */
+ * Files are written and read by lib/core/module/disk_cache.h. A file counts as
+ * missing if it is damaged or belongs to another driver or library. It also
+ * counts as missing if it contains values that store() never writes. */
 #include "lib/certify/certificate.h"
 
-#include "lib/core/disk_cache.h"
-#include "kernels_sum.h"
-#include "lib/core/error.h"
-#include "lib/core/fork_lock.h"
-#include "lib/core/services.h"
+#include "lib/core/module/disk_cache.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fork_lock.h"
+#include "lib/core/module/services.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +32,7 @@ struct kept {
 /* Guards `memory` and `remembered`. Held while a device is tested. */
 static struct fork_lock lock = FORK_LOCK_INIT;
 static struct {
-    char key[sizeof(((struct certificate_key *)0)->text)];
+    char key[sizeof(((struct cache_key *)0)->text)];
     struct certificate certificate;
 } memory[REMEMBERED];
 static unsigned remembered;
@@ -46,36 +45,17 @@ static void lock_memory(void)
         remembered = 0;
 }
 
-void certificate_key_for(const char *kind, unsigned version,
-                         const struct backend *b,
-                         const struct backend_device *d,
-                         struct certificate_key *key)
-{
-    /* 128: reserved for the text that is appended below, so that identify()
-     * leaves room for the version. */
-    int n = snprintf(key->text, sizeof(key->text), "sesqui %s %u %s\n", kind,
-                     version, b->name);
-    if (b->identify != NULL)
-        b->identify(d, key->text + n, sizeof(key->text) - (size_t)n - 128);
-    snprintf(key->name, sizeof(key->name), "%s-%s-%016llx", kind, b->name,
-             (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, key->text,
-                                                 strlen(key->text)));
-    size_t at = strlen(key->text);
-    snprintf(key->text + at, sizeof(key->text) - at, "\nsesqui %s\n%s\n",
-             ssq_version(), KERNELS_SUM);
-}
-
 void certificate_key(const struct backend *b, const struct backend_device *d,
-                     struct certificate_key *key)
+                     struct cache_key *key)
 {
-    certificate_key_for("certificate", KEPT_VERSION, b, d, key);
+    cache_key_for("certificate", KEPT_VERSION, b, d, key);
 }
 
 /* ---- this process ---- */
 
 /* Copy the remembered certificate of key to *c. False: there is none. Call it
  * with the lock. */
-static bool recall(const struct certificate_key *key, struct certificate *c)
+static bool recall(const struct cache_key *key, struct certificate *c)
 {
     for (unsigned i = 0; i < remembered; i++)
         if (strcmp(memory[i].key, key->text) == 0) {
@@ -87,8 +67,7 @@ static bool recall(const struct certificate_key *key, struct certificate *c)
 
 /* Remember c: replace the entry of key, or add one if there is room. Call it
  * with the lock. */
-static void remember(const struct certificate_key *key,
-                     const struct certificate *c)
+static void remember(const struct cache_key *key, const struct certificate *c)
 {
     unsigned i = 0;
     while (i < remembered && strcmp(memory[i].key, key->text) != 0)
@@ -110,29 +89,18 @@ void certificate_forget(void)
 
 /* ---- the disk ---- */
 
-bool certificate_text(const char *text, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        if (text[i] == '\0')
-            return true;
-        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n')
-            return false;
-    }
-    return false;
-}
-
 /* Return true if store() could have written k. The checksum only detects
  * damage. */
 static bool plausible(const struct kept *k)
 {
     return k->version == KEPT_VERSION && k->subnormals <= 1 &&
            k->half_load <= 1 && k->half_store <= 1 && k->verdict_bad <= 1 &&
-           certificate_text(k->failed, sizeof(k->failed)) &&
-           certificate_text(k->verdict, sizeof(k->verdict));
+           cache_text(k->failed, sizeof(k->failed)) &&
+           cache_text(k->verdict, sizeof(k->verdict));
 }
 
 /* Load a certificate. False, with *c unchanged: no valid file exists. */
-static bool load(const struct certificate_key *key, struct certificate *c)
+static bool load(const struct cache_key *key, struct certificate *c)
 {
     struct kept k;
     size_t bytes;
@@ -157,8 +125,7 @@ static bool load(const struct certificate_key *key, struct certificate *c)
 
 /* Store c. The struct is zeroed first: the unused bytes of the texts are part
  * of the file's checksum. */
-static void store(const struct certificate_key *key,
-                  const struct certificate *c)
+static void store(const struct cache_key *key, const struct certificate *c)
 {
     struct kept k;
     memset(&k, 0, sizeof(k));
@@ -177,7 +144,7 @@ static void store(const struct certificate_key *key,
 
 /* Run the self-test. Store the result if another run would repeat it. */
 static ssq_status find(const struct backend *b, struct backend_device *d,
-                       const struct certificate_key *key, struct certificate *c)
+                       const struct cache_key *key, struct certificate *c)
 {
     bool sure;
     memset(c, 0, sizeof(*c));
@@ -202,7 +169,7 @@ static ssq_status find(const struct backend *b, struct backend_device *d,
 ssq_status certificate_get(const struct backend *b, struct backend_device *d,
                            struct certificate *c)
 {
-    struct certificate_key key;
+    struct cache_key key;
     ssq_status st = SSQ_OK;
     certificate_key(b, d, &key);
     lock_memory();
@@ -230,7 +197,7 @@ static bool same(const struct certificate *a, const struct certificate *b)
 bool certificate_keep(const struct backend *b, const struct backend_device *d,
                       const struct certificate *c)
 {
-    struct certificate_key key;
+    struct cache_key key;
     struct certificate again;
     certificate_key(b, d, &key);
     lock_memory();

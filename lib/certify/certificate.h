@@ -10,7 +10,7 @@
 #ifndef LIB_CERTIFY_CERTIFICATE_H
 #define LIB_CERTIFY_CERTIFICATE_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/cache_key.h"
 
 struct certificate {
     struct findings found;
@@ -22,25 +22,9 @@ struct certificate {
     char verdict[4096];
 };
 
-/** Everything that a certificate depends on. The name depends on the device and
- *  its driver, the text also on the version and the kernels of this library. A
- *  file of another version has the same name but another text: it is refused
- *  and replaced. */
-struct certificate_key {
-    char name[64]; /* of the file */
-    char text[1536];
-};
 /** Fill *key for a device's certificate. */
 void certificate_key(const struct backend *b, const struct backend_device *d,
-                     struct certificate_key *key);
-/** Fill *key for another kind of file about a device. kind is a short word,
- *  version the version of the file's layout. If b->identify is NULL, as for
- *  host code, the key contains no description of the device. */
-void certificate_key_for(const char *kind, unsigned version,
-                         const struct backend *b,
-                         const struct backend_device *d,
-                         struct certificate_key *key);
-
+                     struct cache_key *key);
 /** Get a device's certificate: from memory, from disk, or by a test.
  *  Thread-safe: if two threads open the same device, one runs the test and the
  *  other waits for its result.
@@ -51,10 +35,6 @@ ssq_status certificate_get(const struct backend *b, struct backend_device *d,
  *  could be written, so that only this process may remember it. Thread-safe. */
 bool certificate_keep(const struct backend *b, const struct backend_device *d,
                       const struct certificate *c);
-/** Return true if a file may contain this text. It must end with a NUL within
- *  `bytes` bytes and consist of printable ASCII and newlines. The text is shown
- *  on terminals, so a damaged file must not add other characters. */
-bool certificate_text(const char *text, size_t bytes);
 /** Forget the certificates that this process remembers; for tests. */
 void certificate_forget(void);
 

@@ -12,9 +12,9 @@
 
 #include "kernel_table.h"
 #include "lib/certify/certificate.h"
-#include "lib/core/error.h"
-#include "lib/core/fpenv.h"
-#include "lib/op/data/data.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fpenv.h"
+#include "lib/core/module/data.h"
 
 #include <stddef.h>
 #include <string.h>

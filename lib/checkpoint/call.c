@@ -3,7 +3,7 @@
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/disk.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 
 ssq_status checkpoint_parts(struct checkpoint *c, const char *what,

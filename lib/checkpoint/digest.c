@@ -3,7 +3,7 @@
 #include "lib/checkpoint/digest.h"
 
 #include "lib/checkpoint/disk.h"
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>

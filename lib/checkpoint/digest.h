@@ -4,7 +4,7 @@
 #define LIB_CHECKPOINT_DIGEST_H
 
 #include "lib/checkpoint/safetensors.h"
-#include "lib/core/crc64.h"
+#include "lib/core/base/crc64.h"
 
 /** The key of a tensor's digest is DIGEST_KEY followed by the tensor's name.
  *  The text has DIGEST_DIGITS hexadecimal digits. */

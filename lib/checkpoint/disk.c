@@ -3,7 +3,7 @@
  * that was cut short, for example by a signal, is continued. */
 #include "lib/checkpoint/disk.h"
 
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef LIB_CHECKPOINT_DISK_H
 #define LIB_CHECKPOINT_DISK_H
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /* header.c - parse the header of a safetensors file. */
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/safetensors.h"
-#include "lib/core/object.h"
-#include "lib/core/size.h"
+#include "lib/core/base/object.h"
+#include "lib/core/base/size.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/safetensors.h"
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #include <stdio.h>
 #include <stdlib.h>

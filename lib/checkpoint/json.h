@@ -7,7 +7,7 @@
 #ifndef LIB_CHECKPOINT_JSON_H
 #define LIB_CHECKPOINT_JSON_H
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <stdint.h>
 

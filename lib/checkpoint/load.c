@@ -12,8 +12,8 @@
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/values.h"
-#include "lib/core/choices.h"
-#include "lib/core/queue.h"
+#include "lib/core/device/choices.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 
 #include <stdio.h>

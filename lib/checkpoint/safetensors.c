@@ -3,7 +3,7 @@
 #include "lib/checkpoint/safetensors.h"
 
 #include "lib/checkpoint/disk.h"
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #include <stdlib.h>
 #include <string.h>

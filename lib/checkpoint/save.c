@@ -3,9 +3,10 @@
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/write.h"
-#include "lib/core/choices.h"
-#include "lib/core/queue.h"
+#include "lib/core/device/choices.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
+#include "lib/amp/shards.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/disk.h"
-#include "lib/core/host.h"
-#include "lib/core/queue.h"
+#include "lib/core/base/host.h"
+#include "lib/core/queue/queue.h"
 
 #include <string.h>
 

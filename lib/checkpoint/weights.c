@@ -8,7 +8,7 @@
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/values.h"
 #include "lib/checkpoint/write.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 #include "lib/tape/pattern.h"
 

@@ -8,7 +8,7 @@
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/values.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "lib/checkpoint/digest.h"
 #include "lib/core/core.h"
-#include "lib/core/names.h"
+#include "lib/core/base/names.h"
 
 /** Get the values of an item when they are written.
  *  @param values  out: a contiguous tensor of the item's dtype and shape

@@ -2,9 +2,9 @@
 /* comm.h - the internal parts of a communicator.
  *
  * A call creates a job: its arguments, an event after the work that was
- * enqueued before, and a gate (lib/core/gate.h). The gate holds back work that
- * is enqueued later. With .work, ssq_comm_wait() puts the gate on the queue
- * (work.c).
+ * enqueued before, and a gate (lib/core/queue/gate.h). The gate holds back work
+ * that is enqueued later. With .work, ssq_comm_wait() puts the gate on the
+ * queue (work.c).
  *
  * The communicator's thread runs jobs in their order. It waits for the event
  * on a queue that only this thread uses, and compares the headers of all
@@ -17,7 +17,7 @@
 #include <sesqui/comm.h>
 
 #include "lib/comm/transport.h"
-#include "lib/core/gate.h"
+#include "lib/core/queue/gate.h"
 
 /** Maximum size of a tag, with its terminating NUL. */
 #define COMM_TAG 32

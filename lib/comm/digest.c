@@ -4,7 +4,7 @@
 #include "lib/comm/parts.h"
 
 #include "lib/comm/comm.h"
-#include "lib/core/crc64.h"
+#include "lib/core/base/crc64.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,13 +3,14 @@
  *
  * A call becomes ops of the queue: conversions before and after (reductions.c),
  * and between them a place where the library enqueues its work
- * (lib/core/enqueue.h). So a call can be held at gates, captured and launched
- * as ops are. All ranks must hand over the same calls in the same order.
- * Therefore a call on another queue than the last call waits for that queue. */
+ * (lib/core/queue/enqueue.h). So a call can be held at gates, captured and
+ * launched as ops are. All ranks must hand over the same calls in the same
+ * order. Therefore a call on another queue than the last call waits for that
+ * queue. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/repeat.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/repeat.h"
+#include "lib/core/core.h"
 
 /* ---- calls ---- */
 

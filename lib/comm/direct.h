@@ -5,7 +5,7 @@
 #define LIB_COMM_DIRECT_H
 
 #include "lib/comm/comm.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 /** Maximum size of a call's name in messages, for example "all_reduce sum
  *  number 7 \"grads\"". */

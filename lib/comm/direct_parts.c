@@ -7,7 +7,7 @@
 #include "lib/comm/direct.h"
 #include "lib/comm/parts.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 /* Return how many elements of rank r's part of a view are in from .. from + n.
  * Sets *at to the first of them. */

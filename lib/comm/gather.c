@@ -3,8 +3,8 @@
  * through device memory, because the library knows no other. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/enqueue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/enqueue.h"
+#include "lib/core/core.h"
 
 static ssq_status gather(ssq_comm *comm, const void *mine, void *all,
                          const struct view *x, const struct view *y)

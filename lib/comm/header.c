@@ -5,7 +5,7 @@
  * report the same difference. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/crc64.h"
+#include "lib/core/base/crc64.h"
 
 #include <stdio.h>
 #include <string.h>

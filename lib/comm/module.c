@@ -2,8 +2,8 @@
 /* module.c - finds and loads transports that are modules. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/module_find.h"
-#include "lib/core/services.h"
+#include "lib/core/module/module_find.h"
+#include "lib/core/module/services.h"
 
 #include <sesqui/mpi.h>
 

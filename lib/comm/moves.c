@@ -3,7 +3,7 @@
  * queue's order. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/enqueue.h"
+#include "lib/core/queue/enqueue.h"
 
 #include <stdio.h>
 

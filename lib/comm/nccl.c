@@ -2,10 +2,10 @@
 /* nccl.c - communicators over NCCL: the public calls. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/enqueue.h"
-#include "lib/core/queue.h"
-#include "lib/core/services.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/enqueue.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/module/services.h"
+#include "lib/core/core.h"
 
 #include <sesqui/nccl.h>
 

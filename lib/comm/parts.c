@@ -7,8 +7,8 @@
 #include "lib/comm/parts.h"
 
 #include "lib/comm/comm.h"
-#include "lib/core/crc64.h"
-#include "lib/op/data/data.h"
+#include "lib/core/base/crc64.h"
+#include "lib/core/core.h"
 
 #include <string.h>
 

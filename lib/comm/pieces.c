@@ -15,8 +15,8 @@
  * before an upload does not wait for it. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/enqueue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/enqueue.h"
+#include "lib/core/core.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include <sesqui/comm.h>
 
 #include "lib/core/core.h"
-#include "lib/core/env.h"
+#include "lib/core/base/env.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
  * change the order of its additions. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/terms.h"
+#include "lib/core/base/terms.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
  * a gate. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/repeat.h"
-#include "lib/core/witness.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/witness.h"
+#include "lib/core/core.h"
 
 /* Report the writes of a job to witnesses during the call, so that they are in
  * the order of calls. */

@@ -11,7 +11,7 @@
 #ifndef LIB_COMM_TRANSPORT_H
 #define LIB_COMM_TRANSPORT_H
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 
 /** Increased with every change of this header. A module with another number
  *  is refused. */

@@ -8,7 +8,7 @@
 
 #include <sesqui/tune.h>
 
-#include "lib/core/rates.h"
+#include "lib/core/device/rates.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * ssq_comm_wait() puts the gate of the job on the queue. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 
 struct ssq_comm_work {
     struct gate *gate; /* holds a reference; NULL: the call needs none */

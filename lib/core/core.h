@@ -6,11 +6,13 @@
 #include <pthread.h>
 
 #include "lib/certify/certificate.h"
-#include "lib/core/backend.h"
-#include "lib/core/error.h"
-#include "lib/core/fpenv.h"
-#include "lib/core/object.h"
-#include "lib/core/view.h"
+#include "lib/core/module/backend.h"
+#include "lib/core/module/data.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fork.h"
+#include "lib/core/base/fpenv.h"
+#include "lib/core/base/object.h"
+#include "lib/core/base/view.h"
 
 struct pool;
 struct progress;
@@ -27,12 +29,12 @@ struct ssq_device {
     ssq_device_props props;         /* constant once the device is open */
     ssq_device_options options;     /* copied from the caller */
     struct certificate certificate; /* empty if the backend has no identify */
-    struct tunings *tunings;        /* lib/op/gemm/tuning.h; NULL: host code */
+    struct tunings *tunings;        /* device/tuning.h; NULL: host code */
     struct pool *pool;              /* owned; NULL until it is created */
     pthread_mutex_t queues_lock;    /* guards queues and their capturers */
     ssq_queue *queues;              /* of this device, for the pool to retire */
     unsigned forks;                 /* fork_count() when it was opened */
-    ssq_device *next_watched;       /* lib/core/fork_hold.c */
+    ssq_device *next_watched;       /* lib/core/device/fork_hold.c */
     atomic_uint captures;           /* in progress, of all threads */
     atomic_uint_fast64_t fallbacks; /* ops that ran on the host instead */
     struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
@@ -55,9 +57,6 @@ struct ssq_tensor {
  */
 struct view tensor_view(const ssq_tensor *tensor, enum access access);
 
-/** Return the number of forks between the process that first used the library
- *  and this process. */
-unsigned fork_count(void);
 /** True in a child of the process that opened the device, unless the backend is
  *  host code that stays usable in a child. Do not use any part of a lost
  *  device: its driver's threads do not exist, and its locks may be held
@@ -73,6 +72,34 @@ ssq_status device_check(const ssq_device *device, const char *what);
  *  backend that "auto" prefers as much as this one. */
 void device_peer(const ssq_device *device, unsigned n, char *name,
                  size_t bytes);
+
+/* ---- views and the buffers below them ---- */
+
+/** True for the same memory, shape, strides and element size, so that an op may
+ *  work in place. */
+bool view_same_place(const struct view *a, const struct view *b);
+/** True if the two views may share a byte. Compares ranges of bytes, and can
+ *  separate column slices of one matrix. For other strided views that
+ *  interleave, true may be wrong; false is always right. */
+bool view_overlap(const struct view *a, const struct view *b);
+
+/** The bytes of a view, from..to - 1 of a space. They also compare views of
+ *  different buffers: a program may lend the same memory twice. */
+struct byte_range {
+    uintptr_t space;
+    uint64_t from, to;
+};
+/** Return the range of a view. Ranges of views that overlap have the same space
+ *  and overlap. The buffer must have memory. */
+struct byte_range view_bytes(const struct view *v);
+
+/** Create a list of n absent views, with one reference. Release it with
+ *  object_put(&l->object). NULL without memory; the error's text is set and
+ *  begins with `what`. */
+struct view_list *list_create(size_t n, const char *what);
+/** Set view i to v with an access; adds a reference to its buffer. */
+void list_set(struct view_list *list, size_t i, const struct view *v,
+              enum access access);
 
 /* ---- queue ---- */
 
@@ -99,8 +126,8 @@ bool capture_cut(ssq_queue *queue, size_t length);
 /** Return SSQ_OK, or the sticky error. If queue is NULL, the error's text
  *  begins with op. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
-/** As ssq_queue_sync(), but without the reports of lib/core/report.h. For waits
- *  inside the library. */
+/** As ssq_queue_sync(), but without the reports of lib/core/queue/report.h. For
+ *  waits inside the library. */
 ssq_status queue_wait(ssq_queue *queue);
 /** True while a graph, dry or not, is being captured on the queue. */
 bool queue_capturing(const ssq_queue *queue);
@@ -129,7 +156,6 @@ void scratch_put(struct view *view);
  *  must stay valid until the copy is done. queue_upload_now() copies the bytes
  *  into the op during the call, so they may be on the caller's stack. It
  *  therefore accepts at most UPLOAD_INLINE bytes. */
-#define UPLOAD_INLINE 512
 ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
                         const void *host, uint64_t bytes);
 ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
@@ -140,6 +166,24 @@ ssq_status queue_upload_scratch(ssq_queue *queue, const struct view *dst,
                                 const void *bytes_at_call, uint64_t bytes);
 ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
                           uint64_t bytes);
+
+/** Return an op that is complete except for op.keep, which keeps host alive. */
+struct upload_op upload_of(const struct view *dst, const void *host,
+                           uint64_t bytes);
+struct download_op download_of(const struct view *src, void *host,
+                               uint64_t bytes);
+
+/** Return the raw element for value in a dtype, converted as by ssq_fill().
+ *  Call it between fpenv_enter() and fpenv_leave(). */
+uint32_t value_bits(double value, ssq_dtype dtype);
+
+/** Enqueue y = value, as ssq_fill(). y may have no elements. */
+ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value);
+
+/** Enqueue y = x, a copy or a cast. The views must have the same shape, and may
+ *  have no elements. */
+ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
+                        const struct view *y);
 
 /** Release the objects that finished work holds, on all queues of the device.
  *  If wait is set, wait for all work first. */
@@ -163,6 +207,19 @@ ssq_status tensor_wrap(const struct view *view, ssq_tensor **tensor);
  */
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
                          const int64_t *shape, ssq_tensor **tensor);
+
+/** What the owner of a loss scale must know: an op uses its tensor. */
+struct scale_use {
+    /* before the op is enqueued; may fail */
+    ssq_status (*bind)(ssq_queue *queue, struct scale_use *use);
+    /* after that */
+    void (*bound)(struct scale_use *use);
+};
+/** Called by ops with the scale of a loss's gradient, which may be NULL, before
+ *  and after they enqueue. The owner is found through the buffer, so that a
+ *  loss needs no argument for it. */
+ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss);
+void scale_bound(const ssq_tensor *dloss);
 
 /** The stages of a scaler or an optimizer. A call changes them when it
  *  enqueues. A capture runs nothing, so its end restores the stages from its

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "lib/core/host.h"
-#include "lib/core/size.h"
+#include "lib/core/base/host.h"
+#include "lib/core/base/size.h"
 
 size_t array_element(ssq_dtype dtype)
 {

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/core/held.h"
-#include "lib/core/host.h"
-#include "lib/core/queue.h"
-#include "lib/core/size.h"
+#include "lib/core/queue/held.h"
+#include "lib/core/base/host.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/base/size.h"
 
 #define PREFETCH_MOST 64
 

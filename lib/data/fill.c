@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "lib/core/host.h"
+#include "lib/core/base/host.h"
 
 /* splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
 static uint64_t next_word(uint64_t *state)

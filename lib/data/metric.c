@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/amp/mailbox.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 enum { WORD_MAGIC, WORD_SUM, WORD_WEIGHT, WORD_ONE, WORDS };
 #define MAGIC 0x6d657472u

@@ -2,7 +2,7 @@
 /* cpu.c - <sesqui/cpu.h>. Only the backend interprets the options. */
 #include <sesqui/cpu.h>
 
-#include "lib/core/native.h"
+#include "lib/core/device/native.h"
 
 /* Refuse options that contradict each other or are out of range. Otherwise they
  * would be ignored silently. */

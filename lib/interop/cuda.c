@@ -4,7 +4,7 @@
  * includes no CUDA header. */
 #include <sesqui/cuda.h>
 
-#include "lib/core/native.h"
+#include "lib/core/device/native.h"
 
 /** CU_STREAM_LEGACY: a non-NULL handle of the default stream. */
 #define DEFAULT_STREAM ((const void *)(uintptr_t)1)

@@ -5,10 +5,12 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/vulkan.h>
 
-#include "lib/core/event.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/event.h"
+#include "lib/core/queue/queue.h"
 
 #include <dlfcn.h>
+
+#include <string.h>
 
 /* An exported struct, and what its deleter releases. */
 struct exported {

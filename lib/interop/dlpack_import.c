@@ -8,9 +8,9 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/vulkan.h>
 
-#include "lib/core/native.h"
-#include "lib/core/queue.h"
-#include "lib/core/size.h"
+#include "lib/core/device/native.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/base/size.h"
 
 /* A struct of either form, in the pieces that an import reads. */
 struct foreign {

@@ -3,7 +3,7 @@
  * takes handles as pointers. This file includes no OpenCL header. */
 #include <sesqui/opencl.h>
 
-#include "lib/core/native.h"
+#include "lib/core/device/native.h"
 
 /* The backend reads handles by position: context, then device. */
 ssq_status ssq_opencl_device_open(struct _cl_context *context,

@@ -4,7 +4,7 @@
  * its lock, when it opens the device. */
 #include <sesqui/vulkan.h>
 
-#include "lib/core/native.h"
+#include "lib/core/device/native.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* pool.c - pooling along one dimension, and pooling to a given size. */
 #include "lib/nn/layer.h"
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/nn/rows.h"
 #include "lib/op/conv/slide.h"
 #include "lib/tape/tape.h"

@@ -2,7 +2,7 @@
 /* operands.c - checks of all operands of a call, and operands as rows. */
 #include "lib/op/operands.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 /** Most views of views_collapse_rows(): layer norm's backward has 8. */
 #define VIEWS_MOST 8

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floats.h - bind the operands of kernels/dialect/floats.h. */
+/* floats.h - bind the operands of kernels/operands/floats.h. */
 #ifndef LIB_PLAN_FLOATS_H
 #define LIB_PLAN_FLOATS_H
 
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** Return the key D of the present operands: their dtype, or 0 if they
  *  differ. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form.h - kernels that process strided views by rows or by elements: see
- * kernels/dialect/form.h. */
+ * kernels/operands/form.h. */
 #ifndef LIB_PLAN_FORM_H
 #define LIB_PLAN_FORM_H
 
-#include "kernels/dialect/form.h"
-#include "lib/plan/plan.h"
+#include "kernels/operands/form.h"
+#include "lib/core/queue/plan.h"
 #include "lib/plan/walk.h"
 
 /* Shorter rows are processed by elements. On a CPU the loop over a row must be

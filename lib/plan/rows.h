@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_ROWS_H
 #define LIB_PLAN_ROWS_H
 
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** How rows are distributed. Either groups process rows, over all dimensions
  *  except the last. Or items process rows that are adjacent along one of these

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.h - the operands of elementwise kernels: see kernels/dialect/runs.h. */
+/* runs.h - the operands of elementwise kernels: see kernels/operands/runs.h. */
 #ifndef LIB_PLAN_RUNS_H
 #define LIB_PLAN_RUNS_H
 
-#include "kernels/dialect/runs.h"
-#include "lib/plan/plan.h"
+#include "kernels/operands/runs.h"
+#include "lib/core/queue/plan.h"
 #include "lib/plan/walk.h"
 
 #define RUNS_OPERANDS 4

@@ -3,8 +3,8 @@
 #ifndef LIB_PLAN_WALK_H
 #define LIB_PLAN_WALK_H
 
-#include "kernels/dialect/tensor.h"
-#include "lib/core/view.h"
+#include "kernels/operands/tensor.h"
+#include "lib/core/base/view.h"
 
 /** Fill rank and size: dimensions from..to - 1 of the common shape. */
 static inline void walk_shape(const struct view *v, int from, int to,

@@ -9,8 +9,8 @@
 #ifndef LIB_PLAN_WINDOWS_H
 #define LIB_PLAN_WINDOWS_H
 
-#include "lib/core/window.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/window.h"
+#include "lib/core/queue/plan.h"
 
 /** Record the launches of a window. op is the op of plan_windows() with the
  *  views of the window and with op->first set. */

@@ -9,7 +9,7 @@
  * Training passes of a set of parameters are numbered from 1. If there are
  * several ranks, their passes alternate. Initial values of parameters use
  * number 0. */
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 

@@ -4,7 +4,7 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/vars.h>
 
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 

@@ -9,7 +9,7 @@
 
 #include <sesqui/tape.h>
 
-#include "lib/core/view.h"
+#include "lib/core/base/view.h"
 
 /** Maximum number of operands that receive gradients, and of results. */
 #define TAPE_VARS 7

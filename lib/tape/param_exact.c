@@ -10,6 +10,7 @@
 #include "lib/amp/optimizer.h"
 #include "lib/amp/split.h"
 #include "lib/tape/params.h"
+#include "lib/amp/shards.h"
 
 /* Return the optimizer's data for a parameter. NULL: the optimizer lacks it, or
  * another parameter of the optimizer has this name. */

@@ -7,8 +7,8 @@
 
 #include "lib/amp/origin.h"
 #include "lib/core/core.h"
-#include "lib/core/names.h"
-#include "lib/core/witness.h"
+#include "lib/core/base/names.h"
+#include "lib/core/queue/witness.h"
 
 enum grad_state {
     GRAD_NONE = 0,  /* the memory was never written */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params_names.c - names that are not in a set: similar names for error texts,
  * and whether a pass may create the parameter. */
-#include "lib/core/nearest.h"
-#include "lib/core/object.h"
+#include "lib/core/base/nearest.h"
+#include "lib/core/base/object.h"
 #include "lib/tape/params.h"
 #include "lib/tape/pattern.h"
 

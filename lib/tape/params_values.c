@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params_values.c - copy parameters from and to host memory, and count them. */
 #include "lib/amp/optimizer.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 
 ssq_status ssq_params_stats_get(const ssq_params *params,

@@ -4,7 +4,7 @@
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 
 static ssq_status widen(ssq_params *params, ssq_queue *queue,

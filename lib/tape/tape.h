@@ -12,8 +12,8 @@
 #include <sesqui/tape.h>
 
 #include "lib/core/core.h"
-#include "lib/core/queue.h"
-#include "lib/core/witness.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/witness.h"
 #include "lib/tape/arena.h"
 #include "lib/tape/autocast.h"
 #include "lib/tape/ops.h"

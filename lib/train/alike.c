@@ -7,7 +7,7 @@
  *
  * The float32 values are broadcast, also for 16-bit parameters, because masters
  * begin with these values. */
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 

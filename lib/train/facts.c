@@ -7,7 +7,7 @@
 #include "lib/amp/optimizer.h"
 #include "lib/amp/options.h"
 #include "lib/amp/scaler_object.h"
-#include "lib/core/crc64.h"
+#include "lib/core/base/crc64.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 

@@ -7,16 +7,13 @@
 #include "lib/train/labels.h"
 
 #include "lib/amp/mailbox.h"
-#include "lib/core/queue.h"
-#include "lib/core/report.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/report.h"
 
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
 #include <stdio.h>
-
-/* Words of a record, as ssq_index_check() writes them. */
-enum { INDEX_WRONG, INDEX_PLACE, INDEX_VALUE, INDEX_N, INDEX_WORDS };
 
 /* Words of the block. TRAINED and EVALUATED are records. Their counts only
  * grow, modulo 2^32. */

@@ -4,7 +4,7 @@
 
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 

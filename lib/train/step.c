@@ -2,7 +2,7 @@
 /* step.c - passes, and the step after the last pass of an accumulation. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"

@@ -6,10 +6,10 @@
 #include "lib/amp/policy.h"
 #include "lib/amp/scaler.h"
 #include "lib/comm/parts.h"
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
-#include "lib/core/repeat.h"
+#include "lib/core/queue/repeat.h"
 
 #include <string.h>
 

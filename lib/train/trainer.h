@@ -63,7 +63,7 @@ struct ssq_trainer {
     double clip_value;      /* for elements of unscaled gradients; 0: none */
     bool unscaled;          /* the gradients of the due step are unscaled */
     bool clipped;           /* and within clip_value */
-    bool replay;            /* passes are spans of lib/core/repeat.h */
+    bool replay;            /* passes are spans of lib/core/queue/repeat.h */
     bool begun, ended;      /* the state of the training */
     bool end_told;          /* all TRAIN_END hooks succeeded */
     const char *inside;     /* the place within a pass whose hooks are being

@@ -9,7 +9,7 @@
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
 
-#include "lib/core/fpenv.h"
+#include "lib/core/base/fpenv.h"
 
 #include <math.h>
 #include <stdio.h>

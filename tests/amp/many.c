@@ -2,7 +2,7 @@
 /* many.c - a model of a thousand tensors: a handful of launches, and the bits
  * of the reference. */
 #include "lib/amp/optimizer.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 #include "tests/amp/amp.h"
 
 #define TENSORS 1000

@@ -3,7 +3,7 @@
  * gives no graph leaves behind: nothing. */
 #include "tests/amp/amp.h"
 
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 /* Would a check be taken? */
 static bool used(const struct rig *r, ssq_scaler *scaler)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bundle.c - tests of calls that are made of several ops: all or nothing. */
 
-#include "lib/core/queue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/core.h"
 
 #include "tests/core/core.h"
 

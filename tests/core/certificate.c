@@ -6,8 +6,8 @@
  * backend "cuda", which is not built. */
 #include "lib/certify/certificate.h"
 #include "lib/certify/certify.h"
-#include "lib/core/registry.h"
-#include "lib/op/data/data.h"
+#include "lib/core/module/registry.h"
+#include "lib/core/core.h"
 #include "tests/core/cache_file.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /* device.c - tests of listing, choosing and opening devices, and of what is
  * logged about it. */
 
-#include "lib/core/env.h"
-#include "lib/core/error.h"
+#include "lib/core/base/env.h"
+#include "lib/core/base/error.h"
 
 #include "tests/core/core.h"
 

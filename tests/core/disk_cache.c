@@ -5,7 +5,7 @@
  * This program's own write, fsync and renameat stand before the library's
  * calls: the Nth of them does half of its work and ends the process. */
 #define _GNU_SOURCE /* syscall */
-#include "lib/core/disk_cache.h"
+#include "lib/core/module/disk_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib/core/env.h"
-#include "lib/core/error.h"
+#include "lib/core/base/env.h"
+#include "lib/core/base/error.h"
 #include "tests/core/core.h"
 
 #define BYTES     5000

@@ -4,7 +4,7 @@
 
 #include <fenv.h>
 
-#include "lib/core/fpenv.h"
+#include "lib/core/base/fpenv.h"
 
 #include "tests/core/core.h"
 

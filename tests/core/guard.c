@@ -4,8 +4,8 @@
  * What must crash does so in a child. Ops that break their contract are made
  * by hand and enqueued behind the checks of the public functions. */
 
-#include "lib/core/queue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/core.h"
 
 #include "tests/core/core.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index.c - names by hash and byte ranges in a tree, compared with a search
  * through all of them. */
-#include "lib/core/interval.h"
-#include "lib/core/names.h"
+#include "lib/core/base/interval.h"
+#include "lib/core/base/names.h"
 #include "tests/core/core.h"
 
 #define RANGES 600

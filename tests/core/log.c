@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 #include "tests/core/core.h"
 
 /** What a callback tells a test, and waits for. */

@@ -4,7 +4,7 @@
  * caller's allocator is asked for each. */
 #include "tests/core/core.h"
 
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #include <stddef.h>
 #include <stdint.h>

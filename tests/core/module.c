@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "lib/core/backend.h"
+#include "lib/core/module/backend.h"
 #include "tests/core/core.h"
 
 static char dir[256]; /* holds cuda.so */

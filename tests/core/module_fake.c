@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #ifndef FAKE_ABI
 #define FAKE_ABI SSQ_BACKEND_ABI

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - ops larger than a launch: split in order, or refused with the
  * numbers. */
-#include "lib/core/window.h"
+#include "lib/core/queue/window.h"
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/elementwise/elementwise.h"
 #include "tests/core/core.h"
 

@@ -5,7 +5,7 @@
  * places where another formula begins, with every set of instructions. */
 #include "tests/core/core.h"
 
-#include "kernels/elementwise/unary.h"
+#include "kernels/elementwise/unary_kinds.h"
 #include "tests/cpu/sets.h"
 
 #include <stdlib.h>

@@ -45,7 +45,7 @@ for target; do
     for s in $sources ops pair values; do
         files="$files $at/$s.c"
     done
-    [ "$target" != environment ] || files="$files $srcdir/lib/core/disk_cache.c"
+    [ "$target" != environment ] || files="$files $srcdir/lib/core/module/disk_cache.c"
     $FUZZ_CC $flags -I"$dir" -I"$srcdir/include" -I"$srcdir" \
         -o "$dir/$target" $files $library -lm
 done

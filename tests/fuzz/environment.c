@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/core/disk_cache.h"
+#include "lib/core/module/disk_cache.h"
 #include "tests/fuzz/pair.h"
 
 static const char *const variables[] = {

@@ -9,7 +9,7 @@
 
 pack=$builddir/kernels/spirv.pack
 table=$builddir/kernels/spirv_table.h
-bindings=$(awk '$2 == "LAUNCH_BINDINGS" { print $3 }' "$srcdir/lib/plan/launch.h")
+bindings=$(awk '$2 == "LAUNCH_BINDINGS" { print $3 }' "$srcdir/lib/core/module/launch.h")
 shared=$(awk '$2 == "LOCAL_BYTES" { print $3 + 0 }' \
     "$srcdir/backends/vulkan/caps.c")
 

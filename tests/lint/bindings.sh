@@ -11,7 +11,7 @@ most=$(cat "$srcdir"/kernels/*/*.k | awk '
         most = n > most ? n : most
     }
     END { print most }')
-asked=$(awk '$2 == "LAUNCH_BINDINGS" { print $3 }' "$srcdir/lib/plan/launch.h")
+asked=$(awk '$2 == "LAUNCH_BINDINGS" { print $3 }' "$srcdir/lib/core/module/launch.h")
 behind=$(sed -n 's/.*binding = \([0-9]*\)) uniform.*/\1/p' \
     "$srcdir/kernels/dialect/dialect.h")
 

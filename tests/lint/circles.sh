@@ -9,28 +9,10 @@
 #     make circles
 
 . "${srcdir:-.}/tests/lint/tap.sh"
+. "${srcdir:-.}/tests/lint/objects.sh"
 
 circles() {
     ${AWK:-awk} -f "$srcdir/tests/lint/circles.awk" "$1"
-}
-
-# The objects of library $1 as "OBJECT SYMBOL TYPE", for files that are there
-# still: a build directory keeps the objects of those that went.
-symbols() {
-    find "$builddir/lib" "$builddir/backends" "$builddir/kernels" \
-        -path "*/.libs/$1_la-*.o" -o -name "$1_a-*.o" | while read -r o; do
-        object=${o#"$builddir"/}
-        folder=${object%/*}
-        object=${folder%/.libs}/${object##*"$1"_*a-}
-        object=${object%.o}
-        [ -e "$srcdir/$object.c" ] || [ -e "$builddir/$object.c" ] || continue
-        echo "$o $object"
-    done >"$tmp/objects"
-    # shellcheck disable=SC2046
-    $NM -A -P -g $(cut -d' ' -f1 "$tmp/objects") </dev/null |
-        ${AWK:-awk} '
-            FILENAME == ARGV[1] { name[$1 ":"] = $2; next }
-            { print name[$1], $2, $3 }' "$tmp/objects" -
 }
 
 # d needs the circle a, b, c, and is not of it; e is needed by all.

@@ -38,13 +38,13 @@ tap_empty 'the tarball has no file that the build writes'
 # A build in the source tree writes generated files beside the sources.
 mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/op"
 (
-    cd "$tmp/tree" && cp "$srcdir/lib/op/ops.h" lib/op &&
+    cd "$tmp/tree" && cp "$srcdir/lib/core/module/ops.h" lib/op &&
         : >backends/cpu/a.c && : >backends/cpu/native_table.c &&
         : >backends/cpu/compiled.h && sh "$srcdir/build-aux/lists.sh" &&
         grep '^core_sources +=' lists.mk
 ) >"$tmp/out" 2>&1
 {
-    echo 'core_sources += lib/op/ops.h'
+    echo 'core_sources += lib/core/module/ops.h'
     echo 'core_sources += backends/cpu/a.c'
 } >"$tmp/expected"
 diff "$tmp/expected" "$tmp/out" >"$tmp/diff"

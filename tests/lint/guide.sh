@@ -85,7 +85,7 @@ tap_ok "$((programs < 20))" "doc/ has $programs blocks of C"
 # Names in the text: calls and constants that the headers do not have.
 cd "$srcdir" || exit 1
 cat doc/*.md doc/*/*.md doc/sesqui.1 README.md CONTRIBUTING.md >"$tmp/text"
-grep -rhoE 'ssq_[a-z0-9_]+' include lib/core/backend.h | sort -u >"$tmp/known"
+grep -rhoE 'ssq_[a-z0-9_]+' include lib/core/module/backend.h | sort -u >"$tmp/known"
 grep -oE '\bssq_[a-z0-9_]*[a-z0-9]\b' "$tmp/text" | sort -u |
     grep -vxE 'ssq_(x|x_create|x_destroy)' >"$tmp/used"
 comm -23 "$tmp/used" "$tmp/known" >"$tmp/out"

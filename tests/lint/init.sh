@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# init.sh - <sesqui/init.h> and lib/core/init.c are what build-aux/init.sh makes
+# init.sh - <sesqui/init.h> and lib/core/base/init.c are what build-aux/init.sh makes
 # of the headers; every struct with a struct_size has its function; and each
 # function gives the bytes of the macro, and of every other macro of the struct.
 
@@ -17,7 +17,7 @@ made() {
 
 made header | diff "$include/sesqui/init.h" - >"$tmp/out" 2>&1
 tap_empty 'init.h has the macros of the headers: else make init'
-made source | diff "$srcdir/lib/core/init.c" - >"$tmp/out" 2>&1
+made source | diff "$srcdir/lib/core/base/init.c" - >"$tmp/out" 2>&1
 tap_empty 'so does init.c'
 # Allocators have no defaults: their functions are the caller's.
 made without | grep -vx -e ssq_allocator -e ssq_cuda_allocator >"$tmp/out"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # padding.sh - the parameters of ops have no padding, so that two ops may be
-# compared by their bytes (lib/core/sequence.c): what would be padding is a
+# compared by their bytes (lib/core/queue/sequence.c): what would be padding is a
 # member.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -13,7 +13,7 @@ if ! command -v clang >/dev/null 2>&1; then
 fi
 build=$(cd "$builddir" && pwd)
 cd "${srcdir:-.}" || exit 1
-headers=$(grep -rlE 'struct [a-z0-9_]+_op \{' lib/op lib/amp --include='*.h')
+headers=$(grep -rlE 'struct [a-z0-9_]+_op \{' lib/op lib/amp lib/core/module --include='*.h')
 ops=$(grep -hoE 'struct [a-z0-9_]+_op \{' $headers | sed 's/ {//' | sort -u)
 echo "$headers" | sed 's/.*/#include "&"/' >"$tmp/ops.c"
 clang -std=c11 -I. -Iinclude -I"$build" -Wpadded -fsyntax-only "$tmp/ops.c" \

@@ -31,7 +31,7 @@ export SSQ_MODULE_PATH SSQ_TEST_REQUIRE
 full=${SSQ_TEST_FULL-}
 [ -n "$full" ] || { SSQ_TEST_STRIDE=7 && export SSQ_TEST_STRIDE; }
 # The entries of the manifest, one a line: name, what is walked together, tables.
-entries=$(sed -n '/^#define SSQ_OPS/,/[^\\]$/p' "$srcdir/lib/op/ops.h" |
+entries=$(sed -n '/^#define SSQ_OPS/,/[^\\]$/p' "$srcdir/lib/core/module/ops.h" |
     tr -d '\\\n' | sed 's/ X(/\
 /g' | sed -n 's/^\([a-z0-9_]*\), \([0-9A-Z_]*\), \(.*\)/\1 \2 \3/p')
 # What the core splits, and norm, which its function splits: window_test has

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - the names by which a user selects tables: ops, tables, and public
  * functions, each with the op that it calls. */
-#include "kernels/elementwise/unary.h"
-#include "lib/op/ops.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "lib/core/module/ops.h"
 #include "tests/op/suite.h"
 
 #include <pthread.h>

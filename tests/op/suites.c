@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suites.c - the list of all case tables, by the ops that they test. */
-#include "lib/op/ops.h"
+#include "lib/core/module/ops.h"
 #include "tests/op/suite.h"
 
 #include <stddef.h>

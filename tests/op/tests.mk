@@ -3,7 +3,7 @@
 #
 # Tables (tests/op/<room>/<family>.c) go into libsuite.a, which the test
 # program and the sesqui tool link. lists.mk has them by name in op_tables, as
-# lib/op/ops.h does.
+# lib/core/module/ops.h does.
 
 noinst_LIBRARIES += libsuite.a
 libsuite_a_SOURCES = $(suite_sources) \

@@ -2,7 +2,7 @@
 /* window_test.c - the tables of ops that are split, again, with windows of
  * 1024 bytes; and those whose plans make the windows, of 4096 bytes, bit for
  * bit as without a limit. */
-#include "lib/op/ops.h"
+#include "lib/core/module/ops.h"
 #include "tests/op/suite.h"
 #include "tests/tap.h"
 

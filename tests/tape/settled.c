@@ -6,7 +6,7 @@
  * each round of the shapes. */
 #include "tests/tape/tape.h"
 
-#include "lib/core/object.h"
+#include "lib/core/base/object.h"
 
 #define SHAPES 3
 #define WIDTH  16

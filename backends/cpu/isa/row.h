@@ -11,7 +11,7 @@
 
 #include "backends/cpu/isa/cells.h"
 #include "backends/cpu/row_kernels.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 
 #define NATIVE /* the kernels' stores: this is code for one processor, too */
 #include "kernels/dialect/stream.h"

@@ -10,7 +10,7 @@
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
 #include "kernels/amp/grad_args.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Return the words of an i32 view as unsigned, as the kernels read them. NULL
  * if the view is absent. */

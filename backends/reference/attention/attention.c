@@ -4,9 +4,9 @@
 
 #include "backends/reference/random/stream.h"
 #include "backends/reference/rows.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 #include "kernels/elementwise/elementwise.h"
-#include "lib/core/error.h"
+#include "lib/core/base/error.h"
 
 #include <string.h>
 

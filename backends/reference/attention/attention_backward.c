@@ -4,8 +4,8 @@
 
 #include "backends/reference/random/stream.h"
 #include "kernels/attention/saved.h"
-#include "kernels/dialect/convert.h"
-#include "lib/core/error.h"
+#include "kernels/scalar/convert.h"
+#include "lib/core/base/error.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "backends/reference/rows.h"
 #include "kernels/attention/rotary.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Return the position of a row: the given one at offset `at`, or else
  * op->offset + j. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.c - reference: upload, download, fill, copy, cast. Only a cast
  * interprets elements; the other ops move or repeat their bits. */
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather.c - reference: gather rows, scatter-add rows, one-hot. */
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Return row `row` of a table as a view without the first dimension. Offsets
  * are in bytes, strides in elements. */

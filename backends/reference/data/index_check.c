@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_check.c - reference: find indices that are out of range. */
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 
 #include "backends/reference/reference.h"
 

@@ -5,7 +5,7 @@
 #include "lib/op/elementwise/elementwise.h"
 
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
 /* Compute y = f(a, b). Integers are computed as bits, because a float32 cannot

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* binary_backward.c - reference: gradients of binary ops, summed over broadcast
  * dimensions in the order of kernels/reduce/norm.h. */
-#include "lib/op/data/data.h"
+#include "lib/core/module/data.h"
 #include "lib/op/elementwise/elementwise.h"
 
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
 /* The addresses of the inputs, which are computed once for an op and not for

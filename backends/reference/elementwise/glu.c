@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glu.c - reference: y = a f(b) and db = dy a f'(b). */
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 #include "kernels/elementwise/glu.h"
 
 /* Compute y = a f(b), with the f of the gate. f(b) and the product are rounded

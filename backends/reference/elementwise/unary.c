@@ -3,8 +3,8 @@
 #include "lib/op/elementwise/elementwise.h"
 
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
-#include "kernels/elementwise/unary.h"
+#include "kernels/scalar/convert.h"
+#include "kernels/elementwise/unary_kinds.h"
 
 /* Compute y = f(x). Integers are computed as bits. A test of floats reads the
  * bits, too, because comparisons fail for NaNs and may fail for subnormals; it

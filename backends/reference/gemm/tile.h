@@ -12,7 +12,7 @@
 #define BACKENDS_REFERENCE_GEMM_TILE_H
 
 #include "backends/reference/reference.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "lib/op/loss/loss.h"
 
 #include "backends/reference/rows.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Order of the views in a walk. LOSS is last, so that a walk can omit it. */
 enum { X, TARGET, PROB, DLOSS, DX, LOSS, WALKED };

@@ -7,7 +7,7 @@
 #include "lib/op/norm/channel_merge.h"
 
 #include "backends/reference/rows.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 #include "kernels/gemm/epilogue.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "lib/op/random/random.h"
 
 #include "backends/reference/random/stream.h"
-#include "kernels/dialect/convert.h"
+#include "kernels/scalar/convert.h"
 
 /* Fill with random numbers. Element i of the whole call draws word offset + i
  * of the stream, on every device and for any division of the call. op.first

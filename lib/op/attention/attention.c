@@ -4,7 +4,7 @@
 
 #include <sesqui/ops/attention.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/operands.h"
 
 #include <float.h>

@@ -5,8 +5,8 @@
  * to, and enqueue_copy() does the rest. */
 #include <sesqui/ops/data.h>
 
-#include "lib/core/queue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/core.h"
 
 #include <stdio.h>
 

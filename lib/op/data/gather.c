@@ -2,7 +2,7 @@
 /* gather.c - gather rows, scatter-add rows, one-hot: check and enqueue. */
 #include <sesqui/ops/data.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 /* Refuse `rows` unless its shape is index's, followed by the shape of a row of
  * table. */

@@ -2,7 +2,7 @@
 /* index_check.c - are indices in range? check and enqueue. */
 #include <sesqui/ops/data.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/operands.h"
 
 static const char name[] = "index_check";

@@ -5,7 +5,7 @@
 
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/reduce/norm.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/op/reduce/pieces.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.h - ops on one element of each operand at a time.
  *
- * kind is a number of UNARY_KINDS in kernels/elementwise/unary.h, or one of the
- * BINARY_ or COMPARE_ values of kernels/elementwise/elementwise.h. Unless
- * stated otherwise, the views of an op have one shape. Operands are all float
- * (in any mix), or all i32 and u8. */
+ * kind is a number of UNARY_KINDS in kernels/elementwise/unary_kinds.h, or one
+ * of the BINARY_ or COMPARE_ values of kernels/elementwise/elementwise.h.
+ * Unless stated otherwise, the views of an op have one shape. Operands are all
+ * float (in any mix), or all i32 and u8. */
 #ifndef LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 #define LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 

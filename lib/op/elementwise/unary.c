@@ -2,7 +2,7 @@
 /* unary.c - y = f(x) and dx = dy f'(x): check and enqueue. */
 #include <sesqui/ops/elementwise.h>
 
-#include "kernels/elementwise/unary.h"
+#include "kernels/elementwise/unary_kinds.h"
 #include "lib/op/elementwise/elementwise.h"
 
 #include <float.h>

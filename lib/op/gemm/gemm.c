@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - ssq_gemm, ssq_gemm_batched and ssq_gemm_explain: dispatch. */
-#include "lib/op/gemm/tuning.h"
+#include "lib/op/gemm/tuned.h"
 
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
 /* gemm_build.c - from the arguments of a gemm to its canonical op: check,
  * broadcast, fold and collapse the batch. */
 #include "lib/op/gemm/pack.h"
-#include "lib/op/gemm/tuning.h"
+#include "lib/op/gemm/tuned.h"
 
-#include "lib/core/queue.h"
+#include "lib/core/queue/queue.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include <sesqui/pack.h>
 
-#include "lib/core/queue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/core.h"
 
 /* Free the packed copy. The tensor still holds the buffer of b. */
 static void drop(struct beside *b)

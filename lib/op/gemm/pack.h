@@ -8,7 +8,7 @@
 #ifndef LIB_OP_GEMM_PACK_H
 #define LIB_OP_GEMM_PACK_H
 
-#include "lib/core/witness.h"
+#include "lib/core/queue/witness.h"
 #include "lib/op/gemm/gemm.h"
 
 struct packed {

@@ -9,7 +9,7 @@
 #define LIB_OP_GEMM_PRODUCT_H
 
 #include "kernels/gemm/gemm_args.h"
-#include "lib/core/size.h"
+#include "lib/core/base/size.h"
 #include "lib/op/gemm/gemm.h"
 
 /** Views of rank 3. */

@@ -4,15 +4,15 @@
  * A candidate is an implementation, or one algorithm of it. It runs like any
  * op, except that the op names it. The result is the least time of several
  * rounds, because other work of the machine only makes a round longer. */
-#include "lib/op/gemm/tuning.h"
+#include "lib/op/gemm/tuned.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "lib/core/pool.h"
-#include "lib/core/queue.h"
-#include "lib/core/window.h"
+#include "lib/core/memory/pool.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/window.h"
 
 /** Number of rounds, and the duration of each: long compared with a launch. */
 #define ROUNDS        3

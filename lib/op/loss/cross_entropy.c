@@ -3,7 +3,6 @@
  * enqueue. */
 #include "lib/op/loss/loss.h"
 
-#include "lib/amp/scaler.h"
 #include "lib/op/operands.h"
 
 /* Return x without dimension axis: the sizes of values that exist once per

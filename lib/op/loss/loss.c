@@ -3,8 +3,7 @@
 #include "lib/op/loss/loss.h"
 
 #include "kernels/loss/loss.h"
-#include "lib/amp/scaler.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/operands.h"
 
 #include <float.h>

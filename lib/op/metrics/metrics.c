@@ -4,8 +4,8 @@
 
 #include <sesqui/ops/metrics.h>
 
-#include "kernels/elementwise/unary.h"
-#include "lib/op/data/data.h"
+#include "kernels/elementwise/unary_kinds.h"
+#include "lib/core/core.h"
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/op/operands.h"
 

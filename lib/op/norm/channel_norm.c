@@ -3,7 +3,6 @@
  * the form of channel_norm.h, enqueue. */
 #include "lib/op/norm/channel_norm.h"
 
-#include "lib/op/data/data.h"
 #include "lib/op/operands.h"
 
 #include <float.h>
@@ -18,6 +17,17 @@ struct sizes {
     int64_t spatial; /* the product of the other dimensions */
     int64_t groups;
 };
+
+static bool over_ranks(const struct channel_norm_call *a)
+{
+    return a->ranks != NULL && a->ranks->several(a);
+}
+
+static ssq_status check_ranks(const ssq_queue *queue,
+                              const struct channel_norm_call *a)
+{
+    return a->ranks == NULL ? SSQ_OK : a->ranks->check(queue, a);
+}
 
 /* Check the rank and the parameters. The comparisons are written so that NaN
  * fails. eps must be a finite float32. */
@@ -136,7 +146,7 @@ static ssq_status check_running(const struct channel_norm_call *a,
                          "statistics",
                          a->name);
     if (a->pooled && !a->given && s->n * s->spatial == 1 && s->c > 0 &&
-        !ranks_norm(a))
+        !over_ranks(a))
         return error_set(SSQ_ERR_INVALID,
                          "%s: x is %s: 1 value per channel has no variance to "
                          "train with",
@@ -276,10 +286,10 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     if (st == SSQ_OK)
         st = check(a, false, &s);
     if (st == SSQ_OK)
-        st = ranks_check(queue, a);
+        st = check_ranks(queue, a);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0 && !ranks_norm(a))
+    if (view_elements(&a->x->view) == 0 && !over_ranks(a))
         return empty(queue, a, &s);
     struct channel_norm_op op = forward_op(a, &s);
     op.gamma = tensor_view(a->gamma, ACCESS_READ);
@@ -289,7 +299,7 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     op.rstd = sets_view(a->rstd, ACCESS_WRITE);
     struct view *views[] = {&op.x, &op.y};
     channel_merge_spatial(views, 2);
-    return ranks_norm(a) ? ranks_forward(queue, a, &op)
+    return over_ranks(a) ? a->ranks->forward(queue, a, &op)
                          : pieces_norm(queue, &op);
 }
 
@@ -332,7 +342,7 @@ static ssq_status check_backward(const ssq_queue *queue,
     if (st == SSQ_OK && a->dx == NULL && a->dgamma == NULL && a->dbeta == NULL)
         return error_set(SSQ_ERR_INVALID,
                          "%s: no output: dx, dgamma, dbeta are NULL", a->name);
-    return st == SSQ_OK ? ranks_check(queue, a) : st;
+    return st == SSQ_OK ? check_ranks(queue, a) : st;
 }
 
 /* Compute the statistics into scratch first, by a forward op without y. Unless
@@ -379,7 +389,7 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
     ssq_status st = check_backward(queue, a, &s);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0 && !ranks_norm(a))
+    if (view_elements(&a->x->view) == 0 && !over_ranks(a))
         return fill_two(queue, a->dgamma, a->dbeta, 0.0);
     struct channel_norm_backward_op op = {
         .op = OP_HEADER(channel_norm_backward, x),
@@ -396,8 +406,8 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
         .dbeta = tensor_view(a->dbeta, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.dy, &op.dx};
     channel_merge_spatial(views, 3);
-    if (ranks_norm(a))
-        return ranks_backward(queue, a, &op);
+    if (over_ranks(a))
+        return a->ranks->backward(queue, a, &op);
     return a->mean != NULL ? pieces_gradient(queue, &op)
                            : recompute(queue, a, &s, &op);
 }

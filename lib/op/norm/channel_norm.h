@@ -67,6 +67,8 @@ struct channel_norm_backward_op {
     struct view average;           /* optional: [2, c], f32, contiguous */
 };
 
+struct ranks_norm;
+
 /** Arguments of batch norm and group norm; absent tensors are NULL. */
 struct channel_norm_call {
     const char *name; /* of the public function, for error texts */
@@ -79,6 +81,7 @@ struct channel_norm_call {
     double momentum, eps;
     ssq_activation activation;
     ssq_comm *comm; /* statistics are over its ranks; NULL: only over x */
+    const struct ranks_norm *ranks; /* NULL: the call has no comm */
 };
 
 /** Check everything and enqueue. */
@@ -139,19 +142,23 @@ ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op);
 ssq_status pieces_gradient(ssq_queue *queue,
                            const struct channel_norm_backward_op *op);
 
-/* ---- ranks_norm.c: a call whose statistics are over ranks ---- */
+/* ---- a call whose statistics are over ranks ---- */
 
-/** Return true if the statistics of a call are over several ranks. */
-bool ranks_norm(const struct channel_norm_call *call);
-/** Check the communicator of a call; SSQ_OK if the call does not use it. */
-ssq_status ranks_check(const ssq_queue *queue,
-                       const struct channel_norm_call *call);
-/** Enqueue an op over several ranks, which is complete except for found or
- *  average. x may have no elements. */
-ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
-                         const struct channel_norm_op *op);
-ssq_status ranks_backward(ssq_queue *queue,
+/** How such a call runs. Communicators are above ops: lib/comm/ranks_norm.c. */
+struct ranks_norm {
+    /* Return true if the statistics of a call are over several ranks. */
+    bool (*several)(const struct channel_norm_call *call);
+    /* Check the communicator of a call; SSQ_OK if the call does not use it. */
+    ssq_status (*check)(const ssq_queue *queue,
+                        const struct channel_norm_call *call);
+    /* Enqueue an op over several ranks, which is complete except for found or
+     * average. x may have no elements. */
+    ssq_status (*forward)(ssq_queue *queue,
                           const struct channel_norm_call *call,
-                          const struct channel_norm_backward_op *op);
+                          const struct channel_norm_op *op);
+    ssq_status (*backward)(ssq_queue *queue,
+                           const struct channel_norm_call *call,
+                           const struct channel_norm_backward_op *op);
+};
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <sesqui/ops/norm.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/operands.h"
 
 #include <float.h>

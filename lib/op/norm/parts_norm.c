@@ -8,8 +8,8 @@
  * host reads no value of a device. */
 #include <sesqui/ops/binary.h>
 
-#include "lib/core/queue.h"
-#include "lib/op/data/data.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/core.h"
 #include "lib/op/norm/channel_norm.h"
 
 void channel_merge_spatial(struct view **views, int n)

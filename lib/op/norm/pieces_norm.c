@@ -7,10 +7,10 @@
  * parts. */
 #include <sesqui/ops/reduce.h>
 
-#include "lib/core/pool.h"
-#include "lib/core/queue.h"
-#include "lib/core/window.h"
-#include "lib/op/data/data.h"
+#include "lib/core/memory/pool.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/window.h"
+#include "lib/core/core.h"
 #include "lib/op/norm/channel_norm.h"
 
 /* For each of the two ops, the views with elements of examples (X), and the

@@ -3,8 +3,8 @@
  * pieces. */
 #include "lib/op/reduce/pieces.h"
 
-#include "lib/core/pool.h"
-#include "lib/core/window.h"
+#include "lib/core/memory/pool.h"
+#include "lib/core/queue/window.h"
 
 /* In bytes: a binding may have to begin at a multiple of it, before the
  * view. */

@@ -7,7 +7,7 @@
 #ifndef LIB_OP_REDUCE_REDUCE_H
 #define LIB_OP_REDUCE_REDUCE_H
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 enum reduce_kind {
     REDUCE_SUM,

@@ -9,7 +9,7 @@
 #include "lib/op/reduce/reduce_long.h"
 
 #include "kernels/reduce/norm.h"
-#include "lib/amp/list.h"
+#include "lib/op/list.h"
 #include "lib/op/reduce/pieces.h"
 #include "lib/op/reduce/reduce_axes.h"
 

@@ -9,7 +9,7 @@
 #include <sesqui/ops/rnn.h>
 
 #include "kernels/rnn/rnn.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/rnn/rnn.h"
 
 /* The two parts of reserve, [t, batch, 4h]. First, gates contains the matmul of

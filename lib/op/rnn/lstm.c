@@ -2,7 +2,7 @@
 /* lstm.c - LSTM over a sequence and its backward, from gemms and cells. */
 #include <sesqui/ops/rnn.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/rnn/rnn.h"
 
 /* The two parts of reserve, [t, batch, 5h]. First, gates contains the matmuls

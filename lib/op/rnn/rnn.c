@@ -6,7 +6,7 @@
 #include <sesqui/ops/gemm.h>
 #include <sesqui/ops/reduce.h>
 
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/operands.h"
 
 #define F32_BIT  DTYPE_BIT(SSQ_F32)

@@ -24,7 +24,7 @@
 
 #include "kernels/amp/amp_list.h"
 #include "kernels/reduce/norm.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** One entry of a list. The first view must be set. Its shape is the shape of
  *  all operands, and its `continues` says if the entry continues a tensor. */
@@ -51,7 +51,7 @@ struct entry_launch {
     struct range at[ROW_VIEWS];
 };
 
-/* ---- loops, as lib/plan/loops.h counts them ---- */
+/* ---- loops, as lib/core/queue/loops.h counts them ---- */
 
 /** Return the loops of a task. They find its row by bisection, and then process
  *  its elements. Twice LOOPS_FEW covers the bisection and all short loops. */

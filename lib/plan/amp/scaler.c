@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler.c - the plans of the small ops of a step: join, update, tick. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/amp/scaler_args.h"
 #include "lib/amp/optimizer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rotary.c - the plan of rotary positions. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/attention/rotary_args.h"
 #include "lib/op/attention/rotary.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.c - the plans of fill, copy and cast. */
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include "kernels/data/cast_stochastic_args.h"
 #include "kernels/data/data_args.h"

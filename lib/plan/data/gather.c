@@ -3,7 +3,7 @@
  *
  * scatter_add uses no atomics. It sorts the positions by the rows that they
  * name. The first position of each row then adds all positions of that row. */
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 
 #include "kernels/data/gather_args.h"
 #include "lib/plan/form.h"

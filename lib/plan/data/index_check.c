@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_check.c - the plan of index_check: chunks, then a fold over all
  * chunks. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/data/index_check_args.h"
-#include "lib/core/size.h"
-#include "lib/op/data/data.h"
+#include "lib/core/base/size.h"
+#include "lib/core/core.h"
 #include "lib/plan/walk.h"
 
 static void bind(struct plan *p, const struct index_check_op *op,

@@ -4,7 +4,7 @@
  * of those. */
 #include "kernels/elementwise/binary_args.h"
 #include "kernels/reduce/norm.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 

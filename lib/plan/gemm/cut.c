@@ -4,7 +4,7 @@
  * A sum is one chain along k, from the first product to the last. So its bits
  * do not depend on how the batch, m and n are divided. Nor do they depend on
  * how k is divided, if the sums stay in float32 between the parts. */
-#include "lib/core/window.h"
+#include "lib/core/queue/window.h"
 #include "lib/plan/gemm/product.h"
 
 /* Sizes that are halved stay multiples of this. It is the depth of k that

@@ -4,7 +4,7 @@
 #define LIB_PLAN_GEMM_GEMM_H
 
 #include "lib/op/gemm/gemm.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** Record the launches of a GEMM in the form of lib/op/gemm/gemm.h. Only the
  *  sizes, the parameters and the views of op are used. Any number of batch

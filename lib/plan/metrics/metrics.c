@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.c - the plan of top-k accuracy: rows, then their total. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/metrics/top_k_args.h"
 #include "lib/op/metrics/metrics.h"

@@ -17,7 +17,7 @@
 
 #include "kernels/gemm/epilogue.h"
 #include "kernels/norm/channel_args.h"
-#include "lib/op/data/data.h"
+#include "lib/core/core.h"
 #include "lib/op/norm/channel_norm.h"
 
 /* Chains of dependent additions are short for precision: the error of a sum

@@ -3,7 +3,7 @@
  *
  * dgamma and dbeta are sums over blocks of rows, then over the blocks. A block
  * has 64 rows, or 1/64 of the rows if that is more. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/norm/layer_norm_args.h"
 #include "lib/op/norm/layer_norm.h"

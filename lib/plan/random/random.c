@@ -3,7 +3,7 @@
 #include "lib/op/random/random.h"
 
 #include "kernels/random/random_args.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 #include "lib/plan/walk.h"
 
 /* Return the fields that select the random words of a launch. Element i of y

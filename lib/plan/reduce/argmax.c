@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argmax.c - the plan of argmax and argmin. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/reduce/argmax_args.h"
 #include "lib/op/reduce/reduce.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c - the plan of the L2 norm: partials of chunks, which are folded until
  * one is left. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/reduce/norm.h"
 #include "kernels/reduce/norm_args.h"

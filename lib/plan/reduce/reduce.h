@@ -4,7 +4,7 @@
 #define LIB_PLAN_REDUCE_REDUCE_H
 
 #include "lib/op/reduce/reduce.h"
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** Record the launches of a reduction. */
 void plan_reduce(struct plan *p, const struct reduce_op *op);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce_backward.c - the plans of the gradients of mean and max. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/reduce/reduce_backward_args.h"
 #include "lib/op/reduce/reduce.h"

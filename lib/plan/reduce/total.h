@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_REDUCE_TOTAL_H
 #define LIB_PLAN_REDUCE_TOTAL_H
 
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 /** Compute y[0] = (x[0] + .. + x[n - 1]) / (count divisor[0]). An absent
  *  divisor counts as 1. n > 0. At most 64 + n / 64 additions depend on each

@@ -3,7 +3,7 @@
  *
  * A group processes a row, or a part of a long row. An item processes a row if
  * rows are short, or if their elements are further apart than the rows. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/softmax/softmax_args.h"
 #include "lib/op/softmax/softmax.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax_backward.c - the plan of the gradients of softmax and log-softmax. */
-#include "lib/plan/plan.h"
+#include "lib/core/queue/plan.h"
 
 #include "kernels/softmax/softmax_backward_args.h"
 #include "lib/op/softmax/softmax.h"

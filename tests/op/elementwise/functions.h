@@ -7,7 +7,7 @@
 #include <sesqui.h>
 
 /* for how many kinds there are: each must have a line here */
-#include "kernels/elementwise/unary.h"
+#include "kernels/elementwise/unary_kinds.h"
 
 /** A call of any of them; those without a parameter ignore alpha and beta. */
 struct unary_call {

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unary_kinds.h - the kinds of y = f(x): one list, and one element of each.
+ *
+ * UNARY_KINDS has a line for each kind: its number, which is its key and says
+ * nothing else (a kind takes the next one), its public name, the parameters of
+ * its argument struct, its autocast class, and what y and dx are of x, dy and
+ * the parameters alpha and beta. Who it is called with says the rest:
+ *
+ *   BOTH     floats, with a gradient
+ *   SIGNED   the same, of which only the sign changes: NaN keeps its bits, and
+ *            integers u become what the last column says, modulo 2^32
+ *   FORWARD  floats, without a gradient
+ *   TEST     a float's bits u are tested, y is 0 or 1
+ *
+ * From it are made the public functions (lib/op/elementwise/unary.c), the
+ * variants of the texts, the policy's classes and the counts of the tests. */
+#ifndef KERNELS_ELEMENTWISE_UNARY_KINDS_H
+#define KERNELS_ELEMENTWISE_UNARY_KINDS_H
+
+#include "kernels/elementwise/elementwise.h"
+
+#define UNARY_KINDS(BOTH, SIGNED, FORWARD, TEST)                               \
+    BOTH(0, relu, none, ANY, relu_y(x), relu_dx(x, dy))                        \
+    BOTH(1, leaky_relu, alpha, ANY, leaky_relu_y(x, alpha),                    \
+         leaky_relu_dx(x, dy, alpha))                                          \
+    BOTH(2, elu, alpha, ANY, s_elu(x, alpha), s_elu_grad(x, alpha) * dy)       \
+    BOTH(3, gelu, none, ANY, s_gelu(x), s_gelu_grad(x) * dy)                   \
+    BOTH(4, gelu_tanh, none, ANY, s_gelu_tanh(x), s_gelu_tanh_grad(x) * dy)    \
+    BOTH(5, silu, none, ANY, s_silu(x), s_silu_grad(x) * dy)                   \
+    BOTH(6, sigmoid, none, ANY, s_sigmoid(x), s_sigmoid_grad(x) * dy)          \
+    BOTH(7, tanh, none, ANY, s_tanh(x), s_tanh_grad(x) * dy)                   \
+    BOTH(8, softplus, beta, FLOAT32, softplus_y(x, beta),                      \
+         softplus_dx(x, dy, beta))                                             \
+    BOTH(9, clamp, bounds, ANY, clamp_y(x, alpha, beta),                       \
+         clamp_dx(x, dy, alpha, beta))                                         \
+    BOTH(10, exp, none, FLOAT32, s_exp(x), s_exp(x) * dy)                      \
+    BOTH(11, log, none, FLOAT32, s_log(x), s_div(dy, x))                       \
+    BOTH(12, sqrt, none, ANY, s_sqrt(x), s_div(dy, 2.0f * s_sqrt(x)))          \
+    BOTH(13, rsqrt, none, FLOAT32, s_rsqrt(x), rsqrt_dx(x, dy))                \
+    BOTH(14, reciprocal, none, FLOAT32, s_rcp(x),                              \
+         s_div(s_div(s_neg(dy), x), x))                                        \
+    SIGNED(15, abs, none, ANY, s_abs(x), abs_slope(x) * dy, abs_integer(u))    \
+    SIGNED(16, neg, none, ANY, s_neg(x), -1.0f * dy, 0u - u)                   \
+    BOTH(17, erf, none, ANY, s_erf(x), erf_slope(x) * dy)                      \
+    BOTH(18, sin, none, ANY, s_sin(x), s_cos(x) * dy)                          \
+    BOTH(19, cos, none, ANY, s_cos(x), s_neg(s_sin(x)) * dy)                   \
+    BOTH(20, log1p, none, FLOAT32, s_log1p(x), s_div(dy, 1.0f + x))            \
+    BOTH(21, expm1, none, FLOAT32, s_expm1(x), s_exp(x) * dy)                  \
+    BOTH(22, square, none, FLOAT32, square_y(x), 2.0f * x * dy)                \
+    FORWARD(23, sign, none, ANY, s_sign(x))                                    \
+    FORWARD(24, floor, none, ANY, s_floor(x))                                  \
+    FORWARD(25, ceil, none, ANY, s_ceil(x))                                    \
+    FORWARD(26, round, none, ANY, s_round(x))                                  \
+    TEST(27, isnan, none, ANY, is_nan_bits(u))                                 \
+    TEST(28, isinf, none, ANY, is_inf_bits(u))                                 \
+    TEST(29, isfinite, none, ANY, is_finite_bits(u))                           \
+    BOTH(30, softsign, none, ANY, softsign_y(x), softsign_dx(x, dy))
+
+/* The kinds by name: UNARY_relu. GLSL has no enum. A name is pasted by the
+ * macro that a line calls: one more on the way would expand it, and tanh is a
+ * macro in PoCL. */
+#ifdef VULKAN
+#define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX)                           \
+    const u32 UNARY_##NAME = U32(N);
+#define UNARY_NAME_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                \
+    const u32 UNARY_##NAME = U32(N);
+#define UNARY_NAME(N, NAME, WITH, CLASS, Y) const u32 UNARY_##NAME = U32(N);
+UNARY_KINDS(UNARY_NAME_BOTH, UNARY_NAME_SIGNED, UNARY_NAME, UNARY_NAME)
+#else
+#define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX) UNARY_##NAME = N,
+#define UNARY_NAME_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                \
+    UNARY_##NAME = N,
+#define UNARY_NAME(N, NAME, WITH, CLASS, Y) UNARY_##NAME = N,
+enum unary_kind {
+    UNARY_KINDS(UNARY_NAME_BOTH, UNARY_NAME_SIGNED, UNARY_NAME, UNARY_NAME)
+};
+#endif
+
+/* ---- of one kind ---- */
+
+/* x above 0, 0 below, and NaN stays: max(x, 0) of some devices loses it. What
+ * is below, -0 with it, is a range of bits. */
+FN float relu_y(float x)
+{
+    return AS_U32(x) - F32_SIGN <= F32_INF ? 0.0f : x;
+}
+
+/* dy where the slope is 1, 0 where it is 0 whatever dy is. */
+FN float relu_dx(float x, float dy)
+{
+    return s_is_nan(x) || f32_positive(x) ? dy : 0.0f;
+}
+
+/* x above 0, else alpha x, by which NaN stays one. */
+FN float leaky_relu_y(float x, float alpha)
+{
+    return f32_positive(x) ? x : alpha * x;
+}
+
+FN float leaky_relu_dx(float x, float dy, float alpha)
+{
+    return f32_positive(x) ? dy : dy * alpha;
+}
+
+/* log(1 + exp(beta x)) / beta. Above 20 it is x to less than 1/400 ulp. */
+FN float softplus_y(float x, float beta)
+{
+    EXACT float t = beta * x;
+
+    if (t > 20.0f)
+        return x;
+    return s_div(s_softplus(t), beta);
+}
+
+FN float softplus_dx(float x, float dy, float beta)
+{
+    return dy * s_sigmoid(beta * x);
+}
+
+FN float clamp_y(float x, float low, float high)
+{
+    return f32_minimum(f32_maximum(x, low), high);
+}
+
+FN float clamp_dx(float x, float dy, float low, float high)
+{
+    return compare_value(COMPARE_GE, x, low) &&
+                   compare_value(COMPARE_LE, x, high)
+               ? dy
+               : 0.0f;
+}
+
+/* +0 at both zeros and at NaN: the difference of x > 0 and x < 0. */
+FN float abs_slope(float x)
+{
+    u32 u = AS_U32(x);
+
+    if (is_nan_bits(u) || (u & 0x7fffffffu) == 0u)
+        return 0.0f;
+    return s_copysign(1.0f, x);
+}
+
+FN float square_y(float x)
+{
+    return x * x;
+}
+
+FN u32 abs_integer(u32 u)
+{
+    return (u & F32_SIGN) != 0u ? 0u - u : u;
+}
+
+/* 2 / sqrt(pi) exp(-x^2), the square as a pair. */
+FN float erf_slope(float x)
+{
+    EXACT float h;
+    EXACT float l;
+    u32 n;
+
+    if (s_is_nan(x))
+        return x;
+    if (s_abs(x) > 10.3f)
+        return 0.0f;
+    TWO_PROD(h, l, x, x)
+    EXP_PAIR(h, l, n, s_neg(h), s_neg(l))
+    PAIR_MUL(h, l, h, l, 1.1283792f, -5.8635383e-8f)
+    return s_scale(h + l, n);
+}
+
+/* -1/2 dy y^3, y = 1 / sqrt(x), which is infinite with the sign of a zero x. In
+ * this order no intermediate leaves the range of float32 unless the result
+ * does: y^2 is 1 / |x|. */
+FN float rsqrt_dx(float x, float dy)
+{
+    EXACT float p = s_rsqrt(x) * -0.5f * dy;
+
+    return s_div(p, s_abs(x));
+}
+
+/* x / (1 + |x|), and its limits +-1 where both are infinite. */
+FN float softsign_y(float x)
+{
+    EXACT float d = 1.0f + s_abs(x);
+
+    if (is_inf_bits(AS_U32(x)))
+        return s_copysign(1.0f, x);
+    return s_div(x, d);
+}
+
+/* dy / (1 + |x|)^2: divided twice, the square may overflow. */
+FN float softsign_dx(float x, float dy)
+{
+    EXACT float d = 1.0f + s_abs(x);
+
+    return s_div(s_div(dy, d), d);
+}
+
+/* ---- of any kind ---- */
+
+/* What a kind's line says, where it is asked for that kind; the lines of which
+ * it is not asked say nothing. */
+#define UNARY_SAYS(N, WHAT)                                                    \
+    if (IS_KIND(kind, N))                                                      \
+        return WHAT;
+#define UNARY_NOT_BOTH(N, NAME, WITH, CLASS, Y, DX)
+#define UNARY_NOT_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)
+#define UNARY_NOT(N, NAME, WITH, CLASS, Y)
+
+#define UNARY_IS_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                  \
+    UNARY_SAYS(N, true)
+FN bool unary_is_signed(u32 kind)
+{
+    UNARY_KINDS(UNARY_NOT_BOTH, UNARY_IS_SIGNED, UNARY_NOT, UNARY_NOT)
+    return false;
+}
+
+#define UNARY_IS(N, NAME, WITH, CLASS, Y) UNARY_SAYS(N, true)
+FN bool unary_is_test(u32 kind)
+{
+    UNARY_KINDS(UNARY_NOT_BOTH, UNARY_NOT_SIGNED, UNARY_NOT, UNARY_IS)
+    return false;
+}
+
+#define UNARY_TRUE(N, NAME, WITH, CLASS, TRUE) UNARY_SAYS(N, TRUE)
+FN bool unary_test(u32 kind, u32 u)
+{
+    UNARY_KINDS(UNARY_NOT_BOTH, UNARY_NOT_SIGNED, UNARY_NOT, UNARY_TRUE)
+    return false;
+}
+
+#define UNARY_INTEGER(N, NAME, WITH, CLASS, Y, DX, INTEGER)                    \
+    UNARY_SAYS(N, INTEGER)
+/* i32, and u8 extended with zeros. */
+FN u32 unary_int(u32 kind, u32 u)
+{
+    UNARY_KINDS(UNARY_NOT_BOTH, UNARY_INTEGER, UNARY_NOT, UNARY_NOT)
+    return u;
+}
+
+#define UNARY_Y_BOTH(N, NAME, WITH, CLASS, Y, DX)            UNARY_SAYS(N, Y)
+#define UNARY_Y_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) UNARY_SAYS(N, Y)
+#define UNARY_Y(N, NAME, WITH, CLASS, Y)                     UNARY_SAYS(N, Y)
+FN float unary_function(u32 kind, float x, float alpha, float beta)
+{
+    UNARY_KINDS(UNARY_Y_BOTH, UNARY_Y_SIGNED, UNARY_Y, UNARY_NOT)
+    return x;
+}
+
+/* Of every kind that is no test. */
+FN float unary_value(u32 kind, float x, float alpha, float beta)
+{
+    EXACT float y = unary_function(kind, x, alpha, beta);
+
+    return unary_is_signed(kind) ? y : s_canonical(y);
+}
+
+#define UNARY_DX_BOTH(N, NAME, WITH, CLASS, Y, DX)            UNARY_SAYS(N, DX)
+#define UNARY_DX_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) UNARY_SAYS(N, DX)
+FN float unary_gradient(u32 kind, float x, float dy, float alpha, float beta)
+{
+    UNARY_KINDS(UNARY_DX_BOTH, UNARY_DX_SIGNED, UNARY_NOT, UNARY_NOT)
+    return dy;
+}
+
+FN float unary_grad(u32 kind, float x, float dy, float alpha, float beta)
+{
+    return s_canonical(unary_gradient(kind, x, dy, alpha, beta));
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork.c - the handlers of forks, which keep other threads from changing data
+ * of the library while the process is copied.
+ *
+ * Order of locks, everywhere:
+ * - the list of watched devices
+ * - for each device: its queues, its pool and the locks of its backend
+ * - witnesses
+ * - the log
+ * - host memory
+ * - the environment
+ * - the list of locks that are free in a child */
+#include "lib/core/base/fork.h"
+
+#include "lib/core/base/env.h"
+#include "lib/core/base/error.h"
+#include "lib/core/base/fork_lock.h"
+#include "lib/core/base/object.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static atomic_uint forks;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool ready;
+static void (*tell)(void); /* called in a child; set before once */
+
+unsigned fork_count(void)
+{
+    return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* Runs in the thread that forks, before the process is copied. When it returns,
+ * no other thread has any of these locks, so the data that they guard is
+ * consistent in the child. */
+static void hold(void)
+{
+    fork_device_locks.hold();
+    log_hold();
+    mem_hold();
+    env_hold();
+    fork_locks_hold();
+}
+
+/* Runs after the copying: in the parent, and called by forked() in the child.
+ * The child's only thread is the one that took the locks, so it may release
+ * them. */
+static void let_go(void)
+{
+    fork_locks_let_go();
+    env_let_go();
+    mem_let_go();
+    log_let_go();
+    fork_device_locks.let_go();
+}
+
+/* Runs in the child, whose only thread has every lock. Changes here therefore
+ * need no other lock. */
+static void forked(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+    tell();
+    log_forked();
+    fork_locks_forked();
+    let_go();
+}
+
+/* Handlers cannot be removed, and need not be: glibc drops the handlers of a
+ * shared object that is unloaded. */
+static void install(void)
+{
+    ready = pthread_atfork(hold, let_go, forked) == 0;
+}
+
+bool fork_ready(void (*forked_too)(void))
+{
+    tell = forked_too;
+    return pthread_once(&once, install) == 0 && ready;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.h - the only list of ops.
+ *
+ * An op is a request from the core to a backend. It consists of a header, its
+ * parameters by value and its operands as views. All are in one block of memory
+ * that can be copied and kept. The public function in
+ * lib/op/<directory>/<file>.c checks its arguments and fills the struct. Every
+ * backend has a best-first list of implementations for it, struct X_impl.
+ *
+ * Each property that every op has is in the op's entry here, and nowhere else:
+ *
+ *     X(name, walked, functions, tables, struct)
+ *
+ * walked     which operands are traversed together (bit i: view i), so that the
+ *            op can be split into windows. The others are scalars that every
+ *            window needs. 0: the op is not split (lib/core/queue/window.c).
+ *            BY_PLAN: its plans make the windows (lib/plan/windows.h), because
+ *            they know which elements must stay together for the same bits. A
+ *            backend whose own implementations see memory of any size gets it
+ *            whole.
+ * functions  the public functions that enqueue it, each with its autocast class
+ *            (lib/amp/policy.c). HALF: matmuls, which matrix units sum in
+ *            float32. FLOAT32: ranges or sums that 16 bits cannot hold.
+ *            PROMOTE: several operands. ANY: one operand, and a result that
+ *            needs no more range or precision. A backward function has the
+ *            class of its forward function. BACKWARD(x) lists x_backward;
+ *            BACKWARDS(x) lists x_backward_data and x_backward_weight.
+ *            UNARY_FUNCTIONS are the lines of UNARY_KINDS in
+ *            kernels/elementwise/unary_kinds.h, UNARY_BACKWARDS their
+ *            backwards.
+ * tables     its tables of tests: TABLE(x) is x_suite of tests/op. The tables
+ *            run in this order.
+ * struct     MADE_OF(members): the members after the header. IN_HEADER: struct
+ *            X_op is in lib/op/<directory>/<family>.h, because its members need
+ *            comments. */
+#ifndef LIB_CORE_MODULE_OPS_H
+#define LIB_CORE_MODULE_OPS_H
+
+#include "lib/core/base/view.h"
+
+/* Words of an entry that are defined here. A file that expands the list defines
+ * the other words. */
+#define NO_FUNCTION
+#define NO_TABLE
+#define IN_HEADER
+#define BY_PLAN 256
+#define MADE_OF(...)                                                           \
+    {                                                                          \
+        struct op op;                                                          \
+        __VA_ARGS__                                                            \
+    }
+
+/** All ops, grouped by family. */
+/* clang-format off */
+#define SSQ_OPS(X) \
+    X(upload, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(download, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(fill, 1, ANY(fill), TABLE(fill), IN_HEADER) \
+    X(copy, 3, ANY(copy) ANY(transpose) PROMOTE(concat) \
+      PROMOTE(slice_assign), TABLE(copy) TABLE(arrange), IN_HEADER) \
+    X(cast, 3, ANY(cast), TABLE(cast), IN_HEADER) \
+    X(gather, BY_PLAN, ANY(gather_rows), TABLE(gather), IN_HEADER) \
+    X(scatter_add, BY_PLAN, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
+      IN_HEADER) \
+    X(one_hot, BY_PLAN, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
+    X(index_check, 0, ANY(index_check), TABLE(index_check), IN_HEADER) \
+    X(reduce, 3, FLOAT32(sum) FLOAT32(sum_to) FLOAT32(mean) ANY(max) ANY(min) \
+      FLOAT32(prod), TABLE(reduce), IN_HEADER) \
+    X(argmax, 3, ANY(argmax) ANY(argmin), TABLE(argmax), IN_HEADER) \
+    X(reduce_backward, 15, BACKWARD(sum) BACKWARD(mean) BACKWARD(max), \
+      TABLE(reduce_backward), IN_HEADER) \
+    X(norm, 0, FLOAT32(norm), TABLE(l2_norm), IN_HEADER) \
+    X(random, 1, ANY(random_uniform) ANY(random_normal) \
+      ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), \
+      TABLE(random) TABLE(init), IN_HEADER) \
+    X(dropout, 7, ANY(dropout) BACKWARD(dropout), TABLE(dropout), IN_HEADER) \
+    X(gemm, BY_PLAN, HALF(gemm) HALF(gemm_batched), TABLE(gemm) \
+      TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
+      TABLE(gemm_explain), IN_HEADER) \
+    X(unary, 3, UNARY_FUNCTIONS, TABLE(unary), IN_HEADER) \
+    X(unary_backward, 7, UNARY_BACKWARDS, TABLE(unary_backward), IN_HEADER) \
+    X(binary, 7, PROMOTE(add) PROMOTE(sub) PROMOTE(mul) PROMOTE(div) \
+      PROMOTE(maximum) PROMOTE(minimum) FLOAT32(pow) PROMOTE(axpby), \
+      TABLE(binary), IN_HEADER) \
+    X(binary_backward, 15, BACKWARD(add) BACKWARD(sub) BACKWARD(mul) \
+      BACKWARD(div) BACKWARD(maximum) BACKWARD(minimum) BACKWARD(pow), \
+      TABLE(binary_backward), IN_HEADER) \
+    X(compare, 7, PROMOTE(eq) PROMOTE(ne) PROMOTE(lt) PROMOTE(le) PROMOTE(gt) \
+      PROMOTE(ge), TABLE(compare), IN_HEADER) \
+    X(where, 15, PROMOTE(where), TABLE(where), IN_HEADER) \
+    X(scale, 3, ANY(scale), TABLE(scale), IN_HEADER) \
+    X(glu, 7, PROMOTE(glu), TABLE(glu), \
+      MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
+    X(glu_backward, 15, BACKWARD(glu), TABLE(glu_backward), \
+      MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
+    X(softmax, BY_PLAN, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
+      IN_HEADER) \
+    X(softmax_backward, BY_PLAN, BACKWARD(softmax) BACKWARD(log_softmax), \
+      TABLE(softmax_backward), IN_HEADER) \
+    X(cross_entropy, BY_PLAN, FLOAT32(cross_entropy) FLOAT32(nll_loss), \
+      TABLE(cross_entropy), IN_HEADER) \
+    X(loss, BY_PLAN, FLOAT32(mse) FLOAT32(l1) FLOAT32(smooth_l1) \
+      FLOAT32(huber) FLOAT32(bce_with_logits), TABLE(loss), IN_HEADER) \
+    X(layer_norm, BY_PLAN, FLOAT32(layer_norm) FLOAT32(rms_norm), \
+      TABLE(layer_norm), IN_HEADER) \
+    X(layer_norm_backward, BY_PLAN, BACKWARD(layer_norm) BACKWARD(rms_norm), \
+      TABLE(layer_norm_backward), IN_HEADER) \
+    X(channel_norm, 0, FLOAT32(batch_norm) FLOAT32(group_norm), \
+      TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
+    X(channel_norm_backward, 0, BACKWARD(batch_norm) BACKWARD(group_norm), \
+      TABLE(batch_norm_backward) TABLE(group_norm_backward), IN_HEADER) \
+    X(lstm_cell, BY_PLAN, HALF(lstm_cell) HALF(lstm), TABLE(lstm_cell) \
+      TABLE(lstm), IN_HEADER) \
+    X(lstm_cell_backward, BY_PLAN, BACKWARD(lstm_cell) BACKWARD(lstm), \
+      TABLE(lstm_cell_backward), IN_HEADER) \
+    X(gru_cell, BY_PLAN, HALF(gru_cell) HALF(gru_reset) HALF(gru), \
+      TABLE(gru_cell) TABLE(gru), IN_HEADER) \
+    X(gru_cell_backward, BY_PLAN, BACKWARD(gru_cell) BACKWARD(gru_reset) \
+      BACKWARD(gru), TABLE(gru_cell_backward), IN_HEADER) \
+    X(conv, BY_PLAN, HALF(conv2d) BACKWARDS(conv2d) HALF(conv_transpose2d) \
+      BACKWARDS(conv_transpose2d), TABLE(conv) \
+      TABLE(conv_backward) TABLE(conv_transpose) TABLE(slide_misuse), \
+      IN_HEADER) \
+    X(pool, BY_PLAN, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d) \
+      BACKWARD(max_pool2d) BACKWARD(avg_pool2d) BACKWARD(global_avg_pool2d), \
+      TABLE(max_pool) TABLE(max_pool_backward) TABLE(avg_pool) \
+      TABLE(avg_pool_backward), IN_HEADER) \
+    X(attention, BY_PLAN, HALF(attention), TABLE(attention) \
+      TABLE(attention_edges) TABLE(attention_misuse), IN_HEADER) \
+    X(attention_backward, BY_PLAN, BACKWARD(attention), \
+      TABLE(attention_backward), IN_HEADER) \
+    X(rotary, BY_PLAN, ANY(rotary) BACKWARD(rotary), TABLE(rotary), IN_HEADER) \
+    X(top_k_accuracy, BY_PLAN, ANY(top_k_accuracy) FLOAT32(perplexity), \
+      TABLE(metrics), IN_HEADER) \
+    X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(scaler_update, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(check, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(unscale, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(accumulate, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(master, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(tick, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(lamb, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(optimizer, 0, NO_FUNCTION, TABLE(optimizer), IN_HEADER) \
+    /* the end of the list */
+/* clang-format on */
+
+enum op_id {
+#define X(NAME, ...) OP_##NAME,
+    SSQ_OPS(X)
+#undef X
+        OP_COUNT,
+    /* not in the list: work that another library enqueues by itself, and that
+     * queue_call() puts into a queue's order (lib/core/queue/enqueue.h) */
+    OP_call = OP_COUNT
+};
+
+/** The first member of every op struct. The views are contiguous at the end of
+ *  the struct, from byte views_at. No padding may be between this member and
+ *   the views: it would contain garbage from the stack, and ops are compared by
+ *   their bytes. A member, gap, takes its place; initialisers clear it. */
+struct op {
+    enum op_id id;
+    uint32_t bytes;         /* of the whole struct, so that it can be copied */
+    uint32_t views_at;      /* bytes from its start to the first view */
+    uint32_t nviews;        /* views, including absent ones */
+    struct view_list *list; /* more operands, shared; or NULL */
+    uint64_t first;      /* elements before this window: for random streams */
+    struct object *keep; /* host memory that the op works on; or NULL */
+    uint16_t prefer;     /* implementation to ask first, from 1; 0: none */
+};
+
+/** Return the views of an op. */
+static inline struct view *op_views(struct op *op)
+{
+    return (struct view *)((char *)op + op->views_at);
+}
+
+static inline const struct view *op_views_const(const struct op *op)
+{
+    return (const struct view *)((const char *)op + op->views_at);
+}
+
+/** Initialise the header of struct NAME_op, whose first view is FIRST. */
+#define OP_HEADER(NAME, FIRST)                                                 \
+    {                                                                          \
+        OP_##NAME, sizeof(struct NAME##_op),                                   \
+            offsetof(struct NAME##_op, FIRST),                                 \
+            (sizeof(struct NAME##_op) - offsetof(struct NAME##_op, FIRST)) /   \
+                sizeof(struct view),                                           \
+            NULL, 0, NULL, 0                                                   \
+    }
+
+#define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) struct NAME##_op STRUCT;
+SSQ_OPS(X)
+#undef X
+
+/** Return the name of an op, for example "gemm". */
+const char *op_name(enum op_id id);
+/** Return the id of a name, or OP_COUNT if no op has this name. */
+enum op_id op_from_name(const char *name);
+/** Return a copy of an op that holds the buffers, list and host memory of the
+ *  op; release it with op_release(). NULL: no memory; the error text is set. */
+struct op *op_hold(const struct op *op);
+/** Drop the references that op_hold() took, and free the copy. */
+void op_release(struct op *op);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h - commands that are kept: of captures, bundles and spans. */
+#ifndef LIB_CORE_QUEUE_GRAPH_H
+#define LIB_CORE_QUEUE_GRAPH_H
+
+#include <sesqui/graph.h>
+
+#include "lib/core/core.h"
+
+/* A scaler or an optimizer whose stages change in the capture. The snapshots
+ * are from before its first call in the capture, and from the capture's end. */
+struct watch {
+    struct watch *next;
+    struct object *owner;        /* a reference */
+    const struct stages *stages; /* functions for its snapshots */
+    void *begin, *end;           /* owned, of stages->bytes each */
+};
+
+struct ssq_graph {
+    struct object object;
+    ssq_device *device;
+    struct command *commands; /* each owns its op and plan */
+    size_t n, room;           /* commands, and the capacity of the array */
+    struct watch *watches;    /* owners whose stages the capture changes */
+    /* After the capture, if the backend records graphs: the commands that a
+     * launch hands over. A run of plans is replaced by one command with the
+     * backend's segment. runs borrows ops and plans from commands. NULL: a
+     * launch hands over commands. */
+    struct command *runs;
+    struct segment *segments;
+    size_t n_runs, n_segments;
+};
+
+/** Create an empty graph, which holds the device. The error's text begins with
+ *  `what`. */
+ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out);
+/** Give the backend its own form of a complete graph, if it supports one. */
+void graph_compile(ssq_queue *queue, ssq_graph *graph);
+/** Free a watch, which may be incomplete: snapshots of zeros are empty. */
+void watch_free(struct watch *watch);
+/** Drop the watches, which hold their owners. If all is false, keep watches
+ *  that have launched(): they stay as long as the graph. */
+void watches_drop(ssq_graph *graph, bool all);
+/** Release the commands from number n on. */
+void graph_drop(ssq_graph *graph, size_t n);
+
+#endif
