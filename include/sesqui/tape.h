@@ -765,7 +765,7 @@ SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
  *  releases the result, too. The gradient of the other elements is 0.
  *  @param x            of any dtype
  *  @param axis         a negative one counts from the end
- *  @param start, stop  0 <= start <= stop <= the size of the dimension; step >= 1
+ *  @param start, stop  0 <= start <= stop <= size of the dimension; step >= 1
  *  @sync host */
 SSQ_API ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis,
                                  int64_t start, int64_t stop, int64_t step);
