@@ -87,20 +87,12 @@ doc: doc/Doxyfile sesqui$(EXEEXT) $(module_LTLIBRARIES)
 	$(SHELL) $(srcdir)/doc/links.sh doc/reference/html
 	@echo 'doc/reference/html/index.html'
 
-# Manual pages of section 3: sesqui_X.h for each header, and a link to it for
-# each of its functions; needs doxygen. It names pages also after members and
-# folders, for example cos: those are left out.
-man3:
-	@test -n '$(DOXYGEN)' || \
-		{ echo 'make man3: configure found no doxygen' >&2; exit 1; }
+# Manual pages of section 3, one for each function, struct, enum and header.
+EXTRA_DIST += doc/man3.awk
+man3: api.json
 	rm -rf doc/reference/man
-	$(MKDIR_P) doc/reference
-	{ cat doc/Doxyfile && echo 'INPUT = $(abs_top_srcdir)/include' && \
-		echo 'FILE_PATTERNS = *.h' && echo 'GENERATE_HTML = NO' && \
-		echo 'GENERATE_MAN = YES' && echo 'MAN_LINKS = YES'; } | \
-		$(DOXYGEN) -
-	cd doc/reference/man/man3 && for page in *.h.3; do \
-		mv $$page sesqui_$$page || exit; \
-	done && sed -i 's|^\.so man3/|&sesqui_|' ssq_*.3 SSQ_*.3 && \
-		ls | grep -v '^sesqui_\|^ssq_\|^SSQ_' | xargs -r rm -f
+	$(MKDIR_P) doc/reference/man/man3
+	$(AWK) -v out=doc/reference/man/man3 -v version='$(PACKAGE_VERSION)' \
+		-f $(srcdir)/doc/man3.awk \
+		`find $(srcdir)/include -name '*.h*' | LC_ALL=C sort` api.json
 	@echo 'doc/reference/man/man3'

@@ -174,8 +174,8 @@ demo_core = $(filter-out backends/cpu/libcore_a-native_table.$(OBJEXT) \
 $(demo_optimizer): kernels/amp/param_step.k backends/cpu/native.sh \
 		backends/cpu/kernel.h kernels/embed.sh $(native_made)
 	$(AM_V_CC)$(MKDIR_P) $(@D) && VARIANTS=KIND=1 $(native_tools) \
-		$(native_sh) text $(srcdir) $(@:.o=.d) $(native_flags) -c $< \
-		-o $@
+		$(native_sh) text $(srcdir) $(@:.o=.d) $(native_flags) \
+		-c $< -o $@
 -include $(demo_optimizer:.o=.d)
 CLEANFILES += $(demo_optimizer:.o=.d)
 examples/digits/demo_table.c: backends/cpu/native_table.c Makefile

@@ -25,26 +25,36 @@ EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
 	python/stubs.py python/wheel-check bench/python/torch_step.py
 
 # make python-shim: the optional compiled part of the package, for Python 3.10
-# and later. It needs Python's headers (python3-dev).
-python_include = `python3 -c 'import sysconfig; \
-	print(sysconfig.get_paths()["include"])'`
+# and later. It needs Python's headers (libpython3-dev), of any version. make
+# check compiles it if it finds them.
+python_include = $$(for python in python3 /usr/bin/python3; do \
+	include=$$($$python -c 'import sysconfig; \
+	print(sysconfig.get_paths()["include"])' 2>/dev/null) && \
+	test -f "$$include/Python.h" && echo "$$include" && break; done)
 python-shim: python/_exchange.abi3.so
+python-shim-if-headers:
+	@if test -n "$(python_include)"; then \
+		$(MAKE) $(AM_MAKEFLAGS) python-shim; fi
+tests/api/python.log: python-shim-if-headers
 python/_exchange.abi3.so: python/shim/exchange.c include/sesqui/dlpack.h
 	$(AM_V_CC)$(MKDIR_P) python && $(CC) $(AM_CPPFLAGS) $(CPPFLAGS) \
 		-I"$(python_include)" $(CFLAGS) -fPIC -shared $(LDFLAGS) \
 		-o $@.new $(srcdir)/python/shim/exchange.c && mv $@.new $@
 CLEANFILES += python/_exchange.abi3.so
 EXTRA_DIST += python/shim/exchange.c
-.PHONY: python-shim
+.PHONY: python-shim python-shim-if-headers
 
-# make install-python: the package, for the installed library, into pythondir.
-# pip and the wheel do not need this; packages of a distribution do.
+# make install-python: the package, for the installed library, into pythondir,
+# with the compiled part if it finds Python's headers. pip and the wheel do not
+# need this; packages of a distribution do.
 pythondir = $(prefix)/lib/python3/dist-packages
-install-python: api.json
+install-python: api.json python-shim-if-headers
 	$(MKDIR_P) '$(DESTDIR)$(pythondir)/sesqui'
 	cd $(srcdir) && $(INSTALL_DATA) $(python_package) \
 		'$(DESTDIR)$(pythondir)/sesqui'
 	$(INSTALL_DATA) api.json '$(DESTDIR)$(pythondir)/sesqui'
+	test ! -f python/_exchange.abi3.so || $(INSTALL_DATA) \
+		python/_exchange.abi3.so '$(DESTDIR)$(pythondir)/sesqui'
 	python3 $(srcdir)/python/stubs.py api.json \
 		'$(DESTDIR)$(pythondir)/sesqui'
 .PHONY: install-python

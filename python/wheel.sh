@@ -26,7 +26,7 @@ make V=0 install-strip DESTDIR="$work/install" >install.log 2>&1 || {
     exit 1
 }
 make V=0 python-shim >shim.log 2>&1 || {
-    echo 'wheel: without the C exchange API of DLPack: it needs python3-dev'
+    echo 'wheel: without the C exchange API of DLPack: it needs libpython3-dev'
     rm -f python/_exchange.abi3.so
 }
 PYTHONDONTWRITEBYTECODE=1 python3 "$src/python/build_wheel.py" \

@@ -104,7 +104,6 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
  *  @return
  *   - SSQ_ERR_INVALID  queue or stream is NULL; a queue of another backend
  *   - the error of the queue
- *  @threads object
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_stream(
     ssq_queue *queue, struct CUstream_st **stream);

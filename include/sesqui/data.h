@@ -266,7 +266,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_create(
     ssq_queue *queue, const ssq_batches_args *args, ssq_batches **batches);
 
 /** End the thread, and release the batches. Enqueued work is finished normally.
- *  @sync waits for copies of batches that have not run yet */
+ *  @sync waits for copies of batches that have not run yet, also for a
+ *        collective that is pending before them */
 SSQ_API void ssq_batches_destroy(ssq_batches **batches);
 
 /** Return the number of batches in an epoch; 0 for NULL. */

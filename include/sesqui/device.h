@@ -187,8 +187,9 @@ typedef struct ssq_device_entry {
  *  @note Since 0.1. */
 SSQ_API size_t ssq_device_count(void);
 
-/** Return entry i of the list of devices, best backend first. The first call
- *  loads all drivers.
+/** Return entry i of the list of devices, best backend first. "auto" may open
+ *  another one than entry 0, which can be a processor (choice in
+ *  ssq_device_props). The first call loads all drivers.
  *  @param entry  in: struct_size; out: the rest
  *  @return SSQ_ERR_NOT_FOUND  i is not less than ssq_device_count()
  *  @note Since 0.1. */
@@ -489,6 +490,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_sync(ssq_event *event);
 /** Return the seconds between two events of one device that have been reached.
  *  They may be on different queues. The device's clock is used. The result is
  *  negative if `to` was reached first. On cuda it has the precision of float32.
+ *  On vulkan the clock of some devices wraps, and the events must be less than
+ *  half its range apart: for 36 bits of 52 ns that is 30 minutes.
  *  @param seconds  out
  *  @return
  *   - SSQ_ERR_NOT_READY    one of them has not been reached, or a collective

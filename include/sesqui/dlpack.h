@@ -288,17 +288,16 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_to_dlpack_unversioned(
     const ssq_tensor *tensor, const ssq_to_dlpack_args *args,
     struct DLManagedTensor **dl);
 
-/** Release a capsule of Python: a destructor for PyCapsule_New, for bindings
- *  that have no code in C. It calls the deleter of the struct, unless a consumer
- *  has renamed the capsule. It may be called while an exception is set and while
- *  the interpreter ends, because it runs no Python code.
+/** Release the struct in a capsule of Python. This is a destructor for
+ *  PyCapsule_New, for bindings that have no code in C. It calls the deleter of
+ *  the struct, unless a consumer has renamed the capsule. It runs no Python
+ *  code. So it works while an exception is set and while the interpreter ends.
  *
- *  The functions of Python are those of the program, as dlopen(NULL) finds
- *  them. If it has none, the struct is leaked.
- *  @param capsule  a PyObject * with the name "dltensor_versioned" or
- *                  "dltensor", as ssq_tensor_to_dlpack and
- *                  ssq_tensor_to_dlpack_unversioned return structs. With
- *                  another name nothing is released
+ *  It finds Python's functions in the program, by dlopen(NULL). If the program
+ *  has none, the struct is leaked.
+ *  @param capsule  a PyObject *. Its name is "dltensor_versioned" for a
+ *                  DLManagedTensorVersioned, "dltensor" for a DLManagedTensor.
+ *                  With another name nothing is released
  *  @threads object The caller must hold the GIL, as PyCapsule's destructors do
  *  @note Since 0.1. */
 SSQ_API void ssq_dlpack_capsule_release(void *capsule);

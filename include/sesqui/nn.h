@@ -24,7 +24,8 @@
  * initial value of a later parameter, then fails, the parameters stay in the
  * set; ssq_params_remove removes them.
  *
- * name must be valid for ssq_tape_push. options may be NULL: all defaults.
+ * name must be valid for ssq_tape_push, and is copied. options may be NULL: all
+ * defaults. The call reads it and keeps no pointer to it.
  * Functions that end in _at take the caller's place in the program, for
  * messages; the macros pass it.
  *

@@ -94,8 +94,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_buffer_import(
     ssq_device *device, struct _cl_mem *native, ssq_buffer **buffer);
 
 /** Return the cl_mem that contains a buffer, and the buffer's start in it. Both
- *  are valid as long as the buffer exists. For example, a buffer of
- *  ssq_buffer_create shares its cl_mem with others.
+ *  are valid as long as the buffer exists: your enqueued commands do not hold
+ *  it. A buffer of ssq_buffer_create shares its cl_mem with others. An imported
+ *  buffer returns its own cl_mem and 0. Order your commands and the library's
+ *  as for ssq_opencl_buffer_import.
  *  @param native  out: the cl_mem, not retained for the caller
  *  @param offset  out: bytes
  *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes

@@ -39,9 +39,9 @@
  * Units of both kinds can be linked into one program. Their classes differ, so
  * neither can pass an object to the other: pass the pointer of C.
  *
- * This header includes neither <iostream> nor <string>. Calls are inline: the
- * code is the same as that of the call in C and, with exceptions, of a test of
- * its status. */
+ * This header includes neither <iostream> nor <string>. Calls are inline: with
+ * SESQUI_NO_EXCEPTIONS the code is the same as that of the call in C. With
+ * exceptions it also tests the status. */
 #ifndef SESQUI_SESQUI_HPP
 #define SESQUI_SESQUI_HPP
 
@@ -97,9 +97,9 @@ private:
     ssq_status status_ = SSQ_OK;
 };
 
-/** What a call returns: the status. */
+/** The result of a call: the status. */
 using outcome = ssq_status;
-/** What a call that makes a T returns. */
+/** The result of a call that makes a T. */
 template <class T> using made = expected<T>;
 
 inline ssq_status check(ssq_status status) noexcept { return status; }
@@ -130,9 +130,9 @@ private:
     char text_[1024];
 };
 
-/** What a call returns: nothing, because it throws on failure. */
+/** The result of a call: nothing, because it throws on failure. */
 using outcome = void;
-/** What a call that makes a T returns. */
+/** The result of a call that makes a T. */
 template <class T> using made = T;
 
 /** Throw. It is not inline, so a call contains a test and a jump, no more. */

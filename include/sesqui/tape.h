@@ -226,7 +226,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
  *                        parameters, also states
  *   - SSQ_ERR_NOT_FOUND  no name matches
  *   After an error nothing is removed.
- *  @sync host
+ *  @sync host, except that memory may be freed (ssq_buffer_destroy)
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
                                                     const char *pattern,
@@ -253,7 +253,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       const char *pattern,
                                                       ssq_group *group);
 
-/** Convert every 16-bit parameter to float32, with the values that
+/** Convert every 16-bit parameter and state to float32, with the values that
  *  ssq_params_read returns. Use it when training is over.
  *
  *  A parameter that was converted has a new tensor and no gradient. The
@@ -468,7 +468,7 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *        this pass. ssq_tape_backward, ssq_tape_grad and ssq_tape_check fail
  *        with SSQ_ERR_INVALID before the pop. So do they if memory outside of
  *        the tape that the region has read was written since. Since 0.1.
- *  @sync host; the backward enqueues the ops again */
+ *  @sync host, and the backward enqueues the ops again */
 SSQ_API void ssq_tape_recompute_push(ssq_tape *tape);
 SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
                                           ssq_var result);
@@ -508,7 +508,8 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
  *                          message names the op
  *   - otherwise the error of a backward op, for example SSQ_ERR_COMM of a batch
  *     norm over ranks
- *   The tape latches these errors. If the backward had already begun, all
+ *   The tape latches these errors, and the scale does not count as used. If the
+ *   backward had already begun, all
  *   gradients of the set are clean: sums of earlier passes are lost. If it was
  *   the first to write a gradient, ssq_param_info.grad is NULL again. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
@@ -592,7 +593,8 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
  *          scope, op and shapes of the last refused op of the pass and the
  *          number of other ones. Each of them is logged as a warning
  *          (SSQ_VERBOSE=autograd)
- *  @sync host
+ *  @sync async, for work that a trainer's replay holds back; waits as
+ *        ssq_buffer_create, for gradients and regions to be recomputed
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss);
 
@@ -742,14 +744,16 @@ SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);
 #define ssq_var_cast(...) ssq_var_cast_at(SSQ_AT, __VA_ARGS__)
 
 /** Reshape, as ssq_tensor_reshape: one size may be -1. The result is a view if
- *  x is contiguous. Otherwise it is a copy: for example, after
- *  ssq_var_transpose. */
+ *  x is contiguous: if the backward releases x, it releases the result, too.
+ *  Otherwise it is a copy: for example, after ssq_var_transpose.
+ *  @param x  of any dtype */
 SSQ_API ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
                                    const int64_t *shape);
 #define ssq_var_reshape(...) ssq_var_reshape_at(SSQ_AT, __VA_ARGS__)
 
 /** Permute dimensions: dimension i of the result is dimension axes[i] of x. The
- *  result is a view.
+ *  result is a view: if the backward releases x, it releases the result, too.
+ *  @param x     of any dtype
  *  @param axes  as in ssq_tensor_transpose; NULL reverses all dimensions
  *  @sync host */
 SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
@@ -761,15 +765,16 @@ SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
  *  releases the result, too. The gradient of the other elements is 0.
  *  @param x            of any dtype
  *  @param axis         a negative one counts from the end
- *  @param start, stop  0 <= start <= stop <= the size of the dimension
- *  @param step         at least 1
+ *  @param start, stop  0 <= start <= stop <= size of the dimension; step >= 1
  *  @sync host */
 SSQ_API ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis,
                                  int64_t start, int64_t stop, int64_t step);
 #define ssq_var_slice(...) ssq_var_slice_at(SSQ_AT, __VA_ARGS__)
 
 /** Repeat dimensions of size 1 and add leading ones, as ssq_tensor_broadcast.
- *  The result is a view. The gradient is the sum over the repeated elements.
+ *  The result is a view: if the backward releases x, it releases the result,
+ *  too. The gradient is the sum over the repeated elements.
+ *  @param x  of any dtype
  *  @sync host */
 SSQ_API ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
                                      const int64_t *shape);

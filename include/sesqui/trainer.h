@@ -347,7 +347,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
  *  @return
  *   - SSQ_ERR_INVALID  place is another one; it begins something that has
  *                      already begun, or ends something that has not; it ends
- *                      an epoch within a validation. No hook is called then
+ *                      an epoch within a validation; a hook has called it that
+ *                      ssq_trainer_notify calls; a hook has called it at
+ *                      SSQ_PLACE_TRAIN_BEGIN, with _EPOCH_BEGIN. No hook is
+ *                      called then
  *   - the status of a hook
  *   - an error of the return to the policy's dtypes, after ssq_trainer_end
  *   After an error the place does not count as reached, and the call may be
@@ -361,8 +364,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_notify(ssq_trainer *trainer,
 /** Cast the model's output to float32 and pass it through the hooks at
  *  SSQ_PLACE_LOSS_BEGIN, also in a pass for evaluation. A program without such
  *  hooks need not call it.
- *  @return the var that the loss must use; inert after an error, which the tape
- *          latches: output is not a var of this pass, or a hook failed */
+ *  @return the var that the loss must use, as the last hook leaves it, in any
+ *          dtype; inert after an error, which the tape latches: output is not a
+ *          var of this pass, or a hook failed */
 SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
 
 /** Unscale the gradients, in a hook at SSQ_PLACE_BACKWARD_END of the last pass
@@ -650,9 +654,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_announce(ssq_trainer *trainer,
                                                        int64_t rows);
 
 /** Return how many rows all ranks have in the next announced pass, and weight
- *  this rank's pass by its share of them. .weights are not used. The group then
- *  takes the same steps as one trainer with the rows of all ranks as one batch,
- *  if the loss is a mean (ssq_trainer_share).
+ *  this rank's pass by its share of them. .weights are not used. The weight is
+ *  for the next pass that counts; a load before that pass may drop it. The
+ *  group then takes the same steps as one trainer with the rows of all ranks as
+ *  one batch, if the loss is a mean (ssq_trainer_share).
  *
  *  A rank that has announced 0 rows calls ssq_trainer_idle for the pass. In two
  *  cases it must run a pass over an empty batch, of tensors with 0 rows: in the

@@ -21,6 +21,9 @@
  * of this call, results and reserve, gradients, and dloss of a loss (the loss
  * scale is an argument of ssq_tape_backward). Dropout's mask may be set.
  *
+ * Autocast does not cast biases of gemm, conv, lstm and gru. It casts gamma and
+ * beta of batch and group norm, and c0 of lstm, to float32; cn is float32.
+ *
  * An activation in options is run as a separate op: the result is rounded
  * before it, too. (That of ssq_glu_var is part of the op.) The gradients of
  * ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS. hn and cn

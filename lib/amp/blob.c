@@ -10,7 +10,7 @@
 
 static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
 
-/* The bytes of this word show the byte order of the writer. */
+/* The bytes of this word show the byte order of the body. */
 #define ORDER         UINT32_C(0x01020304)
 #define ORDER_SWAPPED UINT32_C(0x04030201)
 
@@ -23,18 +23,60 @@ struct header {
 
 #define CHECKSUM sizeof(uint64_t)
 
+static bool big_endian(void)
+{
+    const uint32_t word = 1;
+    unsigned char first;
+    memcpy(&first, &word, sizeof(first));
+    return first == 0;
+}
+
+static void turn(void *number, size_t n)
+{
+    unsigned char *p = number;
+    for (size_t i = 0; i < n / 2; i++) {
+        unsigned char x = p[i];
+        p[i] = p[n - 1 - i];
+        p[n - 1 - i] = x;
+    }
+}
+
+/* Convert all of a header but `order` from this machine's byte order to
+ * little-endian, or back. */
+static void header_little(struct header *h)
+{
+    if (!big_endian())
+        return;
+    turn(&h->version, sizeof(h->version));
+    turn(&h->kind, sizeof(h->kind));
+    turn(&h->zero, sizeof(h->zero));
+    turn(&h->bytes, sizeof(h->bytes));
+}
+
+static bool kind_turned(uint32_t kind)
+{
+    return kind == BLOB_SCALER && big_endian();
+}
+
+/* Return the checksum as the blob contains it: its bytes are little-endian. */
 static uint64_t checksum(const unsigned char *p, size_t n)
 {
     struct crc64 c;
     crc64_begin(&c);
-    return crc64_add(&c, 0, p, n);
+    uint64_t sum = crc64_add(&c, 0, p, n);
+    if (big_endian())
+        turn(&sum, sizeof(sum));
+    return sum;
 }
 
 /* Writing and counting both begin after the header. blob_seal() writes the
  * header when the size is known. */
-void blob_write(struct blob *b, void *bytes, size_t n)
+void blob_write(struct blob *b, void *bytes, size_t n, uint32_t kind)
 {
-    *b = (struct blob){bytes, n, sizeof(struct header), false, false};
+    *b = (struct blob){.bytes = bytes,
+                       .n = n,
+                       .at = sizeof(struct header),
+                       .turned = kind_turned(kind)};
 }
 
 /* The body is padded to a multiple of 8 bytes, so that the checksum begins at a
@@ -63,9 +105,12 @@ ssq_status blob_room(const void *blob, size_t bytes, size_t size,
 void blob_seal(struct blob *b, uint32_t kind)
 {
     size_t size = blob_size(b);
-    struct header h = {
-        .order = ORDER, .version = BLOB_VERSION, .kind = kind, .bytes = size};
+    struct header h = {.order = kind_turned(kind) ? ORDER_SWAPPED : ORDER,
+                       .version = BLOB_VERSION,
+                       .kind = kind,
+                       .bytes = size};
     memcpy(h.magic, magic, sizeof(magic));
+    header_little(&h);
     memcpy(b->bytes, &h, sizeof(h));
     memset(b->bytes + b->at, 0, size - CHECKSUM - b->at);
     uint64_t sum = checksum(b->bytes, size - CHECKSUM);
@@ -74,21 +119,13 @@ void blob_seal(struct blob *b, uint32_t kind)
 
 /* Check the header first: it contains the size, and so the place of the
  * checksum. A swapped byte order has its own text, because the caller can act
- * on it. */
+ * on it. The order that is right depends on the kind. */
 static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
                                const char *what)
 {
     if (memcmp(h->magic, magic, sizeof(magic)) != 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the blob does not begin as a saved state", what);
-    if (h->order == ORDER_SWAPPED)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the blob was written on a machine of the other "
-                         "byte order",
-                         what);
-    if (h->order != ORDER || h->zero != 0)
-        return error_set(SSQ_ERR_INVALID, "%s: the blob's header is damaged",
-                         what);
     if (h->version != BLOB_VERSION)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the blob is of version %u, this library reads %u",
@@ -99,6 +136,15 @@ static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
                          h->kind == BLOB_SCALER      ? "a scaler"
                          : h->kind == BLOB_OPTIMIZER ? "an optimizer"
                                                      : "unknown");
+    const uint32_t order = kind_turned(kind) ? ORDER_SWAPPED : ORDER;
+    if (h->order == (order == ORDER ? ORDER_SWAPPED : ORDER))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob was written on a machine of the other "
+                         "byte order",
+                         what);
+    if (h->order != order || h->zero != 0)
+        return error_set(SSQ_ERR_INVALID, "%s: the blob's header is damaged",
+                         what);
     if (h->bytes != n)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the blob has %zu bytes, its header says %llu",
@@ -118,6 +164,7 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
                          "%s: the blob has %zu bytes, expected at least %zu",
                          what, n, sizeof(h) + CHECKSUM);
     memcpy(&h, bytes, sizeof(h));
+    header_little(&h);
     ssq_status st = check_header(&h, n, kind, what);
     if (st != SSQ_OK)
         return st;
@@ -132,7 +179,10 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
     /* The struct's pointer is not const, although the bytes are. move() and the
      * callers of blob_bytes() only read them. The pointer is copied as bytes,
      * because a cast must not remove const. */
-    *b = (struct blob){NULL, n - CHECKSUM, sizeof(h), true, false};
+    *b = (struct blob){.n = n - CHECKSUM,
+                       .at = sizeof(h),
+                       .reading = true,
+                       .turned = kind_turned(kind)};
     memcpy(&b->bytes, &bytes, sizeof(b->bytes));
     return SSQ_OK;
 }
@@ -165,8 +215,9 @@ static unsigned char *next(struct blob *b, size_t n)
     return p;
 }
 
-/* Copy n bytes between x and the blob, in the blob's direction. A missing
- * number is read as 0, so that callers need only one check, by blob_done(). */
+/* Copy a number of n bytes between x and the blob, in the blob's direction. A
+ * missing number is read as 0, so that callers need only one check, by
+ * blob_done(). */
 static void move(struct blob *b, void *x, size_t n)
 {
     unsigned char *p = next(b, n);
@@ -176,6 +227,8 @@ static void move(struct blob *b, void *x, size_t n)
         memcpy(x, p, n);
     else if (p != NULL)
         memcpy(p, x, n);
+    if (b->turned && p != NULL)
+        turn(b->reading ? x : p, n);
 }
 
 /* The gap before the bytes is counted from the start of the blob, not from its

@@ -2,7 +2,7 @@
 /* blob.h - saved state as bytes.
  *
  *     magic    8 bytes  "ssqstate"
- *     order    u32      0x01020304, in the order of the machine that wrote it
+ *     order    u32      0x01020304, in the byte order of the body
  *     version  u32
  *     kind     u32      BLOB_*
  *     0        u32
@@ -12,9 +12,12 @@
  *
  * The owner of a body has one function that reads, writes and measures it, so
  * that the three cannot disagree. blob_u32() and similar functions copy a
- * number into the blob or out of it, or only count its bytes. Numbers have the
- * writer's byte order. A machine with the other order refuses the blob by the
- * word `order`. */
+ * number into the blob or out of it, or only count its bytes.
+ *
+ * Header and checksum are little-endian. So is the body of a scaler, because
+ * checkpoints contain it. The body of an optimizer has the writer's byte order:
+ * its tensors are copied as they are. A machine with the other order refuses it
+ * by the word `order`. */
 #ifndef LIB_AMP_BLOB_H
 #define LIB_AMP_BLOB_H
 
@@ -33,12 +36,14 @@ struct blob {
     /* n: when reading, bytes before the checksum; at: the next byte */
     size_t n, at;
     bool reading;
+    bool turned;   /* numbers have the other byte order than this machine */
     bool short_of; /* a read needed more bytes than there are */
 };
 
 /** Begin to write, after the space of the header; with NULL, begin to count. n
- * is not checked while numbers are written: it must be at least blob_size(). */
-void blob_write(struct blob *b, void *bytes, size_t n);
+ * is not checked while numbers are written: it must be at least blob_size().
+ * kind: BLOB_*. */
+void blob_write(struct blob *b, void *bytes, size_t n, uint32_t kind);
 /** Return the bytes of the blob as far as it has been written or counted, with
  *  its header and checksum. The body is padded to a multiple of 8. */
 size_t blob_size(const struct blob *b);
@@ -48,7 +53,8 @@ size_t blob_size(const struct blob *b);
  *          query: SSQ_OK */
 ssq_status blob_room(const void *blob, size_t bytes, size_t size,
                      size_t *needed, const char *what);
-/** End a blob that was written: header, padding and checksum. kind: BLOB_*. */
+/** End a blob that was written: header, padding and checksum. kind: the same
+ *  as at its begin. */
 void blob_seal(struct blob *b, uint32_t kind);
 /** Begin to read. The caller owns the bytes, which must stay until the last
  *  read. `what` begins the text.

@@ -198,14 +198,14 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st != SSQ_OK)
         return st;
     struct saving s = {.queue = queue, .o = optimizer, .what = what};
-    blob_write(&s.b, NULL, 0);
+    blob_write(&s.b, NULL, 0, BLOB_OPTIMIZER);
     st = walk(&s, WALK_COUNT);
     size_t size = blob_size(&s.b);
     if (st == SSQ_OK)
         st = blob_room(blob, bytes, size, needed, what);
     if (st != SSQ_OK || blob == NULL)
         return st;
-    blob_write(&s.b, blob, size);
+    blob_write(&s.b, blob, size, BLOB_OPTIMIZER);
     st = walk(&s, WALK_SAVE);
     ssq_status synced = queue_wait(queue); /* always: copies are in flight */
     if (st == SSQ_OK)

@@ -55,7 +55,7 @@ static size_t size_of(ssq_scaler_options o)
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     struct blob b;
     bool wrong = false;
-    blob_write(&b, NULL, 0);
+    blob_write(&b, NULL, 0, BLOB_SCALER);
     transfer(&b, &o, &s, &wrong);
     return blob_size(&b);
 }
@@ -90,7 +90,7 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
         return st;
     struct blob b;
     bool wrong = false;
-    blob_write(&b, blob, size);
+    blob_write(&b, blob, size, BLOB_SCALER);
     transfer(&b, &options, &state, &wrong);
     blob_seal(&b, BLOB_SCALER);
     return SSQ_OK;

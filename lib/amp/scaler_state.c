@@ -110,6 +110,7 @@ ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
         return st;
     scaler->options = *options;
     scaler->cleared = before;
+    scaler_changed(scaler, true); /* sums of gradients have the old scale */
     return SSQ_OK;
 }
 

@@ -70,7 +70,7 @@ static ssq_status axes_of(const char *what, const ssq_params_rule *rule,
 }
 
 static ssq_status check(const char *what, const ssq_params *params,
-                        const ssq_queue *queue, const char *path,
+                        ssq_queue *queue, const char *path,
                         const ssq_params_file_args *args)
 {
     if (args->struct_size != sizeof(*args))

@@ -135,6 +135,9 @@ bool queue_capturing(const ssq_queue *queue);
  *  functions, to run the work later. The caller must not hold the queue's lock.
  */
 ssq_status queue_recorded(ssq_queue *queue, bool *recorded);
+/** SSQ_ERR_INVALID if work of the queue is recorded in either way. The queue's
+ *  lock as in queue_recorded(). */
+ssq_status queue_check_runs(ssq_queue *queue, const char *what);
 
 /** Get the progress of a queue, for an object that may outlive the queue: the
  *  progress does not hold it. Returns one reference; release it with

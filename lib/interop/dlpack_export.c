@@ -9,6 +9,7 @@
 #include "lib/core/queue/queue.h"
 
 #include <dlfcn.h>
+#include <string.h>
 
 #include <string.h>
 
@@ -186,6 +187,12 @@ static ssq_status make(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
 {
     ssq_status st =
         dlpack_device(tensor->view.buffer->device, what, &t->device);
+    if (st != SSQ_OK)
+        return st;
+    if (a->producer != NULL)
+        st = queue_check_runs(a->producer, what);
+    if (st == SSQ_OK && a->consumer != NULL)
+        st = queue_check_runs(a->consumer, what);
     if (st != SSQ_OK)
         return st;
     struct exported *e = mem_alloc(sizeof(*e));

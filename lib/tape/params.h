@@ -107,7 +107,7 @@ void param_copy_free(struct param_copy *copy);
 /** Check the arguments of a call on a set and a queue. optimizer may be NULL.
  *  Returns SSQ_ERR_INVALID in a capture. */
 ssq_status params_call(const char *what, const ssq_params *params,
-                       const ssq_queue *queue, const ssq_optimizer *optimizer);
+                       ssq_queue *queue, const ssq_optimizer *optimizer);
 
 /* ---- params_wide.c ---- */
 

@@ -32,7 +32,7 @@ ssq_status ssq_params_stats_get(const ssq_params *params,
 }
 
 ssq_status params_call(const char *what, const ssq_params *params,
-                       const ssq_queue *queue, const ssq_optimizer *optimizer)
+                       ssq_queue *queue, const ssq_optimizer *optimizer)
 {
     if (params == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: params is NULL", what);
@@ -43,10 +43,7 @@ ssq_status params_call(const char *what, const ssq_params *params,
                          "%s: the queue and the parameters are of different "
                          "devices",
                          what);
-    if (st == SSQ_OK && queue_capturing(queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         what);
-    return st;
+    return st == SSQ_OK ? queue_check_runs(queue, what) : st;
 }
 
 /* Get the parameters from..end - 1 for a name, NULL for all. Checks that they

@@ -127,6 +127,8 @@ ssq_status ssq_trainer_announce(ssq_trainer *trainer, int64_t rows)
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     ssq_status st = trainer_check_rows(what, rows);
+    if (st == SSQ_OK && trainer->comm != NULL)
+        st = capture_check(ssq_comm_device(trainer->comm), what);
     if (st == SSQ_OK)
         st = make(trainer, what);
     if (st != SSQ_OK)

@@ -183,7 +183,7 @@ static ssq_status check_poll(const ssq_trainer *t,
                          "%s: struct_size is %zu, expected %zu", what,
                          p->struct_size, sizeof(*p));
     ssq_status st = queue_check(t->queue, what);
-    return st == SSQ_OK ? trainer_check_capture(t, what) : st;
+    return st == SSQ_OK ? queue_check_runs(t->queue, what) : st;
 }
 
 ssq_status ssq_trainer_poll(ssq_trainer *trainer,

@@ -63,6 +63,10 @@ ssq_status ssq_trainer_notify(ssq_trainer *trainer, ssq_trainer_place place)
                          "_EPOCH_END, _VALIDATE_BEGIN or _VALIDATE_END: the "
                          "trainer itself calls hooks at the others",
                          what, (int)place);
+    if (trainer->notifying)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: called by a hook, which trainer_notify calls",
+                         what);
     if (*m.begun == m.begins)
         return error_set(SSQ_ERR_INVALID, "%s: %s %s", what, m.name,
                          m.begins ? "has begun, and not ended"
@@ -72,8 +76,11 @@ ssq_status ssq_trainer_notify(ssq_trainer *trainer, ssq_trainer_place place)
                          "%s: the epoch ends within a validation", what);
     ssq_status st =
         place == SSQ_PLACE_EPOCH_BEGIN ? trainer_start(trainer) : SSQ_OK;
-    if (st == SSQ_OK)
-        st = trainer_call_hooks(trainer, place, NULL);
+    if (st != SSQ_OK)
+        return st;
+    trainer->notifying = true;
+    st = trainer_call_hooks(trainer, place, NULL);
+    trainer->notifying = false;
     if (st == SSQ_OK)
         *m.begun = m.begins;
     return st;

@@ -145,6 +145,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         return st;
     struct loading l = {trainer, parts_of(trainer, what, words), NULL};
     struct checkpoint *c = &l.c;
+    c->elsewhere = false; /* every rank reads */
     const char *closed = trainer->params->closed;
     size_t given = trainer->given;
     c->give = give;

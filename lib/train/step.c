@@ -56,19 +56,16 @@ ssq_status trainer_torn(const char *what)
                      "%s: a load has failed while it wrote: load again", what);
 }
 
-ssq_status trainer_check_capture(const ssq_trainer *t, const char *what)
+/* Refuse a capture by the program, of a graph or of the queue's stream: a
+ * captured step would count as made, but might never run. */
+static ssq_status check_capture(const ssq_trainer *t, const char *what)
 {
-    bool recorded;
-    ssq_status st = queue_recorded(t->queue, &recorded);
-    if (st == SSQ_OK && recorded)
-        st = error_set(SSQ_ERR_INVALID,
-                       "%s: the program captures the queue's stream", what);
-    if (st != SSQ_OK || !queue_capturing(t->queue))
-        return st;
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: a graph is being captured; a trainer with .replay "
-                     "captures its steps itself",
-                     what);
+    if (queue_capturing(t->queue))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a graph is being captured; a trainer with "
+                         ".replay captures its steps itself",
+                         what);
+    return queue_check_runs(t->queue, what);
 }
 
 /* Call hooks at a place where a pass begins. A hook may evaluate, load or save,
@@ -100,7 +97,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     if (st == SSQ_OK)
         st = repeat_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
-        st = trainer_check_capture(t, what);
+        st = check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
         st = finish(t);
         if (t->due == DUE_NOTHING) {
@@ -329,7 +326,7 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     ssq_status st = trainer_check_pass(t, what);
     if (st == SSQ_OK)
-        st = trainer_check_capture(t, what);
+        st = check_capture(t, what);
     if (st != SSQ_OK)
         return st;
     ssq_tape_begin(t->tape, false);
@@ -430,7 +427,7 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
     ssq_status st = trainer_check_outside(trainer, "trainer_step");
     if (st == SSQ_OK)
-        st = trainer_check_capture(trainer, "trainer_step");
+        st = check_capture(trainer, "trainer_step");
     if (st != SSQ_OK)
         return st;
     return tell(trainer, end_span(trainer, step(trainer, loss)));

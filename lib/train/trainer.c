@@ -151,7 +151,7 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
     return st == SSQ_OK ? trainer_make_sums(t) : st;
 }
 
-static ssq_status check_from(const char *what, const ssq_queue *queue,
+static ssq_status check_from(const char *what, ssq_queue *queue,
                              const ssq_params *from)
 {
     ssq_status st = params_call(what, from, queue, NULL);
@@ -160,7 +160,7 @@ static ssq_status check_from(const char *what, const ssq_queue *queue,
                : st;
 }
 
-static ssq_status check_args(const char *what, const ssq_queue *queue,
+static ssq_status check_args(const char *what, ssq_queue *queue,
                              const ssq_trainer_args *args)
 {
     if (args->struct_size != sizeof(*args))

@@ -70,6 +70,7 @@ struct ssq_trainer {
                                called; or NULL */
     const char *outside;    /* the same of trainer_call_outside() */
     bool epoch, validating; /* in progress: places.c */
+    bool notifying;         /* hooks of such a place are being called */
     ssq_comm *comm;         /* held; NULL: there is only one rank */
     bool shard;             /* the optimizer is distributed */
     uint64_t bucket_bytes;
@@ -112,9 +113,6 @@ void trainer_free_losses(ssq_trainer *t);
 void trainer_drop_spoilt(ssq_trainer *t);
 /** Set the error of a trainer that is `torn`. */
 ssq_status trainer_torn(const char *what);
-/** Refuse a capture by the program, of a graph or of the queue's stream: a
- *  captured step would count as made, but might never run. */
-ssq_status trainer_check_capture(const ssq_trainer *t, const char *what);
 
 /* ---- facts.c ---- */
 

@@ -17,8 +17,8 @@ library's headers.
 
 from . import _library
 from ._core import Device, Event, Queue, Tensor, from_dlpack
-from ._errors import CommError, DeviceError, Error, FileError, InvalidError, NotFoundError, \
-    NotReadyError, OutOfMemoryError, ScaleError, UnsupportedError
+from ._errors import CommError, CopyWarning, DeviceError, Error, FileError, InvalidError, \
+    NotFoundError, NotReadyError, OutOfMemoryError, ScaleError, UnsupportedError
 from ._tape import Params, Tape, Var
 from . import amp, data, functional, nn, ops, safetensors
 from .tool import certify, verify
@@ -43,7 +43,8 @@ def explain(a, b, **arguments):
     return ops.gemm_explain(a=a, b=b, d=d, **arguments)
 
 
-__all__ = ["CommError", "Device", "DeviceError", "Error", "Event", "FileError", "InvalidError",
-           "NotFoundError", "NotReadyError", "OutOfMemoryError", "Params", "Queue", "ScaleError",
-           "Tape", "Tensor", "Trainer", "UnsupportedError", "Var", "amp", "certify", "data", "devices",
-           "explain", "from_dlpack", "functional", "nn", "ops", "safetensors", "tool", "verify"]
+__all__ = ["CommError", "CopyWarning", "Device", "DeviceError", "Error", "Event", "FileError",
+           "InvalidError", "NotFoundError", "NotReadyError", "OutOfMemoryError", "Params", "Queue",
+           "ScaleError", "Tape", "Tensor", "Trainer", "UnsupportedError", "Var", "amp", "certify",
+           "data", "devices", "explain", "from_dlpack", "functional", "nn", "ops", "safetensors",
+           "tool", "verify"]

@@ -108,7 +108,6 @@ class Arguments:
                           if f["name"] == name), None)
             if field is None:
                 raise InvalidError(f"{self._op}: {key} has no field {name}")
-            # ssq_init_kind has -1, the layer's own rule, which no constant names
             if field["type"] in _library.api["enums"]:
                 item = enum_value(field["type"], item)
             if isinstance(item, str):

@@ -188,6 +188,13 @@ class Queue:
             for _ in range(min(done, len(self._keep))):
                 self._keep.popleft()
 
+    @property
+    def stream(self):
+        """The address of the CUstream, on a CUDA device: torch.cuda.ExternalStream takes it."""
+        stream = ctypes.c_void_p()
+        call("ssq_cuda_queue_stream", self._handle, ctypes.byref(stream))
+        return stream.value
+
     def _hold(self, memory):
         """Keep host memory until the work so far has run."""
         with self._lock:
@@ -524,7 +531,9 @@ def from_dlpack(x, device=None, queue=None, copy=None):
     """Return a tensor on the memory of another library's array, which is not copied.
 
     `device` must be able to use that memory: "cpu" for arrays of NumPy, of JAX and PyTorch
-    on the CPU. copy=True makes a copy; copy=None makes one if the memory cannot be used as
-    it is, for example because it is not aligned.
+    on the CPU. On CUDA, later work of the queue waits for the other library's work.
+
+    copy=True makes a copy. copy=None makes one, and warns with sesqui.CopyWarning, if the
+    memory is read-only or not aligned to its element size. copy=False raises BufferError then.
     """
     return import_capsule(x, device, queue, copy, Tensor, Device)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exceptions: one for each status of the library, with its text."""
+"""A warning, and exceptions: one for each status of the library, with its text."""
+
+
+class CopyWarning(UserWarning):
+    """from_dlpack has copied an array although copy=True was not set."""
 
 
 class Error(Exception):

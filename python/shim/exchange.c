@@ -21,8 +21,11 @@ static struct {
                             DLManagedTensorVersioned **);
     ssq_status (*args_init)(ssq_to_dlpack_args *, size_t);
     const char *(*last_error)(void);
-    PyObject *from_address; /* makes a Tensor of a struct's address */
+    /* functions in Python */
     PyObject *cpu;          /* opens the device of the allocator */
+    PyObject *from_address; /* makes a Tensor of a struct's address */
+    PyObject *note_export;  /* remembers the queue of a CUDA tensor */
+    PyObject *stream;       /* returns the stream of a CUDA device */
 } library;
 
 /* Export a tensor. 0, or -1 after setting an exception. */
@@ -55,7 +58,16 @@ static const ssq_tensor *handle_of(PyObject *object)
 static int from_object(void *object, DLManagedTensorVersioned **out)
 {
     const ssq_tensor *tensor = handle_of(object);
-    return tensor == NULL ? -1 : export_tensor(tensor, out);
+    if (tensor == NULL || export_tensor(tensor, out) != 0)
+        return -1;
+    if ((*out)->dl_tensor.device.device_type != kDLCUDA)
+        return 0;
+    PyObject *none =
+        PyObject_CallFunction(library.note_export, "O", (PyObject *)object);
+    if (none == NULL)
+        (*out)->deleter(*out);
+    Py_XDECREF(none);
+    return none == NULL ? -1 : 0;
 }
 
 static int to_object(DLManagedTensorVersioned *dl, void **out)
@@ -115,13 +127,18 @@ static int allocate(DLTensor *like, DLManagedTensorVersioned **out, void *user,
     return good ? 0 : -1;
 }
 
-/* Work on host memory has no stream. */
+/* Only CUDA has streams. An export does not wait for the queue, so the consumer
+ * must work on the queue's stream. Called with the GIL. */
 static int work_stream(DLDeviceType type, int32_t id, void **out)
 {
-    (void)type;
-    (void)id;
     *out = NULL;
-    return 0;
+    if (type != kDLCUDA)
+        return 0;
+    PyObject *stream = PyObject_CallFunction(library.stream, "i", (int)id);
+    if (stream != NULL)
+        *out = PyLong_AsVoidPtr(stream);
+    Py_XDECREF(stream);
+    return PyErr_Occurred() == NULL ? 0 : -1;
 }
 
 static DLPackExchangeAPI api = {
@@ -131,15 +148,25 @@ static DLPackExchangeAPI api = {
     .managed_tensor_to_py_object_no_sync = to_object,
     .current_work_stream = work_stream};
 
-/* install(type, addresses, cpu, from_address): the capsule for a type.
- * addresses: create, destroy, to_dlpack, args_init and last_error. */
+static void replace(PyObject **at, PyObject *object)
+{
+    PyObject *before = *at;
+    Py_INCREF(object);
+    *at = object;
+    Py_XDECREF(before);
+}
+
+/* install(type, addresses, cpu, from_address, note_export, stream): the capsule
+ * for a type. addresses: create, destroy, to_dlpack, args_init and last_error.
+ */
 static PyObject *install(PyObject *self, PyObject *args)
 {
-    PyObject *type, *from_address, *open_cpu;
+    PyObject *type, *open_cpu, *from_address, *note_export, *stream;
     unsigned long long at[5];
     (void)self;
-    if (!PyArg_ParseTuple(args, "O(KKKKK)OO", &type, &at[0], &at[1], &at[2],
-                          &at[3], &at[4], &open_cpu, &from_address))
+    if (!PyArg_ParseTuple(args, "O(KKKKK)OOOO", &type, &at[0], &at[1], &at[2],
+                          &at[3], &at[4], &open_cpu, &from_address,
+                          &note_export, &stream))
         return NULL;
     void *functions[5];
     for (int i = 0; i < 5; i++)
@@ -149,12 +176,10 @@ static PyObject *install(PyObject *self, PyObject *args)
     memcpy(&library.to_dlpack, &functions[2], sizeof(void *));
     memcpy(&library.args_init, &functions[3], sizeof(void *));
     memcpy(&library.last_error, &functions[4], sizeof(void *));
-    Py_INCREF(from_address);
-    Py_INCREF(open_cpu);
-    Py_XDECREF(library.from_address);
-    Py_XDECREF(library.cpu);
-    library.from_address = from_address;
-    library.cpu = open_cpu;
+    replace(&library.cpu, open_cpu);
+    replace(&library.from_address, from_address);
+    replace(&library.note_export, note_export);
+    replace(&library.stream, stream);
     PyObject *capsule = PyCapsule_New(&api, "dlpack_exchange_api", NULL);
     if (capsule == NULL)
         return NULL;

@@ -9,6 +9,7 @@ import pytest
 import sesqui
 from sesqui._library import callback, struct
 
+# With SESQUI_EXCHANGE, as tests/api/python.sh sets it, an import without it fails.
 if not hasattr(sesqui.Tensor, "__dlpack_c_exchange_api__"):
     pytest.skip("the package has no compiled part: make python-shim", allow_module_level=True)
 
@@ -88,3 +89,54 @@ def test_allocator(cpu):
     assert allocate(ctypes.addressof(like), ctypes.addressof(out), None,
                     ctypes.cast(report, ctypes.c_void_p)) == -1
     assert errors and errors[0][0] == b"BufferError"
+
+
+def test_no_silent_copy():
+    """A caller in C sees no warning, so that memory which must be copied is refused."""
+    take = python_call("DLPackManagedTensorToPyObjectNoSync",
+                       exchange().managed_tensor_to_py_object_no_sync)
+    memory, shape = (ctypes.c_float * 3)(1, 2, 3), (ctypes.c_int64 * 1)(2)
+    dl, made = Managed(), ctypes.c_void_p()
+    dl.version.major, dl.dl_tensor.ndim, dl.dl_tensor.device.device_type = 1, 1, 1
+    dl.dl_tensor.data = ctypes.addressof(memory)
+    dl.dl_tensor.dtype.code, dl.dl_tensor.dtype.bits, dl.dl_tensor.dtype.lanes = 2, 32, 1
+    dl.dl_tensor.shape = ctypes.cast(shape, ctypes.c_void_p)
+    for flags, offset, text in ((1, 0, "read-only"), (0, 1, "1 bytes after")):
+        dl.flags, dl.dl_tensor.byte_offset = flags, offset
+        with pytest.raises(BufferError, match=text):
+            take(ctypes.addressof(dl), ctypes.byref(made))
+
+
+def test_stream_of_cuda(run_on_cuda):
+    """An export does not wait, so that consumers must work on the tensor's stream."""
+    run_on_cuda("""
+import ctypes
+import sesqui
+from sesqui._library import struct
+
+get = ctypes.pythonapi.PyCapsule_GetPointer
+get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+api = struct("DLPackExchangeAPI").from_address(
+    get(sesqui.Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
+work_stream = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.c_void_p)(
+    ctypes.cast(api.current_work_stream, ctypes.c_void_p).value)
+give = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(
+    ctypes.cast(api.managed_tensor_from_py_object_no_sync, ctypes.c_void_p).value)
+
+
+def stream_of(kind, index):
+    out = ctypes.c_void_p(99)
+    assert work_stream(kind, index, ctypes.byref(out)) == 0
+    return out.value
+
+
+assert stream_of(1, 0) is None and stream_of(2, 0) is None
+for device in (sesqui.Device("cuda:0"), sesqui.Device("cuda:0")):
+    x, out = device.tensor([1.0]), ctypes.c_void_p()
+    assert give(id(x), ctypes.byref(out)) == 0
+    dl = struct("DLManagedTensorVersioned").from_address(out.value)
+    assert dl.dl_tensor.device.device_type == 2
+    assert stream_of(2, 0) == device.queue.stream != 0
+    assert stream_of(1, 0) is None and stream_of(2, 1) is None
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(dl.deleter)(out)
+""")

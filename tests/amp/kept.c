@@ -137,13 +137,37 @@ static void sums(const struct rig *r)
     one_close(&s);
 }
 
+/* Nor where another state replaces the scaler's. */
+static void replaced(const struct rig *r)
+{
+    struct one s = one_open(r, 0.0);
+    ssq_scaler_options options = SSQ_SCALER_OPTIONS_INIT;
+    NEED(ssq_scaler_options_preset("fixed", &options));
+    options.init_scale = 8.0;
+    ssq_scaler *scaler = rig_scaler(r, NULL, &options);
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+    NEED(ssq_scaler_state_get(r->queue, scaler, &state));
+    set(r, s.g, 8.0);
+    NEED(ssq_optimizer_accumulate(r->queue, s.o, 1.0));
+    state.scale = 2.0;
+    NEED(ssq_scaler_state_set(r->queue, scaler, &state));
+    NEED(scale_used(r->queue, scaler));
+    core_status(ssq_optimizer_step(r->queue, s.o, scaler), SSQ_ERR_INVALID,
+                "updated after|scale", "%s: sums of a scale that was replaced",
+                r->name);
+    tap_ok(get(r, s.p) == 0.0f, "%s: nothing has changed", r->name);
+    ssq_scaler_destroy(&scaler);
+    one_close(&s);
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
         struct rig r = rig_open(core_device(i));
         clips(&r);
         sums(&r);
+        replaced(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 13);
+    return tap_done(2 * 15);
 }

@@ -40,7 +40,7 @@ static struct bytes optimizer_bytes(const struct train *t)
 static void reseal(struct bytes *b, uint32_t kind)
 {
     struct blob blob;
-    blob_write(&blob, b->data, b->n);
+    blob_write(&blob, b->data, b->n, kind);
     blob.at = b->n - 8;
     blob_seal(&blob, kind);
 }
@@ -112,8 +112,7 @@ static void damaged(const struct target *t, struct bytes *b, size_t every,
     core_status(load(t, x.data, x.n), SSQ_ERR_INVALID, "other byte order",
                 "%s: of another machine", name);
     memcpy(x.data, b->data, x.n);
-    const uint32_t next = BLOB_VERSION + 1;
-    memcpy(x.data + AT_VERSION, &next, 4);
+    x.data[AT_VERSION] = BLOB_VERSION + 1; /* little-endian */
     core_status(load(t, x.data, x.n), SSQ_ERR_INVALID, "is of version 2",
                 "%s: of a later library", name);
     memcpy(x.data, b->data, x.n);

@@ -266,6 +266,10 @@ static void test_saved(bool shard)
         NEED(ssq_trainer_save(r[i - 1].trainer, path));
     plan_open(&p, &h, s);
     for (unsigned i = 0; i < 3; i++)
+        core_status(ssq_trainer_load(s[i].trainer, i == 1 ? NULL : ""),
+                    SSQ_ERR_INVALID, "trainer_load: path is",
+                    "rank %u loads no path%s", i, shard ? ", of shards" : "");
+    for (unsigned i = 0; i < 3; i++)
         NEED(ssq_trainer_load(s[i].trainer, path));
     train(s, &p, 2, INT_MAX);
     values_of(&s[0], want);
@@ -469,5 +473,5 @@ int main(void)
     test_exact(1);
     test_exact(2);
     test_exact(4);
-    return tap_done(20);
+    return tap_done(26);
 }

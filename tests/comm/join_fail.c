@@ -95,6 +95,15 @@ static void test_refused(void)
     for (int64_t i = 0; i < 8; i++)
         tap_ok(ssq_trainer_next(alone, &all) == SSQ_OK && all == i,
                "alone: %lld rows are all", (long long)i);
+    const int64_t rows[] = {1, 2, 3};
+    for (int i = 0; i < 8; i++)
+        next(&r, rows); /* each has its tensor from now on */
+    NEED(ssq_graph_begin(r.g.queue[0]));
+    core_status(ssq_trainer_announce(r.trainer[0], 1), SSQ_ERR_INVALID,
+                "being captured", "a pass in a capture");
+    ssq_graph *graph = NULL;
+    NEED(ssq_graph_end(r.g.queue[0], &graph));
+    ssq_graph_destroy(&graph);
     ssq_trainer_destroy(&alone);
     ranks_close(&r);
 }
@@ -345,5 +354,5 @@ int main(void)
     test_norm();
     test_fork();
     test_short();
-    return tap_done(40);
+    return tap_done(41);
 }

@@ -445,6 +445,8 @@ static void misuse(void)
     ssq_tensor_destroy(&g);
     ssq_queue_destroy(&other);
     ssq_device_close(&guard);
+    ssq_dlpack_capsule_release(l);
+    tap_ok(deleted == 0, "a program without Python has no capsules");
     ssq_tensor_destroy(&x);
 }
 

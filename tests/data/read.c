@@ -166,12 +166,13 @@ static void test_npy(void)
         "(99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}"};
     const float x[2] = {1.5f, -2.0f};
+    static const unsigned char little[8] = {0, 0, 0xc0, 0x3f, 0, 0, 0, 0xc0};
     unsigned char file[512];
     ssq_array *a = NULL;
     size_t n = npy(file,
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), "
                    "}   \n",
-                   x, sizeof(x));
+                   little, sizeof(little));
     put(path, file, n);
     ssq_array_info i = read_file(NULL, &a);
     tap_ok(i.dtype == SSQ_F32 && i.rank == 2 && i.shape[1] == 2 &&

@@ -4,6 +4,7 @@
  * do at once, whatever the library does in between. The captures are of the
  * mode "global", which forbids all threads what might wait or allocate. */
 #include <sesqui/cuda.h>
+#include <sesqui/dlpack.h>
 
 #include "tests/api/training.h"
 #include "tests/core/driver.h"
@@ -305,6 +306,8 @@ static void refused_trainer(void)
                 "a poll of losses");
     core_status(ssq_tape_status(ssq_trainer_begin(t)), SSQ_ERR_INVALID,
                 "captures", "a pass of a trainer");
+    core_status(ssq_params_to_float32(ssq_trainer_params(t), q, NULL),
+                SSQ_ERR_INVALID, "captures", "a conversion of parameters");
     CUgraphExec exec = instantiate();
     replay(exec, 1);
     OWN(cuGraphExecDestroy(exec));
@@ -334,6 +337,10 @@ static void refused_read(void)
     OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     core_status(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32),
                 SSQ_ERR_INVALID, "captur", "a read that converts");
+    struct DLManagedTensorVersioned *dl = NULL;
+    core_status(ssq_tensor_to_dlpack(
+                    x, SSQ_TO_DLPACK(.producer = q, .copy = true), &dl),
+                SSQ_ERR_INVALID, "captur", "a copy for another library");
     CUgraphExec exec = instantiate();
     fakecuda_counts(&before, &retired);
     replay(exec, 1);
@@ -430,5 +437,5 @@ int main(void)
            fakecuda_live());
     tap_ok(fakecuda_refused(text, sizeof(text)) == 0,
            "nothing was against the documentation: %s", text);
-    return tap_done(29);
+    return tap_done(31);
 }

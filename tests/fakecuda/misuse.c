@@ -62,8 +62,9 @@ static void arguments(const struct own *o)
 {
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
     ssq_device *dev = NULL, *other = core_open("reference");
-    ssq_queue *q = NULL;
+    ssq_queue *q = NULL, *plain = core_queue(other);
     ssq_buffer *b = NULL;
+    CUstream stream = NULL;
     uint64_t at = 7;
 
     options.struct_size = 1;
@@ -79,6 +80,12 @@ static void arguments(const struct own *o)
                 "NULL", "a queue to nowhere");
     core_status(ssq_cuda_queue_create(o->dev, CU_STREAM_PER_THREAD, &q),
                 SSQ_ERR_INVALID, "per-thread", "each thread's own stream");
+    core_status(ssq_cuda_queue_stream(NULL, &stream), SSQ_ERR_INVALID,
+                "queue is NULL", "a stream of no queue");
+    core_status(ssq_cuda_queue_stream(plain, NULL), SSQ_ERR_INVALID,
+                "stream is NULL", "a stream to nowhere");
+    core_status(ssq_cuda_queue_stream(plain, &stream), SSQ_ERR_INVALID,
+                "reference", "a stream of another backend's queue");
     core_status(ssq_cuda_buffer_import(other, o->memory, 16, &b),
                 SSQ_ERR_INVALID, "reference", "memory for another backend");
     core_status(ssq_cuda_buffer_import(o->dev, o->memory, 16, NULL),
@@ -93,7 +100,9 @@ static void arguments(const struct own *o)
     core_status(ssq_cuda_buffer_address(b, &at), SSQ_ERR_INVALID, "0 bytes",
                 "a buffer of nothing");
     ssq_buffer_destroy(&b);
-    tap_ok(dev == NULL && q == NULL && at == 7, "nothing was written");
+    tap_ok(dev == NULL && q == NULL && stream == NULL && at == 7,
+           "nothing was written");
+    ssq_queue_destroy(&plain);
     ssq_device_close(&other);
 }
 

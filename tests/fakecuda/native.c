@@ -194,6 +194,42 @@ static void address(ssq_device *dev)
     ssq_buffer_destroy(&b);
 }
 
+/* Work of the program on a queue's stream runs in the order of the calls. */
+static void streams(ssq_device *dev)
+{
+    const float in = -3.0f, five = 5.0f;
+    const int64_t one = 1;
+    float out = 0.0f;
+    ssq_buffer *b;
+    ssq_tensor *x;
+    ssq_queue *ours = core_queue(dev), *over, *plain;
+    CUstream stream, theirs, legacy;
+    uint64_t at;
+
+    NEED(ssq_cuda_queue_create(dev, own.stream, &over));
+    NEED(ssq_cuda_queue_create(dev, NULL, &plain));
+    NEED(ssq_cuda_queue_stream(ours, &stream));
+    NEED(ssq_cuda_queue_stream(over, &theirs));
+    NEED(ssq_cuda_queue_stream(plain, &legacy));
+    tap_ok(theirs == own.stream && legacy == CU_STREAM_LEGACY,
+           "a stream of the program, and the default stream, are returned");
+    NEED(ssq_buffer_create(dev, 4, &b));
+    NEED(ssq_tensor_from_buffer(b, SSQ_F32, 1, &one, NULL, 0, &x));
+    NEED(ssq_cuda_buffer_address(b, &at));
+    NEED(ssq_tensor_write(ours, x, &in, 4, SSQ_F32));
+    own_need(cuMemcpyHtoDAsync_v2(at, &five, 4, stream), "write");
+    NEED(ssq_neg(ours, SSQ_NEG(.x = x, .y = x)));
+    own_need(cuMemcpyDtoHAsync_v2(&out, at, 4, stream), "read");
+    NEED(ssq_queue_sync(ours));
+    tap_ok(out == -5.0f, "copies of the program on a queue's stream: %g",
+           (double)out);
+    ssq_tensor_destroy(&x);
+    ssq_buffer_destroy(&b);
+    ssq_queue_destroy(&plain);
+    ssq_queue_destroy(&over);
+    ssq_queue_destroy(&ours);
+}
+
 /* ---- the program's allocator ---- */
 
 static struct {
@@ -287,6 +323,7 @@ int main(void)
     event_after_many(dev);
     by_dlpack(dev);
     address(dev);
+    streams(dev);
     allocator(dev);
     refusals(dev);
     ssq_device_close(&dev);

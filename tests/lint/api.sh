@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # api.sh - share/sesqui/api.json says what the headers say: every exported
 # function, every struct with the compiler's sizes and offsets, and every
-# constant with its value.
+# constant with its value. So do the manual pages that are made of it.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 api=$builddir/api.json
@@ -85,4 +85,49 @@ else
     tap_skip 'there is no python3' 'it is JSON'
 fi
 
-tap_done 4
+# The manual pages, as make man3 makes them.
+man=$tmp/man3
+mkdir "$man"
+# shellcheck disable=SC2046
+tap_run 'manual pages are made' ${AWK:-awk} -v out="$man" -v version=0 \
+    -f "$srcdir/doc/man3.awk" $(find "$srcdir/include" -name '*.h*') "$api"
+while read -r f; do
+    [ -f "$man/$f.3" ] || echo "$f"
+done <"$tmp/functions" >"$tmp/out"
+tap_empty 'every function has one'
+awk 'FNR == 1 { name = 0 }
+    /^\.so man3\// { f = FILENAME; sub(/[^\/]*$/, substr($2, 6), f)
+        if ((getline <f) < 1)
+            print FILENAME ": no " f
+        close(f)
+        named++ }
+    name && $0 !~ /^[a-zA-Z0-9_., ]+ \\- [^ ]/ { print FILENAME ": " $0 }
+    name { named++ }
+    { name = $0 == ".SH NAME" }
+    END { if (named != ARGC - 1) print "some have no NAME" }' "$man"/*.3 \
+    >"$tmp/out"
+tap_empty 'each is a link to another or has a name and a description'
+
+# has PAGE LINE...: the page has these lines, in this order.
+has() {
+    page=$1
+    shift
+    printf '%s\n' "$@" | awk 'FNR == NR { want[FNR] = $0; n = FNR; next }
+        at < n && $0 == want[at + 1] { at++ }
+        END { exit at < n }' - "$man/$page.3"
+    tap_ok $? "the manual page of $page" || sed 's/^/#   /' "$man/$page.3"
+}
+
+has ssq_tensor_to_dlpack '.SH NAME' 'ssq_tensor_to_dlpack \- Export a tensor,'\
+' without a copy unless args says so' '.SH SYNOPSIS' \
+    '.B #include <sesqui/dlpack.h>' '.SH PARAMETERS' '.B args' \
+    'NULL: all defaults' '.SH RETURN VALUE' '.B SSQ_ERR_UNSUPPORTED' \
+    'the device is "guard"'
+has ssq_gemm '.B #include <sesqui.h>' 'ssq_status ssq_gemm(' \
+    '    const ssq_gemm_args *args);' '.SH RETURN VALUE' '.B SSQ_ERR_INVALID'
+has ssq_gemm_args 'SSQ_GEMM, ssq_gemm_args \- Operands of ssq_gemm and'\
+' ssq_gemm_batched' '    double beta;' '.B flags'
+has ssq_add_var '.so man3/ssq_add_var_at.3'
+has sesqui_sesqui.hpp 'sesqui_sesqui.hpp \- the library in C++17 and later'
+
+tap_done 12

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* consumer.cc - a C++17 program outside the tree, built by consumer.sh: it
- * rounds numbers to float16 on both backends that are always there. */
+ * rounds numbers to float16 on both backends that are always there, and shares
+ * a tensor through the headers that sesqui.h does not include. */
 
 #include <sesqui.h>
+#include <sesqui/dlpack.h>
+#include <sesqui/sesqui.hpp>
 
 #include <math.h>
 #include <stdio.h>
@@ -35,6 +38,22 @@ static ssq_status round_trip(const char *name, const float *x, float *y)
     return st;
 }
 
+/* Export a tensor of the classes, import it, and read it. Throws on failure. */
+static bool shares()
+{
+    auto queue = sesqui::queue::create(sesqui::device::open("reference"));
+    auto x = sesqui::tensor::from_host(queue, {1.0f, 2.0f});
+    DLManagedTensorVersioned *dl = NULL;
+    ssq_tensor *y = NULL;
+    float host[2] = {0.0f, 0.0f};
+
+    sesqui::check(ssq_tensor_to_dlpack(x, NULL, &dl));
+    sesqui::check(ssq_tensor_from_dlpack(queue, dl, NULL, &y));
+    sesqui::tensor(y).read(queue, host);
+    queue.sync();
+    return host[0] == 1.0f && host[1] == 2.0f;
+}
+
 int main(void)
 {
     static const char *const names[] = {"reference", "guard"};
@@ -61,5 +80,5 @@ int main(void)
                 return 1;
         }
     }
-    return 0;
+    return shares() ? 0 : 1;
 }

@@ -14,10 +14,11 @@ if ! tap_run 'make install DESTDIR=... works' \
     tap_done 1
 fi
 
+# In $root the tree is not at its prefix: sesqui.pc must know where it is.
+unset PKG_CONFIG_SYSROOT_DIR
 PKG_CONFIG_PATH=$root$libdir/pkgconfig
-PKG_CONFIG_SYSROOT_DIR=$root
 LD_LIBRARY_PATH=$root$libdir
-export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
+export PKG_CONFIG_PATH LD_LIBRARY_PATH
 
 if [ -z "$PKG_CONFIG" ]; then
     tap_skip 'no pkg-config' 'sesqui.pc'
@@ -27,6 +28,11 @@ tap_run 'sesqui.pc is valid' "$PKG_CONFIG" --validate sesqui
 version=$("$PKG_CONFIG" --modversion sesqui)
 flags=$("$PKG_CONFIG" --cflags --libs sesqui)
 tap_ok $? "pkg-config knows sesqui $version"
+[ "$("$PKG_CONFIG" --variable=prefix sesqui)" -ef "$root${libdir%/lib*}" ]
+tap_ok $? 'its prefix is that of the moved tree'
+PKG_CONFIG_SYSROOT_DIR=$root "$PKG_CONFIG" --cflags --libs sesqui >"$tmp/out" 2>&1
+grep -vF "$root$root" "$tmp/out" | grep -qF -e "-I$root"
+tap_ok $? 'a sysroot is named once' || sed 's/^/#   /' "$tmp/out"
 
 # Nothing of the source or build tree may be needed from here on.
 cp "$srcdir/tests/lint/consumer.c" "$srcdir/tests/lint/consumer.cc" \
@@ -74,18 +80,22 @@ system() {
 # is installed as a component; then what is refused.
 test_cmake() {
     cp -r "$root" "$tmp/moved"
-    at=-DCMAKE_PREFIX_PATH=$tmp/moved${libdir%/*}
+    at=-DCMAKE_PREFIX_PATH=$tmp/moved${libdir%/lib*}
     tap_run 'CMake finds the moved library' cmake -S cmake -B cmake/b "$at"
     tap_run 'and builds the program of README.md' cmake --build cmake/b
     tap_run 'which runs with no variable set' env -u LD_LIBRARY_PATH \
         ./cmake/b/step
+    # As on a system whose /lib is a link to usr/lib.
+    mkdir linked && ln -s "$tmp/moved${libdir%/lib*}"/lib* linked
+    tap_run 'CMake finds it through a link to its lib' cmake -S cmake \
+        -B cmake/b -Usesqui_DIR "-DCMAKE_PREFIX_PATH=$PWD/linked"
     modules=$(cd "$root$libdir/sesqui/0" && ls ./*.so |
         sed 's|^./\(.*\)\.so$|\1|' | tr '\n' ' ')
     mkdir -p twice/sub
     cat >twice/CMakeLists.txt <<END
 cmake_minimum_required(VERSION 3.12)
 project(twice C)
-find_package(sesqui 0.1.0 REQUIRED COMPONENTS $modules)
+find_package(sesqui 0.1.0 REQUIRED COMPONENTS cpu reference guard $modules)
 find_package(sesqui REQUIRED OPTIONAL_COMPONENTS nosuch)
 if(sesqui_nosuch_FOUND)
     message(FATAL_ERROR "nosuch exists")
@@ -96,7 +106,9 @@ target_link_libraries(step PRIVATE sesqui::sesqui m)
 END
     cat >twice/sub/CMakeLists.txt <<END
 find_package(sesqui 0.1 EXACT QUIET)
-find_package(sesqui 0.1 REQUIRED)
+foreach(version 0 0.1 0.0...0.9 0.1...<0.2 0.1.0...0.1.0)
+    find_package(sesqui \${version} REQUIRED)
+endforeach()
 add_executable(other ../../step.c)
 target_link_libraries(other PRIVATE sesqui::sesqui m)
 END
@@ -181,9 +193,10 @@ if grep -q '^S\["HARDENING_LDFLAGS"\]="-Wl' \
         tap_ok $? "$(basename "$f") is bound at start, read-only behind it"
     done
 fi
-h=$(cd "$srcdir/include" && find . -name '*.h' | LC_ALL=C sort)
-i=$(cd "$root" && find . -path '*/include/*.h' | sed 's|.*/include/|./|' |
+h=$(cd "$srcdir/include" && find . -name '*.h' -o -name '*.hpp' |
     LC_ALL=C sort)
+i=$(cd "$root" && find . -path '*/include/*.h' -o -path '*/include/*.hpp' |
+    sed 's|.*/include/|./|' | LC_ALL=C sort)
 [ "$h" = "$i" ]
 tap_ok $? 'every header of include/ is installed'
 tap_run 'make uninstall works' $MAKE -C "$builddir" uninstall DESTDIR="$root"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # dist.sh - make dist ships every file that git knows, and nothing that a build
-# wrote.
+# wrote; make release and configure say what they refuse.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -50,4 +50,22 @@ mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/op"
 diff "$tmp/expected" "$tmp/out" >"$tmp/diff"
 mv "$tmp/diff" "$tmp/out"
 tap_empty 'what a build writes into the source tree is not listed as source'
-tap_done 3
+
+(unset SOURCE_DATE_EPOCH && cd "$builddir" &&
+    GIT_DIR=$tmp/none $MAKE -s release) >"$tmp/out" 2>&1
+[ $? -ne 0 ] && grep -q 'set SOURCE_DATE_EPOCH' "$tmp/out"
+tap_ok $? 'make release outside of git asks for a date' ||
+    sed 's/^/#   /' "$tmp/out"
+
+# The compiler may lack what it needs for programs of 32 bits.
+name='configure refuses pointers of 32 bits'
+if [ -f "$srcdir/config.status" ]; then
+    tap_skip 'the build is in the source tree' "$name"
+else
+    top=$(cd "$srcdir" && pwd)
+    (mkdir "$tmp/m32" && cd "$tmp/m32" &&
+        "$top/configure" --quiet CPPFLAGS=-m32) >"$tmp/out" 2>&1
+    [ $? -ne 0 ] && grep -q 'pointers of 64 bits' "$tmp/out"
+    tap_ok $? "$name" || sed 's/^/#   /' "$tmp/out"
+fi
+tap_done 5

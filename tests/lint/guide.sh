@@ -112,8 +112,9 @@ tap_empty "$(grep -c '' "$tmp/used") files and links of the text exist"
 # C++ of the guide: whole programs of C++20.
 awk '/^```/ { if (on) exit; on = $0 ~ /^```cpp$/; next } on' \
     "$guide/start.md" >"$tmp/step.cc"
-grep -q '^int main(' "$tmp/step.cc"
-tap_ok $? "the guide has a program in C++: $(grep -c '' "$tmp/step.cc") lines"
+lines=$(grep -c '' "$tmp/step.cc")
+grep -q '^int main(' "$tmp/step.cc" && [ "$lines" -le 20 ]
+tap_ok $? "the guide has a program in C++: $lines lines, at most 20"
 for cxx in ${CXX:-none} clang++; do
     if ! command -v $cxx >"$tmp/out"; then
         tap_skip "no compiler $cxx" 'the program in C++20'

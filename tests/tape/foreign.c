@@ -361,6 +361,13 @@ static void put(const char *header, const void *bytes, size_t n)
     fclose(f);
 }
 
+/* Store n bytes of bits in the order of a file. */
+static void store(unsigned char *at, uint64_t bits, int n)
+{
+    for (int i = 0; i < n; i++)
+        at[i] = (unsigned char)(bits >> 8 * i);
+}
+
 /* A head alone, of float64 and bfloat16, beside a tensor of integers. */
 static void parts(const struct bed *b)
 {
@@ -380,9 +387,12 @@ static void parts(const struct bed *b)
     int bad = 0;
     for (int i = 0; i < 20; i++) {
         const double x = 1.0 / (i + 3);
-        memcpy(data + 8 * i, &x, 8);
+        uint64_t bits;
+        memcpy(&bits, &x, 8);
+        store(data + 8 * i, bits, 8);
     }
-    memcpy(data + 196, bf16, 8);
+    for (int i = 0; i < 4; i++)
+        store(data + 196 + 2 * i, bf16[i], 2);
     put(header, data, sizeof(data));
     ssq_trainer *t = trainer_of(b, "mixed_float16", SSQ_MASTER_F32, 1);
     NEED(step(b, t));

@@ -260,6 +260,28 @@ static void nested(const struct bed *b, ssq_trainer_place at, const char *name,
            b->name, (int)to - (int)from - bad, name, bad);
 }
 
+/* A hook that reports the place at which it is called. */
+static ssq_status report_again(void *user, ssq_trainer *trainer,
+                               ssq_trainer_place place, ssq_var *var)
+{
+    ssq_status *was = user;
+    (void)var;
+    if (place == SSQ_PLACE_EPOCH_BEGIN)
+        *was = ssq_trainer_notify(trainer, place);
+    return SSQ_OK;
+}
+
+static void reported(const struct bed *b)
+{
+    ssq_status was = SSQ_OK;
+    ssq_trainer *t = trainer_of(b, NULL);
+    NEED(ssq_trainer_hook_add(t, report_again, &was));
+    NEED(ssq_trainer_notify(t, SSQ_PLACE_EPOCH_BEGIN));
+    core_status(was, SSQ_ERR_INVALID, "called by a hook",
+                "%s: a hook reports its own place", b->name);
+    ssq_trainer_destroy(&t);
+}
+
 static void misuse(const struct bed *b)
 {
     struct diary d = {.b = b};
@@ -298,6 +320,7 @@ int main(void)
     for (size_t i = 0; i < core_device_count(); i++) {
         struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         order(&b);
+        reported(&b);
         evaluation(&b);
         failures(&b);
         flushed(&b);
@@ -314,5 +337,5 @@ int main(void)
         }
         bed_close(&b);
     }
-    return tap_done(28);
+    return tap_done(30);
 }

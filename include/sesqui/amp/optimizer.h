@@ -438,7 +438,8 @@ ssq_clip_grad_norm(ssq_queue *queue, size_t n, const ssq_tensor *const *grads,
 /** Write zeros to all gradients. Permitted at every stage; it is not a first
  *  use. May be captured. Sums of ssq_optimizer_accumulate do not change, so it
  *  may be called between micro-batches. Exception: outside a capture it drops
- *  sums that were refused because their scale is old.
+ *  sums that were refused because their scale is old. Without parameters it
+ *  does nothing.
  *  @return as every call */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer);
@@ -505,7 +506,9 @@ ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
  *  schedule.
  *  @param group     NULL: the default group
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
- *  @param schedule  copied, also its table. NULL removes the schedule
+ *  @param schedule  copied, also its table. NULL removes the schedule: the
+ *                   value of the options, or of the last ssq_optimizer_set, is
+ *                   used again, not the schedule's last one
  *  @return SSQ_ERR_INVALID  as ssq_schedule_value; a value is below 0, or above
  *                           the largest float32; a beta1 that is 1 as a
  *                           float32; another hyper; the kind has no momentum,
@@ -584,7 +587,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
 
 /** Save the whole optimizer as bytes: parameters, masters, moments, t and the
  *  random counter, with names and shapes. As in ssq_scaler_save, the blob has a
- *  version, the byte order and a checksum. Options, the seed with them,
+ *  version and a checksum. Its byte order is that of the processor, and a
+ *  processor of the other order refuses it. Options, the seed with them,
  *  hyper-parameters and schedules are not in it: the program must set the same.
  *
  *  The blob is as large as all of these together. If it is large, map a file of

@@ -70,19 +70,23 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
                                                        ssq_policy *policy);
 
 /** How autocast treats an op. The table is the same on every device; a policy's
- *  text can change it. The ops below are examples: ssq_policy_op_name lists all
- *  ops, and ssq_policy_op_class their classes. */
+ *  text can change it. ssq_policy_op_name lists all ops, and
+ *  ssq_policy_op_class their classes. */
 typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
                                 conv, attention, lstm, gru */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
-                                losses, exp, log, pow, norms, sum, mean,
-                                prod */
+                                losses, norms, sum, mean, prod, exp, expm1, log,
+                                log1p, pow, square, rsqrt, reciprocal,
+                                softplus */
     SSQ_CLASS_PROMOTE = 2, /**< in the dtype of the inputs. If their float
                                 dtypes differ, also f16 and bf16, in float32:
-                                add, mul, concat, comparisons */
-    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, transpose, max,
-                                pooling, dropout, gather_rows */
+                                add, sub, mul, div, maximum, minimum, axpby,
+                                comparisons, where, glu, concat */
+    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: all other functions of
+                                one operand, for example relu, sqrt, neg, sin,
+                                scale; max, min, transpose, pooling, dropout,
+                                rotary, gather_rows */
 } ssq_op_class;
 
 /** Report the class of a public op by its name without the prefix: "gemm",

@@ -268,7 +268,8 @@ SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
  *  next update. Use it for gradients that no optimizer of this library has. An
  *  optimizer's step checks its own gradients, and skips by that check alone.
  *  For example, if a gradient is repaired between this call and the step, the
- *  step is taken, but the update still counts an overflow.
+ *  step is taken, but the update still counts an overflow. Check gradients
+ *  before you unscale them: the check always multiplies by 1/scale.
  *  @param n      may be 0: a check without bad gradients
  *  @param grads  n float tensors of any strides; may be NULL if n is 0
  *  @return
@@ -442,9 +443,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_scaler_state *state);
 
 /** Save the whole scaler, options and state, as bytes for a file. The blob has
- *  a version, the byte order and a checksum: ssq_scaler_load refuses one that
- *  is damaged, truncated or of another version. Events are saved too, and are
- *  not an error here.
+ *  a version and a checksum: ssq_scaler_load refuses one that is damaged,
+ *  truncated or of another version. It is little-endian on every processor.
+ *  Events are saved too, and are not an error here.
  *  @param blob    out: of any alignment. NULL with bytes 0: only report needed
  *  @param bytes   size of blob
  *  @param needed  out, optional: size of the saved bytes; written also if bytes
@@ -459,6 +460,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_save(ssq_queue *queue,
                                                   size_t *needed);
 
 /** Continue as a saved scaler: its options and state replace those of this one.
+ *  Call it between steps, as ssq_scaler_state_set. Saved events return: calls
+ *  that report them return SSQ_ERR_SCALE. The rank hook stays.
+ *
  *  The blob is validated completely before anything changes, and may be freed
  *  when the call returns.
  *  @param bytes  size of blob: exactly what was needed
@@ -527,7 +531,9 @@ typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
 /** Set the rank hook. If it returns an error, the check returns that error and
  *  does not count. The check may be repeated.
  *  @param hook  NULL removes the hook
- *  @param user  owned by the caller; it must live as long as the hook is set
+ *  @param user  owned by the caller; it must live as long as the hook is set.
+ *               ssq_scaler_destroy does not remove the hook: a trainer that
+ *               holds the scaler still calls it
  *  @return as every call
  *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(

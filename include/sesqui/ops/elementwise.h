@@ -25,11 +25,11 @@
  *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
  *  - Definitions, derivatives and special values are as in PyTorch; the
  *    exceptions are stated.
- *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg
- *    pass the bits of the argument (a signalling NaN of 16 bits becomes quiet);
- *    where copies or casts (binary.h); pow has those of C99; at a NaN x the
- *    slopes of abs and clamp are 0, that of relu is 1 and that of leaky_relu is
- *    alpha.
+ *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg,
+ *    but not their gradients, pass the bits of the argument (a signalling NaN
+ *    of 16 bits becomes quiet); where copies or casts (binary.h); pow has those
+ *    of C99; at a NaN x the slopes of abs and clamp are 0, that of relu is 1
+ *    and that of leaky_relu is alpha.
  *  - Some gradients are 0 for any dy, also for NaN and Inf: of relu and clamp
  *    where the slope is 0, of the lesser operand of maximum and the greater
  *    one of minimum, and of pow for a at b = 0.
@@ -72,7 +72,8 @@ typedef struct ssq_unary_args {
 typedef struct ssq_unary_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_unary_backward_args));
     const ssq_tensor *x;  /**< in: the forward op's x; its result only if the op
-                               says so */
+                               says so. Must be set, also if the gradient does
+                               not depend on it */
     const ssq_tensor *dy; /**< in, the shape of x: gradient of the result */
     const ssq_tensor *dx; /**< out, the shape of x; may be x or dy if the
                                elements have the same size */

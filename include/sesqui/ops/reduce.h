@@ -242,7 +242,8 @@ typedef struct ssq_max_backward_args {
 /** Compute the gradient of ssq_max and ssq_min: dx = dy / ties if x equals y,
  *  otherwise 0; -0 equals +0. The gradient is split evenly between ties, as in
  *  PyTorch's amax. If no x equals y, because y is NaN or is not the result of
- *  the forward call, the gradient of all elements of that y is NaN.
+ *  the forward call, the gradient of all elements of that y is NaN. An empty dx
+ *  is legal, also where ssq_max refuses x.
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args);

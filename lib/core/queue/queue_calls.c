@@ -169,6 +169,18 @@ bool queue_capturing(const ssq_queue *queue)
     return queue->capture != NULL;
 }
 
+ssq_status queue_check_runs(ssq_queue *queue, const char *what)
+{
+    bool recorded;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st == SSQ_OK && recorded)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: the program captures the queue's stream", what);
+    if (st == SSQ_OK && queue_capturing(queue))
+        st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", what);
+    return st;
+}
+
 ssq_status queue_wait(ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_sync");

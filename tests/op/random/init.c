@@ -283,6 +283,8 @@ static bool run_refused(struct bed *b)
     a.gain = 0.0;
     a.kind = (ssq_init_kind)12;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, 12");
+    a.kind = SSQ_INIT_LAYER;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, -1");
     a.kind = SSQ_INIT_KAIMING_NORMAL;
     a.fan = (ssq_fan)2;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "fan, 2");
