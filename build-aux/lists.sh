@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lists.sh - writes lists.mk: which files lie in which room, as make's lists,
+# lists.sh - writes lists.mk: which files are in which directory, as make's lists,
 # and the tables of tests that the ops of lib/core/module/ops.h have.
 #
 # usage: sh build-aux/lists.sh, in the top folder of the source
 #
-# What lies in a room belongs to it, and is listed nowhere else. autoreconf runs
+# The files of a directory belong to it, and are listed nowhere else. autoreconf runs
 # this before automake reads lists.mk, and every make runs it again: a file that
 # was added or removed changes lists.mk, and so makes Makefile.in anew. lists.mk
 # is only written where it differs: the source of a release may be read-only.
@@ -17,7 +17,7 @@ export LC_ALL
 # and merges leave behind has other names; a pattern that matches nothing
 # stands for itself. X_clblast.c is built on a condition: backend.mk has it.
 # If the build's folder is the source's, configure and make write files into the
-# rooms: native_table.c and compiled.h are left out.
+# directories: native_table.c and compiled.h are left out.
 files() {
     variable=$1
     shift
@@ -30,7 +30,7 @@ files() {
     done
 }
 
-# Rooms of a floor, and what lies on the floor itself.
+# Directories of a layer, and files of the layer itself.
 write() {
     echo '# lists.mk - made by build-aux/lists.sh: do not edit.'
     files sesqui_HEADERS include/sesqui/[a-z]*.h include/sesqui/sesqui.hpp

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view.c - tests of the geometry of operands, against walking elements. */
 
-#include "lib/core/module/backend.h"
+#include "lib/core/core.h"
 
 #include "tests/core/core.h"
 

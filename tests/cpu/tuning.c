@@ -9,7 +9,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm.h"
-#include "lib/core/device/tuning.h"
+#include "lib/op/gemm/tuned.h"
 #include "tests/core/core.h"
 #include "tests/cpu/sets.h"
 

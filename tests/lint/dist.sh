@@ -36,9 +36,9 @@ done >"$tmp/out"
 tap_empty 'the tarball has no file that the build writes'
 
 # A build in the source tree writes generated files beside the sources.
-mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/op"
+mkdir -p "$tmp/tree/backends/cpu" "$tmp/tree/lib/core/module"
 (
-    cd "$tmp/tree" && cp "$srcdir/lib/core/module/ops.h" lib/op &&
+    cd "$tmp/tree" && cp "$srcdir/lib/core/module/ops.h" lib/core/module &&
         : >backends/cpu/a.c && : >backends/cpu/native_table.c &&
         : >backends/cpu/compiled.h && sh "$srcdir/build-aux/lists.sh" &&
         grep '^core_sources +=' lists.mk

@@ -104,7 +104,7 @@ calls() {
                 from = layer(p[1])
                 to = p[2] in home ? layer(home[p[2]]) : ""
                 if (from != "" && to != "" && row[to] > row[from] &&
-                    p[2] !~ /^(fork_device_locks|plan_lists|term_kernels)$/ &&
+                    p[2] !~ /^(plan_lists|term_kernels)$/ &&
                     p[2] !~ /^(reference|guard|cpu)_backend$/)
                     print p[1] " calls " p[2] " of " home[p[2]]
             }

@@ -9,7 +9,7 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/style.sh tests/lint/dist.sh tests/lint/consumer.sh \
 	tests/lint/tally.sh tests/lint/sizes.sh tests/lint/guide.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
-	tests/lint/whole.sh tests/lint/layers.sh tests/lint/rooms.sh \
+	tests/lint/whole.sh tests/lint/layers.sh tests/lint/directories.sh \
 	tests/lint/prose.sh \
 	tests/lint/dialect.sh tests/lint/dlpack.sh tests/lint/circles.sh \
 	tests/lint/lines.sh \
@@ -19,7 +19,8 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/quickstart.sh
 TESTS += $(lint_scripts)
 full_tests += tests/lint/consumer.sh tests/lint/hpp.sh
-EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
+EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/objects.sh \
+	tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
 	tests/lint/prose.awk tests/lint/prose.txt tests/lint/prose.words \
 	tests/lint/sizes.txt \

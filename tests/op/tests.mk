@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - one case table per op.
 #
-# Tables (tests/op/<room>/<family>.c) go into libsuite.a, which the test
+# Tables (tests/op/<directory>/<family>.c) go into libsuite.a, which the test
 # program and the sesqui tool link. lists.mk has them by name in op_tables, as
 # lib/core/module/ops.h does.
 

@@ -24,6 +24,9 @@ static atomic_uint forks;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready;
 static void (*tell)(void); /* called in a child; set before once */
+static _Atomic(const struct fork_locks *) first; /* NULL: no device yet */
+static const struct fork_locks
+    *held; /* by a fork; guarded by the other locks */
 
 unsigned fork_count(void)
 {
@@ -35,11 +38,14 @@ unsigned fork_count(void)
  * consistent in the child. */
 static void hold(void)
 {
-    fork_device_locks.hold();
+    const struct fork_locks *locks = atomic_load(&first);
+    if (locks != NULL)
+        locks->hold();
     log_hold();
     mem_hold();
     env_hold();
     fork_locks_hold();
+    held = locks;
 }
 
 /* Runs after the copying: in the parent, and called by forked() in the child.
@@ -47,11 +53,13 @@ static void hold(void)
  * them. */
 static void let_go(void)
 {
+    const struct fork_locks *locks = held;
     fork_locks_let_go();
     env_let_go();
     mem_let_go();
     log_let_go();
-    fork_device_locks.let_go();
+    if (locks != NULL)
+        locks->let_go();
 }
 
 /* Runs in the child, whose only thread has every lock. Changes here therefore
@@ -70,6 +78,11 @@ static void forked(void)
 static void install(void)
 {
     ready = pthread_atfork(hold, let_go, forked) == 0;
+}
+
+void fork_locks_first(const struct fork_locks *locks)
+{
+    atomic_store(&first, locks);
 }
 
 bool fork_ready(void (*forked_too)(void))

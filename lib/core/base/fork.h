@@ -25,8 +25,8 @@ struct fork_locks {
     void (*hold)(void);
     void (*let_go)(void);
 };
-/** Those of devices, queues and pools, which come first. The table is defined
- *  in lib/core/device/fork_hold.c. */
-extern const struct fork_locks fork_device_locks;
+/** Take these, too, from now on, before all others. locks must be static. Called
+ *  by the first device, whose locks the base does not know. */
+void fork_locks_first(const struct fork_locks *locks);
 
 #endif

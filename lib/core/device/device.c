@@ -328,6 +328,7 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
         e->backend->close(impl);
         return error_nomem("device_open", sizeof(*d));
     }
+    fork_hold_devices();
     object_init(&d->object, device_free);
     pthread_mutex_init(&d->queues_lock, NULL);
     d->backend = e->backend;

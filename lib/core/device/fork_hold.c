@@ -32,7 +32,11 @@ static void let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-const struct fork_locks fork_device_locks = {hold, let_go};
+void fork_hold_devices(void)
+{
+    static const struct fork_locks locks = {hold, let_go};
+    fork_locks_first(&locks);
+}
 
 void fork_watch(ssq_device *device)
 {

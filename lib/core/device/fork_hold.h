@@ -5,6 +5,9 @@
 
 #include "lib/core/core.h"
 
+/** Have the locks of watched devices taken at each fork. Called before a device
+ *  has a lock. */
+void fork_hold_devices(void);
 /** Watch a device whose backend works in a child: other threads are kept out of
  *  it while the process is copied. */
 void fork_watch(ssq_device *device);
