@@ -40,12 +40,12 @@ struct trial {
     size_t room;    /* bytes of text */
     char line[128]; /* of a child, not complete yet */
     size_t length;
-    struct progress progress;
+    struct tool_progress progress;
 };
 
 /* End the turn of a table: print its result and, if kept, append it to
  * the verdict. */
-static void tell(struct trial *t, bool kept, const char *what)
+static void certify_tell(struct trial *t, bool kept, const char *what)
 {
     const char *name = suites[t->next]->name;
     size_t at = strlen(t->text);
@@ -64,7 +64,7 @@ static void take_counts(struct trial *t, const struct certify_counts *c)
     char what[128];
     snprintf(what, sizeof(what), "%lu cases, %lu failed, %lu skipped", c->cases,
              c->failed, c->skipped);
-    tell(t, true, what);
+    certify_tell(t, true, what);
     t->at_fault += c->failed > 0;
     t->cases += c->cases;
     t->failed += c->failed;
@@ -106,7 +106,7 @@ static void take_line(struct trial *t)
 
 /* Read from a child and handle complete lines. Returns false at the end of its
  * output. If a line is too long its rest is dropped. */
-static bool take(struct trial *t, int fd)
+static bool certify_take(struct trial *t, int fd)
 {
     char block[256];
     ssize_t n = read(fd, block, sizeof(block));
@@ -122,7 +122,7 @@ static bool take(struct trial *t, int fd)
 }
 
 /* Start a child; *fd reads its standard output. */
-static bool start(const struct trial *t, pid_t *pid, int *fd)
+static bool certify_start(const struct trial *t, pid_t *pid, int *fd)
 {
     char first[32];
     snprintf(first, sizeof(first), "%zu", t->next + 1);
@@ -135,7 +135,7 @@ static bool start(const struct trial *t, pid_t *pid, int *fd)
 
 /* Follow a child until it ends. Returns false if it was killed because its time
  * was over. The time starts again with each table. */
-static bool follow(struct trial *t, pid_t pid, int fd, int *status)
+static bool certify_follow(struct trial *t, pid_t pid, int fd, int *status)
 {
     bool in_time = true;
     double end = now() + t->seconds;
@@ -151,7 +151,7 @@ static bool follow(struct trial *t, pid_t pid, int fd, int *status)
             kill(pid, SIGKILL);
             break;
         }
-        if (n < 0 || !take(t, fd))
+        if (n < 0 || !certify_take(t, fd))
             break;
         if (t->next != before)
             end = now() + t->seconds;
@@ -173,7 +173,7 @@ static void leave_unfinished(struct trial *t)
         t->at_fault++;
     else
         t->unfinished++;
-    tell(t, t->at_failed > 0, what);
+    certify_tell(t, t->at_failed > 0, what);
 }
 
 /* Record how a child ended before the last table was done. The running table is
@@ -188,7 +188,7 @@ static void blame(struct trial *t, bool in_time, int status)
     t->at_fault++;
     process_end(what, sizeof(what), in_time, t->seconds, status);
     if (t->begun)
-        tell(t, true, what);
+        certify_tell(t, true, what);
     else
         fprintf(stderr, "sesqui: certify: %s: between tables: %s\n", t->device,
                 what);
@@ -197,7 +197,7 @@ static void blame(struct trial *t, bool in_time, int status)
 /* Run children until all tables had their turn. Returns false if a child
  * cannot be started, or reaches no table: the next child would not reach
  * one, either. */
-static bool run_tables(struct trial *t)
+static bool certify_run_tables(struct trial *t)
 {
     while (!t->done) {
         pid_t pid;
@@ -206,12 +206,12 @@ static bool run_tables(struct trial *t)
         size_t before = t->next;
         t->length = 0;
         t->moved = 0.0;
-        if (!start(t, &pid, &fd)) {
+        if (!certify_start(t, &pid, &fd)) {
             fprintf(stderr, "sesqui: certify: posix_spawn: %s\n",
                     strerror(errno));
             return false;
         }
-        bool in_time = follow(t, pid, fd, &status);
+        bool in_time = certify_follow(t, pid, fd, &status);
         progress_clear(&t->progress);
         begun_any = t->begun || t->next != before;
         if (!t->done)
@@ -242,7 +242,7 @@ static void keep_others(char *text, size_t room, const char *old, bool *bad)
 
 /* Store the verdict with the device's certificate. This process opens the
  * device, but runs no op. */
-static int keep(const struct trial *t, bool passed, ssq_verdict *v)
+static int certify_keep(const struct trial *t, bool passed, ssq_verdict *v)
 {
     ssq_device *d = NULL;
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
@@ -310,7 +310,7 @@ static int certify_device(const struct options *o, const char *device)
                       .room = sizeof(v.text)};
     announce(&t);
     progress_begin(&t.progress, "certify", t.tables, false);
-    bool ran = run_tables(&t);
+    bool ran = certify_run_tables(&t);
     if (!ran)
         fprintf(stderr, "sesqui: certify: %s: %s\n", device,
                 t.opened ? "the tables could not be run"
@@ -324,7 +324,7 @@ static int certify_device(const struct options *o, const char *device)
                 device);
     if (v.text[0] == '\0' || (t.unfinished > 0 && t.at_fault == 0))
         return EXIT_FAILED;
-    int code = keep(&t, passed, &v);
+    int code = certify_keep(&t, passed, &v);
     return passed ? code : EXIT_FAILED;
 }
 
@@ -345,7 +345,7 @@ static bool has_verdict(const char *device)
 /* Return true if o selects this device. Without a name: all except reference
  * and guard. With --once: all whose driver could end a process, which
  * excludes cpu. */
-static bool wanted(const struct options *o, const ssq_device_entry *e)
+static bool certify_wanted(const struct options *o, const ssq_device_entry *e)
 {
     if (!e->available)
         return false;
@@ -373,7 +373,7 @@ int command_certify(const struct options *o)
     size_t n = ssq_device_count(), seen = 0;
     for (size_t i = 0; i < n; i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
-        if (ssq_device_list(i, &e) != SSQ_OK || !wanted(o, &e))
+        if (ssq_device_list(i, &e) != SSQ_OK || !certify_wanted(o, &e))
             continue;
         seen++;
         if (o->once && has_verdict(e.name))

@@ -7,18 +7,18 @@
 #define TOLD 0.1
 
 /* The running table. */
-struct run {
+struct certify_child_run {
     struct certify_counts counts;
     double told;
 };
 
 /* Count a case, as suite_report_fn. A failure is also printed on standard error
  * immediately: that is not part of the protocol. */
-static void count(void *user, const char *device, const char *impl,
-                  const struct suite *suite, size_t i, const struct bed *b,
-                  bool ok)
+static void certify_child_count(void *user, const char *device,
+                                const char *impl, const struct suite *suite,
+                                size_t i, const struct bed *b, bool ok)
 {
-    struct run *r = user;
+    struct certify_child_run *r = user;
     char text[256];
     if (now() - r->told > TOLD) {
         r->told = now();
@@ -47,10 +47,10 @@ int certify_child(const struct options *o)
     for (size_t i = o->first - 1; suites[i] != NULL; i++) {
         if (!suite_named(suites[i], o->op))
             continue;
-        struct run r = {.told = now()};
+        struct certify_child_run r = {.told = now()};
         printf("begin %zu\n", i);
         fflush(stdout);
-        suite_run(suites[i], o->device, false, count, &r);
+        suite_run(suites[i], o->device, false, certify_child_count, &r);
         printf("end %lu %lu %lu\n", r.counts.cases, r.counts.failed,
                r.counts.skipped);
         fflush(stdout);

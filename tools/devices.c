@@ -55,7 +55,7 @@ static const ssq_dtype trained[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
 /* Tuning results of a device: the number of shapes and their file. rate:
  * training steps a second in each dtype of `trained`, or 0. */
-struct tuned {
+struct devices_tuned {
     size_t n;
     char path[4096];
     double rate[3];
@@ -63,8 +63,8 @@ struct tuned {
 
 /* Print the stored rates between two texts: "f32 2.1, bf16 1.5", or the same as
  * JSON. Prints nothing if no rate is stored. */
-static void print_rates(const struct tuned *t, const char *before, bool json,
-                        const char *after)
+static void print_rates(const struct devices_tuned *t, const char *before,
+                        bool json, const char *after)
 {
     bool any = false;
     for (int i = 0; i < 3; i++) {
@@ -80,7 +80,7 @@ static void print_rates(const struct tuned *t, const char *before, bool json,
 /* Get the properties of a device, which is opened for this. False: that failed;
  * the library's text says why. */
 static bool get_props(const char *name, ssq_device_props *props,
-                      ssq_verdict *verdict, struct tuned *tuned)
+                      ssq_verdict *verdict, struct devices_tuned *tuned)
 {
     ssq_device *d = NULL;
     bool ok = ssq_device_open(name, NULL, &d) == SSQ_OK &&
@@ -151,7 +151,7 @@ static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
 
 /* why: why the device was chosen, or ""; NULL: print no reasons. */
 static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
-                       const ssq_verdict *v, const struct tuned *t,
+                       const ssq_verdict *v, const struct devices_tuned *t,
                        const char *why)
 {
     printf("%s%s%s  %s\n", colour_bold(), e->name, colour_off(),
@@ -240,9 +240,10 @@ static void json_props(const ssq_device_props *p)
 
 /* p: NULL if the device did not open. why: why the device was chosen or could
  * not be opened; "": print the reason of the list. */
-static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
-                       const ssq_verdict *v, const struct tuned *t,
-                       const char *why, const ssq_comm_place *place, bool first)
+static void devices_print_json(const ssq_device_entry *e,
+                               const ssq_device_props *p, const ssq_verdict *v,
+                               const struct devices_tuned *t, const char *why,
+                               const ssq_comm_place *place, bool first)
 {
     printf("%s\n  {\"name\": ", first ? "" : ",");
     json_string(stdout, e->name);
@@ -288,7 +289,7 @@ int command_devices(const struct options *o)
 {
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;
     ssq_verdict v = SSQ_VERDICT_INIT;
-    struct tuned t;
+    struct devices_tuned t;
     if (o->child)
         return drivers_child();
     int code = drivers_try(NULL, NULL) ? EXIT_FINE : EXIT_FAILED;
@@ -315,7 +316,8 @@ int command_devices(const struct options *o)
             why = chosen.choice;
         }
         if (o->json)
-            print_json(&e, opened ? &p : NULL, &v, &t, why, &place, first);
+            devices_print_json(&e, opened ? &p : NULL, &v, &t, why, &place,
+                               first);
         else if (opened)
             print_text(&e, &p, &v, &t, o->why ? why : NULL);
         else if (o->why || e.available || drivers_reason(e.backend)[0] != '\0')

@@ -62,7 +62,7 @@ const char *drivers_reason(const char *backend)
 }
 
 /* Add a name to the comma-separated list of the variable. */
-static bool skip(const char *name)
+static bool drivers_skip(const char *name)
 {
     const char *old = getenv(SKIP);
     char text[256];
@@ -130,7 +130,7 @@ static bool listen_to(pid_t pid, int fd, struct tail *t)
 }
 
 /* Let a child open the devices of backend i. It loads no other driver. */
-static void try_one(size_t i)
+static void drivers_try_one(size_t i)
 {
     static const char *const argv[] = {"sesqui", "devices", "--child", NULL};
     const char *kept = getenv(SKIP);
@@ -140,7 +140,7 @@ static void try_one(size_t i)
     int fd, status = 0;
     for (size_t k = 0; k < BACKENDS; k++)
         if (k != i && backends[k].module)
-            (void)skip(backends[k].name);
+            (void)drivers_skip(backends[k].name);
     const bool started = process_start(argv, true, &pid, &fd);
     if (before != NULL)
         setenv(SKIP, before, 1);
@@ -172,7 +172,7 @@ static void try_one(size_t i)
 
 /* Return true if the user's list has the backend. Its driver is not
  * tried then. */
-static bool skipped(const char *name)
+static bool drivers_skipped(const char *name)
 {
     const char *list = getenv(SKIP);
     const size_t n = strlen(name);
@@ -194,14 +194,14 @@ bool drivers_try(const char *device, const char *other)
     if (path != NULL && path[0] == '\0')
         return true;
     for (size_t i = 0; i < BACKENDS; i++) {
-        if (!backends[i].module || skipped(backends[i].name))
+        if (!backends[i].module || drivers_skipped(backends[i].name))
             continue;
         const bool wanted = all || i == first || i == second;
         if (wanted)
-            try_one(i);
+            drivers_try_one(i);
         good = good && reasons[i][0] == '\0';
         if (!wanted || reasons[i][0] != '\0')
-            (void)skip(backends[i].name);
+            (void)drivers_skip(backends[i].name);
     }
     return good;
 }

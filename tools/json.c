@@ -7,7 +7,7 @@
 /* Return the number of bytes of the UTF-8 character at p, a string; 0 if these
  * bytes are not one. Follows Unicode's table of well-formed sequences: no
  * surrogates, no overlong forms, nothing above U+10FFFF. */
-static size_t utf8_length(const unsigned char *p)
+static size_t json_utf8_length(const unsigned char *p)
 {
     unsigned char least = 0x80, most = 0xbf;
     if (p[0] < 0x80)
@@ -36,7 +36,7 @@ void json_string(FILE *f, const char *s)
     fputc('"', f);
     while (*s != '\0') {
         const unsigned char c = (unsigned char)*s;
-        const size_t n = utf8_length((const unsigned char *)s);
+        const size_t n = json_utf8_length((const unsigned char *)s);
         if (n == 0)
             fprintf(f, "\\ufffd");
         else if (c == '"' || c == '\\')

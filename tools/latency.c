@@ -12,7 +12,7 @@ double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static ssq_status make_one(ssq_queue *q, ssq_tensor **x)
+static ssq_status latency_make_one(ssq_queue *q, ssq_tensor **x)
 {
     const int64_t one = 1;
     return ssq_tensor_create(ssq_queue_device(q), SSQ_F32, 1, &one, x);
@@ -25,7 +25,7 @@ static ssq_status first_result(ssq_queue *q)
     ssq_fill_args fill = SSQ_FILL_INIT;
     ssq_tensor *x = NULL;
     float value = 0.0f;
-    ssq_status st = make_one(q, &x);
+    ssq_status st = latency_make_one(q, &x);
     fill.x = x;
     fill.value = 1.0;
     if (st == SSQ_OK)
@@ -55,7 +55,7 @@ bool launch_measure(ssq_queue *queue, int runs, double *call, double *both)
 {
     ssq_fill_args fill = SSQ_FILL_INIT;
     ssq_tensor *x = NULL;
-    bool ok = make_one(queue, &x) == SSQ_OK;
+    bool ok = latency_make_one(queue, &x) == SSQ_OK;
     fill.x = x;
     for (int i = -1; ok && i < runs; i++) { /* the first one warms up */
         /* an empty queue: the call does not wait for a place in it */

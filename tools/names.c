@@ -9,7 +9,7 @@
 #define COLUMNS 79
 
 /* The edit distance of two names (Levenshtein). */
-static size_t distance(const char *a, const char *b)
+static size_t names_distance(const char *a, const char *b)
 {
     size_t row[LONGEST + 1];
     const size_t n = strlen(b);
@@ -54,14 +54,14 @@ static bool tables_have(const char *name)
 }
 
 /* Return the nearest name if at most a third of its letters are wrong. */
-static const char *nearest(const char *name, bool tables,
-                           const char *const *more)
+static const char *names_nearest(const char *name, bool tables,
+                                 const char *const *more)
 {
     const char *best = NULL;
     size_t least = LONGEST;
     for (size_t i = 0; name_at(i, tables, more) != NULL; i++) {
         const char *known = name_at(i, tables, more);
-        const size_t d = distance(name, known);
+        const size_t d = names_distance(name, known);
         if (d < least && 3 * d <= strlen(known)) {
             least = d;
             best = known;
@@ -70,7 +70,7 @@ static const char *nearest(const char *name, bool tables,
     return best;
 }
 
-static void list(bool tables, const char *const *more)
+static void names_list(bool tables, const char *const *more)
 {
     size_t column = 0;
     for (size_t i = 0; name_at(i, tables, more) != NULL; i++) {
@@ -91,13 +91,13 @@ bool names_check(const char *command, const char *what, const char *name,
             return true;
     if (tables && tables_have(name))
         return true;
-    const char *near = nearest(name, tables, more);
+    const char *near = names_nearest(name, tables, more);
     fprintf(stderr, "sesqui: %s: %s is named %s", command, what, name);
     if (near != NULL)
         fprintf(stderr, "; did you mean %s?", near);
     fprintf(stderr, "\nThe names%s:\n",
             tables ? "; NAME_backward selects gradients" : "");
-    list(tables, more);
+    names_list(tables, more);
     return false;
 }
 

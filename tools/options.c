@@ -15,7 +15,7 @@
 
 enum kind { FLAG, TEXT, COUNT, THREADS, SECONDS };
 
-struct option {
+struct options_option {
     const char *name;
     enum kind kind;
     size_t at;         /* offset of its member in struct options */
@@ -25,7 +25,7 @@ struct option {
 
 #define AT(MEMBER) offsetof(struct options, MEMBER)
 
-static const struct option options[] = {
+static const struct options_option options[] = {
     {"--device", TEXT, AT(device), "D", "a device, as `sesqui devices` lists"},
     {"--vs", TEXT, AT(vs), "D", "time the cases on this device too, in turn"},
     {"--op", TEXT, AT(op), "O",
@@ -64,7 +64,7 @@ int usage_error(const char *what, const char *word)
 
 /* Return true if the option is in the command's list. The search includes the
  * blanks at both ends, so that no option is found within another. */
-static bool accepted(const struct command *c, const char *name)
+static bool accepted(const struct tool_command *c, const char *name)
 {
     char word[40];
     snprintf(word, sizeof(word), " %s ", name);
@@ -73,8 +73,8 @@ static bool accepted(const struct command *c, const char *name)
 
 /* Return the option whose name is the first n characters of word, if the
  * command takes it. */
-static const struct option *find(const struct command *c, const char *word,
-                                 size_t n)
+static const struct options_option *options_find(const struct tool_command *c,
+                                                 const char *word, size_t n)
 {
     for (size_t i = 0; i < OPTIONS; i++)
         if (strlen(options[i].name) == n &&
@@ -84,10 +84,10 @@ static const struct option *find(const struct command *c, const char *word,
     return NULL;
 }
 
-void options_print(FILE *f, const struct command *c)
+void options_print(FILE *f, const struct tool_command *c)
 {
     for (size_t i = 0; i < OPTIONS; i++) {
-        const struct option *p = &options[i];
+        const struct options_option *p = &options[i];
         char text[40];
         if (!accepted(c, p->name) || p->help == NULL)
             continue;
@@ -121,7 +121,7 @@ static bool read_seconds(const char *value, double *seconds)
            *seconds <= SECONDS_MOST;
 }
 
-static int read_value(const struct option *p, const char *value,
+static int read_value(const struct options_option *p, const char *value,
                       struct options *o)
 {
     void *at = (char *)o + p->at;
@@ -151,8 +151,8 @@ static int read_value(const struct option *p, const char *value,
 
 /* Keep a word that is not an option. Returns false if it is an option, or
  * not expected. */
-static bool take_word(const struct command *c, char *word, char **argv,
-                      struct options *o)
+static bool options_take_word(const struct tool_command *c, char *word,
+                              char **argv, struct options *o)
 {
     if (word[0] == '-' && (word[1] != '\0' || !c->dash))
         return false;
@@ -164,20 +164,20 @@ static bool take_word(const struct command *c, char *word, char **argv,
     return true;
 }
 
-int options_read(const struct command *c, int argc, char **argv,
+int options_read(const struct tool_command *c, int argc, char **argv,
                  struct options *o)
 {
     o->word = argv;
     for (int i = 0; i < argc; i++) {
         char *word = argv[i];
-        if (take_word(c, word, argv, o))
+        if (options_take_word(c, word, argv, o))
             continue;
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
             o->help = true;
             return EXIT_FINE;
         }
         const char *equals = strchr(word, '=');
-        const struct option *p = find(
+        const struct options_option *p = options_find(
             c, word, equals == NULL ? strlen(word) : (size_t)(equals - word));
         if (p == NULL)
             return usage_error("no such option:", word);

@@ -11,7 +11,7 @@
 /* Length of the chain: its two ends must not matter. */
 #define CALLS 256
 
-struct chain {
+struct overhead_chain {
     ssq_queue *queue;
     ssq_params *params;
     ssq_tape *tape;
@@ -25,7 +25,7 @@ static const ssq_param_args one = {sizeof(one), 1, {1}, .init = SSQ_INIT_ONES};
 
 /* ---- by hand ---- */
 
-static ssq_status hand_forward(const struct chain *c)
+static ssq_status hand_forward(const struct overhead_chain *c)
 {
     ssq_status st = SSQ_OK;
     for (int i = 0; i < CALLS && st == SSQ_OK; i++)
@@ -36,7 +36,7 @@ static ssq_status hand_forward(const struct chain *c)
     return st;
 }
 
-static ssq_status hand_mul_backward(const struct chain *c, int i)
+static ssq_status hand_mul_backward(const struct overhead_chain *c, int i)
 {
     const ssq_tensor *db = i == CALLS - 1 ? c->grad : c->part;
     ssq_status st = ssq_mul_backward(
@@ -48,7 +48,7 @@ static ssq_status hand_mul_backward(const struct chain *c, int i)
                : st;
 }
 
-static ssq_status hand_backward(const struct chain *c)
+static ssq_status hand_backward(const struct overhead_chain *c)
 {
     ssq_status st = SSQ_OK;
     for (int i = CALLS - 1; i >= 0 && st == SSQ_OK; i--)
@@ -62,7 +62,7 @@ static ssq_status hand_backward(const struct chain *c)
 
 /* ---- on a tape ---- */
 
-static ssq_var tape_forward(const struct chain *c)
+static ssq_var tape_forward(const struct overhead_chain *c)
 {
     ssq_tape_begin(c->tape, true);
     const ssq_var p = ssq_var_param(c->tape, "p", &one);
@@ -72,7 +72,7 @@ static ssq_var tape_forward(const struct chain *c)
     return x;
 }
 
-static ssq_status tape_backward(const struct chain *c, ssq_var loss)
+static ssq_status tape_backward(const struct overhead_chain *c, ssq_var loss)
 {
     ssq_params_clean(c->params);
     return ssq_tape_backward(c->tape, loss, NULL);
@@ -82,7 +82,8 @@ static ssq_status tape_backward(const struct chain *c, ssq_var loss)
 
 /* Time each of the four once. Waits for earlier work in between, so that no
  * call waits for a place in the queue. */
-static ssq_status round_of(const struct chain *c, struct overhead *o, int i)
+static ssq_status round_of(const struct overhead_chain *c, struct overhead *o,
+                           int i)
 {
     double at[5];
     at[0] = now();
@@ -108,7 +109,7 @@ static ssq_status round_of(const struct chain *c, struct overhead *o, int i)
     return st == SSQ_OK ? synced : st;
 }
 
-static ssq_status make(struct chain *c)
+static ssq_status overhead_make(struct overhead_chain *c)
 {
     ssq_device *d = ssq_queue_device(c->queue);
     const int64_t shape = 1;
@@ -136,7 +137,7 @@ static ssq_status make(struct chain *c)
     return st;
 }
 
-static void drop(struct chain *c)
+static void overhead_drop(struct overhead_chain *c)
 {
     ssq_tape_destroy(&c->tape);
     ssq_params_destroy(&c->params);
@@ -178,10 +179,10 @@ bool step_measure(ssq_queue *queue, bool replay, double *seconds)
 
 bool overhead_measure(ssq_queue *queue, bool mul, struct overhead *o)
 {
-    struct chain c = {.queue = queue, .mul = mul};
-    ssq_status st = make(&c);
+    struct overhead_chain c = {.queue = queue, .mul = mul};
+    ssq_status st = overhead_make(&c);
     for (int i = -1; i < OVERHEAD_RUNS && st == SSQ_OK; i++)
         st = round_of(&c, o, i < 0 ? 0 : i); /* the first one warms up */
-    drop(&c);
+    overhead_drop(&c);
     return st == SSQ_OK;
 }

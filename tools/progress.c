@@ -12,7 +12,7 @@
 #define INTERVAL 10.0 /* seconds between two lines */
 
 /* Columns of the terminal. */
-static int columns(void)
+static int progress_columns(void)
 {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0
@@ -20,22 +20,23 @@ static int columns(void)
                : 80;
 }
 
-void progress_begin(struct progress *p, const char *command, size_t total,
+void progress_begin(struct tool_progress *p, const char *command, size_t total,
                     bool quiet)
 {
     const char *term = getenv("TERM");
     const bool terminal =
         isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
-    *p = (struct progress){.command = command,
-                           .total = total,
-                           .began = now(),
-                           .terminal = terminal && !quiet};
+    *p = (struct tool_progress){.command = command,
+                                .total = total,
+                                .began = now(),
+                                .terminal = terminal && !quiet};
     p->said = p->began;
     if (terminal && quiet)
         p->total = 0; /* the other lines show the progress */
 }
 
-static void draw(struct progress *p, size_t done, double part, const char *what)
+static void progress_draw(struct tool_progress *p, size_t done, double part,
+                          const char *what)
 {
     char bar[BAR + 1], line[256];
     const double whole = (double)p->total, at = (double)done + part;
@@ -46,12 +47,13 @@ static void draw(struct progress *p, size_t done, double part, const char *what)
     snprintf(line, sizeof(line), "%s: [%s] %zu of %zu, %.0f s: %s", p->command,
              bar, done + 1, p->total, now() - p->began, what);
     /* return the cursor, so that a driver's line begins in column 0 */
-    fprintf(stderr, "\r\033[K%.*s\r", columns() - 1, line);
+    fprintf(stderr, "\r\033[K%.*s\r", progress_columns() - 1, line);
     fflush(stderr);
     p->shown = true;
 }
 
-void progress_at(struct progress *p, size_t done, double part, const char *what)
+void progress_at(struct tool_progress *p, size_t done, double part,
+                 const char *what)
 {
     const double time = now();
     const double least = p->terminal ? REDRAW : INTERVAL;
@@ -59,13 +61,13 @@ void progress_at(struct progress *p, size_t done, double part, const char *what)
         return;
     p->said = time;
     if (p->terminal)
-        draw(p, done, part, what);
+        progress_draw(p, done, part, what);
     else
         fprintf(stderr, "sesqui: %s: %zu of %zu, %.0f s: %s\n", p->command,
                 done + 1, p->total, time - p->began, what);
 }
 
-void progress_clear(struct progress *p)
+void progress_clear(struct tool_progress *p)
 {
     if (p->shown)
         fprintf(stderr, "\r\033[K");

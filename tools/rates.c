@@ -14,8 +14,8 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 #define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
 
 /* Measure the steps a second. False: the library's text says why not. */
-static bool measure(const struct options *o, ssq_queue *queue, ssq_dtype dtype,
-                    double *rate)
+static bool rates_measure(const struct options *o, ssq_queue *queue,
+                          ssq_dtype dtype, double *rate)
 {
     static const struct bench_family alone = {.suite = "train"};
     struct workload w = {.device = ssq_queue_device(queue), .queue = queue};
@@ -55,7 +55,7 @@ static bool asked(const struct options *o, ssq_dtype dtype)
     return o->types == NULL || strcmp(o->types, ssq_dtype_name(dtype)) == 0;
 }
 
-static bool check(const struct options *o)
+static bool tool_rates_check(const struct options *o)
 {
     bool known = false;
     for (size_t i = 0; i < DTYPES; i++)
@@ -75,9 +75,9 @@ int rates_tune(const struct options *o, ssq_queue *queue)
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     bool first = true;
     int code = EXIT_FINE;
-    struct progress p;
+    struct tool_progress p;
     size_t total = 0, done = 0;
-    if (!check(o))
+    if (!tool_rates_check(o))
         return EXIT_USAGE;
     for (size_t i = 0; i < DTYPES && !o->clear; i++)
         total += asked(o, dtypes[i]);
@@ -90,7 +90,7 @@ int rates_tune(const struct options *o, ssq_queue *queue)
         if (!asked(o, dtypes[i]))
             continue;
         progress_at(&p, done++, 0.0, ssq_dtype_name(dtypes[i]));
-        if ((!o->clear && !measure(o, queue, dtypes[i], &rate)) ||
+        if ((!o->clear && !rates_measure(o, queue, dtypes[i], &rate)) ||
             ssq_training_rate_keep(device, dtypes[i], rate) != SSQ_OK)
             code = complain("tune");
         progress_clear(&p);

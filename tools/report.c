@@ -142,7 +142,7 @@ struct count {
     unsigned long cases, failed;
 };
 
-struct counts {
+struct report_counts {
     struct count of[16];
     size_t n;
     const struct secrets *secrets;
@@ -152,7 +152,7 @@ static void count_case(void *user, const char *device, const char *impl,
                        const struct suite *suite, size_t i, const struct bed *b,
                        bool ok)
 {
-    struct counts *c = user;
+    struct report_counts *c = user;
     char text[256], line[1024];
     size_t k = 0;
     if (b->idle || b->skipped)
@@ -177,8 +177,8 @@ static void count_case(void *user, const char *device, const char *impl,
 static bool verify_sample(const struct options *o, const char *device,
                           const struct secrets *s)
 {
-    struct counts c = {.secrets = s};
-    struct progress progress;
+    struct report_counts c = {.secrets = s};
+    struct tool_progress progress;
     const double most = o->seconds > 0.0 ? o->seconds : SECONDS;
     size_t tables = 0, done = 0;
     unsigned long failed = 0;
@@ -220,7 +220,7 @@ static void put_file(const struct secrets *s, FILE *f)
 
 /* Print what `sesqui devices --why` prints. It writes to standard output, which
  * is the temporary file meanwhile. */
-static bool print_devices(FILE *f)
+static bool report_print_devices(FILE *f)
 {
     const struct options why = {.why = true, .first = 1};
     fflush(stdout);
@@ -262,7 +262,7 @@ int command_report(const struct options *o)
     print_system(f);
     print_environment(f);
     put_file(&secrets, f);
-    bool good = print_devices(f);
+    bool good = report_print_devices(f);
     put_file(&secrets, f);
     printf("\n== tuning ==\n");
     for (size_t i = 0; i < ssq_device_count(); i++) {

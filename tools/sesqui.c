@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command commands[] = {
+static const struct tool_command commands[] = {
     {"devices", command_devices, " --why --json --child ", "[--why] [--json]",
      "list the devices; --why: also why each is or is not there", false, false,
      false},
@@ -85,7 +85,7 @@ int complain(const char *what)
     return EXIT_FAILED;
 }
 
-static void print_command(FILE *f, const struct command *c)
+static void print_command(FILE *f, const struct tool_command *c)
 {
     fprintf(f, "  %-8s %s\n           %s\n", c->name, c->usage, c->summary);
 }
@@ -105,7 +105,7 @@ static void print_help(FILE *f)
                "exit codes: 0 done, 1 something failed, 2 wrong usage\n");
 }
 
-static const struct command *command_named(const char *name)
+static const struct tool_command *command_named(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++)
         if (strcmp(name, commands[i].name) == 0)
@@ -122,7 +122,7 @@ static int no_command(const char *name)
     return EXIT_USAGE;
 }
 
-static void print_command_help(FILE *f, const struct command *c)
+static void print_command_help(FILE *f, const struct tool_command *c)
 {
     fprintf(f, "usage: sesqui %s %s\n\n%s\n\n", c->name, c->usage, c->summary);
     options_print(f, c);
@@ -131,7 +131,7 @@ static void print_command_help(FILE *f, const struct command *c)
 /* Run `sesqui help [WORD]`; word: NULL without one. */
 static int help(const char *word)
 {
-    const struct command *c = word == NULL ? NULL : command_named(word);
+    const struct tool_command *c = word == NULL ? NULL : command_named(word);
     if (word == NULL)
         print_help(stdout);
     else if (strcmp(word, "ops") == 0)
@@ -163,7 +163,7 @@ static void keep_places(void)
 }
 
 /* Flush standard output. A full disk or a closed pipe is a failure, too. */
-static int finish(int code)
+static int sesqui_finish(int code)
 {
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;
@@ -171,7 +171,7 @@ static int finish(int code)
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 
-static int run(const struct command *c, int argc, char **argv)
+static int sesqui_run(const struct tool_command *c, int argc, char **argv)
 {
     struct options o = {.cases = 4, .first = 1};
     int code = options_read(c, argc, argv, &o);
@@ -196,15 +196,16 @@ int main(int argc, char **argv)
     }
     if (is(argv[1], "--version", "-V")) {
         version_print(stdout);
-        return finish(EXIT_FINE);
+        return sesqui_finish(EXIT_FINE);
     }
     if (is(argv[1], "--help", "-h"))
-        return finish(help(NULL));
+        return sesqui_finish(help(NULL));
     if (strcmp(argv[1], "help") == 0) {
         if (argc > 3)
             return usage_error("help is of one command, not also", argv[3]);
-        return finish(help(argv[2]));
+        return sesqui_finish(help(argv[2]));
     }
-    const struct command *c = command_named(argv[1]);
-    return c == NULL ? no_command(argv[1]) : finish(run(c, argc - 2, argv + 2));
+    const struct tool_command *c = command_named(argv[1]);
+    return c == NULL ? no_command(argv[1])
+                     : sesqui_finish(sesqui_run(c, argc - 2, argv + 2));
 }

@@ -25,7 +25,7 @@ enum answer { UNASKED, LACKS, REFUSES, RUNS, ANSWERS };
  * for both.
  * - asked[d]: cases with an operand of dtype d
  * - taken[d]: the cases among these that it runs */
-struct row {
+struct support_row {
     unsigned long asked[DTYPES + 1], taken[DTYPES + 1];
     unsigned long answered[ANSWERS]; /* cases by answer */
 };
@@ -48,8 +48,8 @@ static enum answer answer_of(const struct bed *b)
 
 /* Ask the pinned implementation about every case of a table. best[i] is the
  * best answer to case i so far, and why[i] its last refusal. */
-static void ask(struct bed *b, const struct suite *s, struct row *r,
-                enum answer *best, char **why)
+static void support_ask(struct bed *b, const struct suite *s,
+                        struct support_row *r, enum answer *best, char **why)
 {
     for (size_t i = 0; i < s->n; i++) {
         bed_case_begin(b->state, false);
@@ -69,8 +69,8 @@ static void ask(struct bed *b, const struct suite *s, struct row *r,
     }
 }
 
-static void print_json(const struct bed *b, const struct suite *s,
-                       const struct row *r, bool *first)
+static void support_print_json(const struct bed *b, const struct suite *s,
+                               const struct support_row *r, bool *first)
 {
     printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"table\": \"%s\", "
            "\"implementation\": \"%s\", \"class\": \"%s\", \"run\": %lu, "
@@ -87,7 +87,7 @@ static void print_json(const struct bed *b, const struct suite *s,
 }
 
 static void print_row(const struct bed *b, const struct suite *s,
-                      const struct row *r)
+                      const struct support_row *r)
 {
     printf("%-12s %-22s %-12s %s", b->props.name, s->name, b->impl,
            s->bit_equal ? "B" : "R");
@@ -127,14 +127,14 @@ static bool one_table(struct inquiry *q, const struct suite *s,
         b->impl = ssq_implementation_name(b->device, s->op, k);
         if (b->impl == NULL)
             break;
-        struct row r = {{0}, {0}, {0}};
+        struct support_row r = {{0}, {0}, {0}};
         if (ssq_implementation_pin(b->device, s->op, b->impl) != SSQ_OK)
             return false;
-        ask(b, s, &r, best, why);
+        support_ask(b, s, &r, best, why);
         if (ssq_implementation_pin(b->device, s->op, NULL) != SSQ_OK)
             return false;
         if (q->options->json)
-            print_json(b, s, &r, q->first);
+            support_print_json(b, s, &r, q->first);
         else
             print_row(b, s, &r);
     }
@@ -203,7 +203,7 @@ static bool one_device(const char *name, const struct options *o,
     return ok;
 }
 
-static bool wanted(const ssq_device_entry *e, const char *device)
+static bool support_wanted(const ssq_device_entry *e, const char *device)
 {
     return e->available && (device == NULL || strcmp(device, e->name) == 0);
 }
@@ -225,7 +225,7 @@ int command_support(const struct options *o)
                "i32", "u8", "run", "refused", "left", colour_off());
     for (size_t i = 0; i < n && ok; i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
-        if (ssq_device_list(i, &e) != SSQ_OK || !wanted(&e, o->device))
+        if (ssq_device_list(i, &e) != SSQ_OK || !support_wanted(&e, o->device))
             continue;
         seen++;
         ok = one_device(e.name, o, state, &first);

@@ -41,7 +41,7 @@ struct options {
 };
 
 /** A subcommand and its help. */
-struct command {
+struct tool_command {
     const char *name;
     int (*run)(const struct options *o);
     const char *accepts; /* the options that it takes, each between spaces */
@@ -55,10 +55,10 @@ struct command {
  *  be written --op O or --op=O. Words that are not options are moved to the
  *  front of argv.
  *  @return EXIT_FINE, or EXIT_USAGE if an error was printed */
-int options_read(const struct command *c, int argc, char **argv,
+int options_read(const struct tool_command *c, int argc, char **argv,
                  struct options *o);
 /** Print a line for each option that a command takes. */
-void options_print(FILE *f, const struct command *c);
+void options_print(FILE *f, const struct tool_command *c);
 /** Print on standard error what is wrong with the command line.
  *  @return EXIT_USAGE */
 int usage_error(const char *what, const char *word);
@@ -169,22 +169,22 @@ const char *drivers_reason(const char *backend);
 
 /** The progress of a long command. If standard error is a terminal, a bar in a
  *  separate line; otherwise a line on standard error every ten seconds. */
-struct progress {
+struct tool_progress {
     const char *command;
     size_t total; /* steps; 0: unknown */
     double began, said;
     bool terminal, shown;
 };
 /** quiet: show no bar on a terminal, because other lines show the progress. */
-void progress_begin(struct progress *p, const char *command, size_t total,
+void progress_begin(struct tool_progress *p, const char *command, size_t total,
                     bool quiet);
 /** Report that step `done`, counted from 0, has begun. what: its name. part:
  *  the part of it that is done, from 0 to 1. */
-void progress_at(struct progress *p, size_t done, double part,
+void progress_at(struct tool_progress *p, size_t done, double part,
                  const char *what);
 /** Remove the bar, so that a line can be printed. The next progress_at() draws
  *  it again. Call this also at the end. */
-void progress_clear(struct progress *p);
+void progress_clear(struct tool_progress *p);
 
 /** Set name to the full name of a device: "auto" and "vulkan" are names, too,
  *  but suites know only "vulkan:0". Otherwise print an error for the command.

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /** A product from the command line. batch 0: two dimensions. */
-struct shape {
+struct tune_shape {
     int64_t m, n, k, batch;
     ssq_dtype factor, result;
     bool trans_a, trans_b;
@@ -22,7 +22,7 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 /* ---- the command line ---- */
 
 /* "4096,4096,1024" or "128,128,64,12" */
-static bool read_sizes(const char *word, struct shape *s)
+static bool tune_read_sizes(const char *word, struct tune_shape *s)
 {
     int64_t *size[] = {&s->m, &s->n, &s->k, &s->batch};
     const char *at = word;
@@ -42,7 +42,7 @@ static bool read_sizes(const char *word, struct shape *s)
     return false;
 }
 
-static bool read_dtype(const char *word, size_t n, ssq_dtype *dtype)
+static bool tune_read_dtype(const char *word, size_t n, ssq_dtype *dtype)
 {
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++)
         if (strlen(ssq_dtype_name(dtypes[i])) == n &&
@@ -54,18 +54,18 @@ static bool read_dtype(const char *word, size_t n, ssq_dtype *dtype)
 }
 
 /* "f16", whose result is f16, or "f16,f32" */
-static bool read_types(const char *word, struct shape *s)
+static bool read_types(const char *word, struct tune_shape *s)
 {
     size_t n = strcspn(word, ",");
-    if (!read_dtype(word, n, &s->factor))
+    if (!tune_read_dtype(word, n, &s->factor))
         return false;
     s->result = s->factor;
     return word[n] == '\0' ||
-           read_dtype(word + n + 1, strlen(word + n + 1), &s->result);
+           tune_read_dtype(word + n + 1, strlen(word + n + 1), &s->result);
 }
 
 /* "nn", "nt", "tn", "tt" */
-static bool read_orders(const char *word, struct shape *s)
+static bool read_orders(const char *word, struct tune_shape *s)
 {
     if (strlen(word) != 2 || strspn(word, "nt") != 2)
         return false;
@@ -74,50 +74,50 @@ static bool read_orders(const char *word, struct shape *s)
     return true;
 }
 
-static int usage(const char *what, const char *word)
+static int tune_usage(const char *what, const char *word)
 {
     fprintf(stderr, "sesqui: tune: %s: %s\n", what, word);
     return EXIT_USAGE;
 }
 
 /* Read the options of all shapes, and check that each shape can be read. */
-static int read_options(const struct options *o, struct shape *s)
+static int read_options(const struct options *o, struct tune_shape *s)
 {
-    *s = (struct shape){.factor = SSQ_F16, .result = SSQ_F16};
+    *s = (struct tune_shape){.factor = SSQ_F16, .result = SSQ_F16};
     if (o->types != NULL && !read_types(o->types, s))
-        return usage("no dtypes, as f16 or f16,f32", o->types);
+        return tune_usage("no dtypes, as f16 or f16,f32", o->types);
     if (o->orders != NULL && !read_orders(o->orders, s))
-        return usage("no orders, as nn, nt, tn or tt", o->orders);
+        return tune_usage("no orders, as nn, nt, tn or tt", o->orders);
     if (o->clear && o->words > 0)
-        return usage("--clear forgets all shapes, not one", o->word[0]);
+        return tune_usage("--clear forgets all shapes, not one", o->word[0]);
     for (unsigned i = 0; i < o->words; i++) {
-        struct shape one = *s;
-        if (!read_sizes(o->word[i], &one))
-            return usage("no shape, as M,N,K or M,N,K,BATCH", o->word[i]);
+        struct tune_shape one = *s;
+        if (!tune_read_sizes(o->word[i], &one))
+            return tune_usage("no shape, as M,N,K or M,N,K,BATCH", o->word[i]);
     }
     return EXIT_FINE;
 }
 
 /* ---- a product ---- */
 
-static bool make(ssq_queue *q, const struct shape *s, ssq_dtype dtype,
-                 int64_t rows, int64_t columns, ssq_tensor **t)
+static bool tune_make(ssq_queue *q, const struct tune_shape *s, ssq_dtype dtype,
+                      int64_t rows, int64_t columns, ssq_tensor **t)
 {
     const int64_t shape[] = {s->batch, rows, columns};
     return ones(q, dtype, s->batch == 0 ? 2 : 3,
                 s->batch == 0 ? shape + 1 : shape, t);
 }
 
-static ssq_status tune(ssq_queue *q, const struct shape *s, bool tf32,
+static ssq_status tune(ssq_queue *q, const struct tune_shape *s, bool tf32,
                        ssq_gemm_tuning *found)
 {
     ssq_tensor *a = NULL, *b = NULL, *d = NULL;
     ssq_status st = SSQ_ERR_NOMEM;
-    if (make(q, s, s->factor, s->trans_a ? s->k : s->m,
-             s->trans_a ? s->m : s->k, &a) &&
-        make(q, s, s->factor, s->trans_b ? s->n : s->k,
-             s->trans_b ? s->k : s->n, &b) &&
-        make(q, s, s->result, s->m, s->n, &d)) {
+    if (tune_make(q, s, s->factor, s->trans_a ? s->k : s->m,
+                  s->trans_a ? s->m : s->k, &a) &&
+        tune_make(q, s, s->factor, s->trans_b ? s->n : s->k,
+                  s->trans_b ? s->k : s->n, &b) &&
+        tune_make(q, s, s->result, s->m, s->n, &d)) {
         ssq_gemm_args g = SSQ_GEMM_INIT;
         g.a = a;
         g.b = b;
@@ -167,12 +167,12 @@ static void print_found(const struct options *o, const ssq_gemm_tuning *t,
 }
 
 /* Get shape i of the shapes to be tuned. Returns false if there are fewer. */
-static bool shape_of(const struct options *o, const struct shape *all, size_t i,
-                     struct shape *s)
+static bool tune_shape_of(const struct options *o, const struct tune_shape *all,
+                          size_t i, struct tune_shape *s)
 {
     *s = *all;
     if (o->words > 0)
-        return i < o->words && read_sizes(o->word[i], s);
+        return i < o->words && tune_read_sizes(o->word[i], s);
     const struct gemm_case *g = gemm_timed(i);
     if (g == NULL)
         return false;
@@ -187,18 +187,18 @@ static bool shape_of(const struct options *o, const struct shape *all, size_t i,
 }
 
 /* Tune every shape. If one fails, the others follow. */
-static int tune_all(const struct options *o, const struct shape *all,
+static int tune_all(const struct options *o, const struct tune_shape *all,
                     ssq_queue *q)
 {
-    struct shape s;
-    struct progress p;
+    struct tune_shape s;
+    struct tool_progress p;
     size_t total = 0;
     bool first = true, lost = false;
     int code = EXIT_FINE;
-    while (shape_of(o, all, total, &s))
+    while (tune_shape_of(o, all, total, &s))
         total++;
     progress_begin(&p, "tune", total, false);
-    for (size_t i = 0; shape_of(o, all, i, &s); i++) {
+    for (size_t i = 0; tune_shape_of(o, all, i, &s); i++) {
         ssq_gemm_tuning found = SSQ_GEMM_TUNING_INIT;
         char what[96];
         snprintf(what, sizeof(what), "%" PRId64 " x %" PRId64 " x %" PRId64,
@@ -236,7 +236,7 @@ static int clear(ssq_device *d)
 
 int command_tune(const struct options *o)
 {
-    struct shape all;
+    struct tune_shape all;
     ssq_device *d = NULL;
     ssq_queue *q = NULL;
     int code = o->train ? EXIT_FINE : read_options(o, &all);

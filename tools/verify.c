@@ -12,7 +12,7 @@ struct tally {
     FILE *out;
     unsigned long cases, failed, skipped;
     size_t tables, done; /* selected tables; tables that are done */
-    struct progress progress;
+    struct tool_progress progress;
 };
 
 /* Escape a text for TAP: a # in a name would begin a directive. */
@@ -71,7 +71,7 @@ static void print_device(FILE *out, const char *name)
 }
 
 /* Print the devices that will be tested, as comments before the first case. */
-static void print_devices(FILE *out, const char *only)
+static void verify_print_devices(FILE *out, const char *only)
 {
     size_t n = ssq_device_count();
     fprintf(out, "# sesqui %s verify\n", ssq_version());
@@ -101,8 +101,8 @@ int device_name(const char *command, const char *wanted, char *name,
 
 /* Run every selected table. The names of the tables are comments of
  * the report. */
-static void run_tables(const struct options *o, const char *only,
-                       struct tally *t)
+static void verify_run_tables(const struct options *o, const char *only,
+                              struct tally *t)
 {
     for (size_t i = 0; suites[i] != NULL; i++)
         t->tables += suite_named(suites[i], o->op);
@@ -144,8 +144,8 @@ int command_verify(const struct options *o)
     }
     const char *only = o->device == NULL ? NULL : name;
     fprintf(t.out, "TAP version 13\n");
-    print_devices(t.out, only);
-    run_tables(o, only, &t);
+    verify_print_devices(t.out, only);
+    verify_run_tables(o, only, &t);
     fprintf(t.out, "1..%lu\n# %lu passed, %lu failed, %lu skipped\n", t.cases,
             t.cases - t.failed - t.skipped, t.failed, t.skipped);
     bool written = fflush(t.out) == 0 && ferror(t.out) == 0;

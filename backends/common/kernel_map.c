@@ -39,9 +39,9 @@ static struct kernel_map_entry **chain_of(struct kernel_map *map,
 }
 
 /* With the lock. */
-static struct kernel_map_entry *find(struct kernel_map *map,
-                                     const struct kernel *kernel,
-                                     const uint8_t key[LAUNCH_KEYS])
+static struct kernel_map_entry *kernel_map_find(struct kernel_map *map,
+                                                const struct kernel *kernel,
+                                                const uint8_t key[LAUNCH_KEYS])
 {
     struct kernel_map_entry *e = *chain_of(map, kernel, key);
     while (e != NULL && (e->kernel->id != kernel->id ||
@@ -84,7 +84,7 @@ struct kernel_map_entry *kernel_map_get(struct kernel_map *map,
 {
     pthread_mutex_lock(&map->lock);
     struct kernel_map_entry *e;
-    while ((e = find(map, kernel, key)) != NULL && e->building)
+    while ((e = kernel_map_find(map, kernel, key)) != NULL && e->building)
         pthread_cond_wait(&map->built, &map->lock);
     *mine = e == NULL;
     if (*mine)

@@ -23,7 +23,7 @@
 #define STACK_BYTES (8 * MIB)
 #define PATH_BYTES  4096
 
-static uint64_t limit_of(int what)
+static uint64_t room_limit_of(int what)
 {
     struct rlimit r;
     return getrlimit(what, &r) == 0 && r.rlim_cur != RLIM_INFINITY
@@ -34,7 +34,7 @@ static uint64_t limit_of(int what)
 /* "RLIMIT_AS 314572800" */
 static void limit_text(const char *name, int what, char *text, size_t bytes)
 {
-    uint64_t limit = limit_of(what);
+    uint64_t limit = room_limit_of(what);
     if (limit == UINT64_MAX)
         snprintf(text, bytes, "%s unlimited", name);
     else
@@ -69,7 +69,7 @@ bool room_for_driver(const struct room_need *need, struct why *why)
     if (need->cpus_most != 0 && n > need->cpus_most)
         n = need->cpus_most;
     uint64_t threads = need->threads + need->threads_per_cpu * n;
-    uint64_t stack = limit_of(RLIMIT_STACK);
+    uint64_t stack = room_limit_of(RLIMIT_STACK);
     if (stack == UINT64_MAX)
         stack = STACK_BYTES;
     uint64_t bytes = need->own_mib * MIB + ARENA_BYTES, each, all;

@@ -8,7 +8,7 @@
 /* Blocks of longer heads would not fit into the caches. */
 #define LONGEST_HEAD 1024
 
-static bool admit(const struct attention_params *p, struct why *why)
+static bool attention_admit(const struct attention_params *p, struct why *why)
 {
     if (p->d == 0 || p->dv == 0)
         return refuse(why, "d is %lld, dv is %lld: nothing is multiplied",
@@ -19,23 +19,24 @@ static bool admit(const struct attention_params *p, struct why *why)
     return true;
 }
 
-static bool check_forward(const struct backend_device *device,
-                          const struct attention_op *op, struct why *why)
+static bool attention_check_forward(const struct backend_device *device,
+                                    const struct attention_op *op,
+                                    struct why *why)
 {
     (void)device;
-    return admit(&op->p, why);
+    return attention_admit(&op->p, why);
 }
 
-static bool check_backward(const struct backend_device *device,
-                           const struct attention_backward_op *op,
-                           struct why *why)
+static bool attention_check_backward(const struct backend_device *device,
+                                     const struct attention_backward_op *op,
+                                     struct why *why)
 {
     (void)device;
-    return admit(&op->p, why);
+    return attention_admit(&op->p, why);
 }
 
-static ssq_status run_forward(struct backend_queue *queue,
-                              const struct attention_op *op)
+static ssq_status attention_run_forward(struct backend_queue *queue,
+                                        const struct attention_op *op)
 {
     struct attention_job job;
     attention_job_fill(&job, queue->device, &op->p, &op->q, &op->k, &op->v,
@@ -45,8 +46,8 @@ static ssq_status run_forward(struct backend_queue *queue,
     return attention_forward(&job, queue->device);
 }
 
-static ssq_status run_backward(struct backend_queue *queue,
-                               const struct attention_backward_op *op)
+static ssq_status attention_run_backward(struct backend_queue *queue,
+                                         const struct attention_backward_op *op)
 {
     struct attention_job job;
     attention_job_fill(&job, queue->device, &op->p, &op->q, &op->k, &op->v,
@@ -61,11 +62,15 @@ static ssq_status run_backward(struct backend_queue *queue,
 }
 
 const struct attention_impl cpu_attention[] = {
-    {.name = "strips", .check = check_forward, .run = run_forward},
+    {.name = "strips",
+     .check = attention_check_forward,
+     .run = attention_run_forward},
     {.name = NULL},
 };
 
 const struct attention_backward_impl cpu_attention_backward[] = {
-    {.name = "strips", .check = check_backward, .run = run_backward},
+    {.name = "strips",
+     .check = attention_check_backward,
+     .run = attention_run_backward},
     {.name = NULL},
 };

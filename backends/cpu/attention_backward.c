@@ -25,7 +25,7 @@
 /* Heads per thread from which heads alone are enough tasks. */
 #define HEADS_OF_THREAD 2
 
-struct backward {
+struct cpu_attention_backward {
     const struct attention_job *job;
     bool queries, keys;     /* compute dq; compute dk and dv */
     int64_t strips, blocks; /* most of a task */
@@ -35,7 +35,7 @@ struct backward {
 };
 
 /* A thread's memory for the present block and strip. */
-struct work {
+struct attention_backward_work {
     struct gemm_panels k, v, k_turned;         /* of the block */
     struct gemm_panels q, dy, q_rows, dy_rows; /* of the strip */
     struct gemm_panels weights, changes;       /* of both, transposed */
@@ -46,7 +46,8 @@ struct work {
     bool finite; /* k and v are finite */
 };
 
-static struct work make_work(const struct backward *f,
+static struct attention_backward_work
+attention_backward_make_work(const struct cpu_attention_backward *f,
                              struct attention_memory *memory)
 {
     const struct attention_job *job = f->job;
@@ -54,7 +55,7 @@ static struct work make_work(const struct backward *f,
     const uint32_t d = (uint32_t)job->p->d, dv = (uint32_t)job->p->dv;
     const size_t block = (size_t)job->keys * strip;
     const uint32_t row = attention_row(job, d), row_v = attention_row(job, dv);
-    struct work x;
+    struct attention_backward_work x;
     x.k = attention_panels(memory, job->keys, rows, d);
     x.v = attention_panels(memory, job->keys, rows, dv);
     x.k_turned = attention_panels(memory, d, rows, job->keys);
@@ -81,12 +82,13 @@ static struct work make_work(const struct backward *f,
 /* ---- strips ---- */
 
 /* Return the saved words of a strip. Its dq, [d][strip], follows them. */
-static struct attention_saved *saved_of(const struct work *x, int64_t i)
+static struct attention_saved *
+attention_backward_saved_of(const struct attention_backward_work *x, int64_t i)
 {
     return (void *)(x->of_strips + (size_t)i * x->of_strip);
 }
 
-static float *dq_of(const struct work *x, int64_t i)
+static float *dq_of(const struct attention_backward_work *x, int64_t i)
 {
     return x->of_strips + (size_t)i * x->of_strip +
            sizeof(struct attention_saved) / sizeof(float);
@@ -103,13 +105,14 @@ static void pack_queries(const struct attention_task *t,
 }
 
 /* Load the saved words and delta of strip i of a task, and clear its dq. */
-static void begin_strip(const struct attention_task *t, int64_t i,
-                        const struct work *x)
+static void
+attention_backward_begin_strip(const struct attention_task *t, int64_t i,
+                               const struct attention_backward_work *x)
 {
     const struct attention_job *job = t->job;
     const struct attention_operand *o = &job->lse;
     const struct attention_strip s = attention_strip(t, t->strip + i);
-    struct attention_saved *k = saved_of(x, i);
+    struct attention_saved *k = attention_backward_saved_of(x, i);
     const float *lse = (const float *)(void *)o->data + t->batch * o->step[0] +
                        s.head * o->step[1] + s.query * o->step[2];
     memset(k, 0, x->of_strip * sizeof(float));
@@ -127,8 +130,9 @@ static void begin_strip(const struct attention_task *t, int64_t i,
     job->kernels->dots(y.to, x->dy.to, (uint32_t)job->p->dv, k->delta);
 }
 
-static void end_strip(const struct attention_task *t, int64_t i,
-                      const struct work *x)
+static void
+attention_backward_end_strip(const struct attention_task *t, int64_t i,
+                             const struct attention_backward_work *x)
 {
     const struct attention_job *job = t->job;
     const struct attention_strip s = attention_strip(t, t->strip + i);
@@ -138,8 +142,9 @@ static void end_strip(const struct attention_task *t, int64_t i,
 
 /* ---- blocks ---- */
 
-static void begin_block(const struct attention_task *t,
-                        const struct attention_block *b, struct work *x)
+static void attention_backward_begin_block(const struct attention_task *t,
+                                           const struct attention_block *b,
+                                           struct attention_backward_work *x)
 {
     const struct attention_job *job = t->job;
     const uint32_t d = (uint32_t)job->p->d, dv = (uint32_t)job->p->dv;
@@ -172,7 +177,8 @@ static void store_keys(const struct attention_task *t,
 }
 
 static void end_block(const struct attention_task *t,
-                      const struct attention_block *b, const struct work *x)
+                      const struct attention_block *b,
+                      const struct attention_backward_work *x)
 {
     const struct attention_params *p = t->job->p;
     store_keys(t, b, &t->job->dk, x->dk, p->d, p->scale);
@@ -202,7 +208,8 @@ static void add_keys(const struct attention_task *t,
 static bool make_factors(const struct attention_task *t,
                          const struct attention_strip *s,
                          const struct attention_block *b, uint32_t keys,
-                         const struct work *x, const struct attention_saved *k)
+                         const struct attention_backward_work *x,
+                         const struct attention_saved *k)
 {
     const struct attention_job *job = t->job;
     const uint32_t columns = s->vectors * job->strip / 2;
@@ -221,9 +228,10 @@ static bool make_factors(const struct attention_task *t,
     return scores.mark;
 }
 
-static void meet(const struct attention_task *t, const struct backward *f,
-                 const struct attention_block *b, int64_t i,
-                 const struct work *x)
+static void attention_backward_meet(const struct attention_task *t,
+                                    const struct cpu_attention_backward *f,
+                                    const struct attention_block *b, int64_t i,
+                                    const struct attention_backward_work *x)
 {
     const struct attention_job *job = t->job;
     const struct attention_strip s = attention_strip(t, t->strip + i);
@@ -231,7 +239,8 @@ static void meet(const struct attention_task *t, const struct backward *f,
     const uint32_t d = (uint32_t)job->p->d, dv = (uint32_t)job->p->dv;
     if (keys == 0)
         return;
-    bool some = make_factors(t, &s, b, keys, x, saved_of(x, i));
+    bool some =
+        make_factors(t, &s, b, keys, x, attention_backward_saved_of(x, i));
     struct gemm_panels changes = {x->scores, job->strip, 0};
     if (f->queries)
         attention_multiply(job, some, &x->k_turned, d, &changes,
@@ -247,12 +256,13 @@ static void meet(const struct attention_task *t, const struct backward *f,
 
 /* ---- tasks ---- */
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void attention_backward_task(void *context, uint32_t index,
+                                    uint32_t worker)
 {
-    const struct backward *f = context;
+    const struct cpu_attention_backward *f = context;
     const struct attention_job *job = f->job;
     struct attention_memory memory = {f->memory + worker * f->floats, 0};
-    struct work x = make_work(f, &memory);
+    struct attention_backward_work x = attention_backward_make_work(f, &memory);
     int64_t of_head = f->across * f->down, head = index / of_head;
     struct attention_task t = {.job = job,
                                .batch = head / job->p->kv_heads,
@@ -263,26 +273,27 @@ static void task(void *context, uint32_t index, uint32_t worker)
     t.strips = size_least(job->strips - t.strip, f->strips);
     t.blocks = size_least(job->blocks - t.block, f->blocks);
     for (int64_t i = 0; i < t.strips; i++)
-        begin_strip(&t, i, &x);
+        attention_backward_begin_strip(&t, i, &x);
     for (int64_t j = 0; j < t.blocks; j++) {
         struct attention_block b = attention_block(&t, t.block + j);
-        begin_block(&t, &b, &x);
+        attention_backward_begin_block(&t, &b, &x);
         for (int64_t i = 0; i < t.strips; i++)
-            meet(&t, f, &b, i, &x);
+            attention_backward_meet(&t, f, &b, i, &x);
         if (f->keys)
             end_block(&t, &b, &x);
     }
     for (int64_t i = 0; i < t.strips && f->queries; i++)
-        end_strip(&t, i, &x);
+        attention_backward_end_strip(&t, i, &x);
 }
 
-static ssq_status run(struct backward *f, struct backend_device *device)
+static ssq_status attention_backward_run(struct cpu_attention_backward *f,
+                                         struct backend_device *device)
 {
     const struct attention_job *job = f->job;
     const uint32_t threads = team_size(device->team);
     struct attention_memory none = {NULL, 0};
     struct backend_mem *block;
-    (void)make_work(f, &none);
+    (void)attention_backward_make_work(f, &none);
     f->floats = none.used;
     f->across = size_div_up(job->strips, f->strips);
     f->down = size_div_up(job->blocks, f->blocks);
@@ -292,8 +303,8 @@ static ssq_status run(struct backward *f, struct backend_device *device)
         return st;
     f->memory = block->host;
     attention_for(job, device,
-                  job->p->batch * job->p->kv_heads * f->across * f->down, task,
-                  f);
+                  job->p->batch * job->p->kv_heads * f->across * f->down,
+                  attention_backward_task, f);
     scratch_return(&device->scratch, block);
     return SSQ_OK;
 }
@@ -306,25 +317,25 @@ static ssq_status make_gradients(const struct attention_job *job,
     const bool near = job->strips * job->p->d * job->strip <= MOST_WAITING;
     const bool queries = job->dq.data != NULL;
     const bool keys = job->dk.data != NULL || job->dv.data != NULL;
-    struct backward f = {.job = job,
-                         .queries = queries,
-                         .keys = keys,
-                         .strips = job->strips,
-                         .blocks = job->blocks};
+    struct cpu_attention_backward f = {.job = job,
+                                       .queries = queries,
+                                       .keys = keys,
+                                       .strips = job->strips,
+                                       .blocks = job->blocks};
     if (threads == 1 ? near : near && heads >= HEADS_OF_THREAD * threads)
-        return run(&f, device);
+        return attention_backward_run(&f, device);
     ssq_status st = SSQ_OK;
     f.keys = false;
     f.strips = size_least(job->strips, MOST_STRIPS);
     if (queries)
-        st = run(&f, device);
+        st = attention_backward_run(&f, device);
     f.keys = keys;
     f.queries = false;
     f.strips = job->strips;
     f.blocks = size_most(1, heads * job->blocks / (threads * TASKS_OF_THREAD));
     f.blocks = size_least(f.blocks, job->blocks);
     if (keys && st == SSQ_OK)
-        st = run(&f, device);
+        st = attention_backward_run(&f, device);
     return st;
 }
 

@@ -14,7 +14,7 @@
 /* Tasks per thread, if there are enough strips: their times differ. */
 #define TASKS_OF_THREAD 4
 
-struct forward {
+struct cpu_attention_forward {
     const struct attention_job *job;
     int64_t each, tasks_of_head;
     float *memory;
@@ -22,26 +22,27 @@ struct forward {
 };
 
 /* A thread's memory for the present block. */
-struct work {
+struct attention_forward_work {
     struct gemm_panels k, v;
     float *scores, *bias, *rows;
     bool finite; /* v is finite */
 };
 
 /* The state of a strip within a task. */
-struct kept {
+struct attention_forward_kept {
     struct attention_strip s;
     struct gemm_panels q;
     float *means;
     struct attention_state *state;
 };
 
-static struct work make_work(const struct attention_job *job,
-                             struct attention_memory *memory)
+static struct attention_forward_work
+attention_forward_make_work(const struct attention_job *job,
+                            struct attention_memory *memory)
 {
     const uint32_t rows = job->gemm->rows;
     const size_t block = (size_t)job->keys * job->strip;
-    struct work w;
+    struct attention_forward_work w;
     w.k = attention_panels(memory, job->keys, rows, (uint32_t)job->p->d);
     w.v = attention_panels(memory, job->p->dv, rows, job->keys);
     w.scores = attention_take(memory, block);
@@ -51,17 +52,20 @@ static struct work make_work(const struct attention_job *job,
     return w;
 }
 
-static struct kept make_kept(const struct attention_job *job,
-                             struct attention_memory *memory)
+static struct attention_forward_kept
+attention_forward_make_kept(const struct attention_job *job,
+                            struct attention_memory *memory)
 {
     const size_t floats = sizeof(struct attention_state) / sizeof(float);
-    struct kept k = {.q = attention_panel(job, memory, job->p->d)};
+    struct attention_forward_kept k = {
+        .q = attention_panel(job, memory, job->p->d)};
     k.means = attention_take(memory, (size_t)job->p->dv * job->strip);
     k.state = (void *)attention_take(memory, floats);
     return k;
 }
 
-static void begin_strip(const struct attention_task *t, struct kept *k)
+static void attention_forward_begin_strip(const struct attention_task *t,
+                                          struct attention_forward_kept *k)
 {
     const struct attention_job *job = t->job;
     struct gemm_source q =
@@ -74,7 +78,8 @@ static void begin_strip(const struct attention_task *t, struct kept *k)
 }
 
 static void pack_block(const struct attention_task *t,
-                       const struct attention_block *b, struct work *w)
+                       const struct attention_block *b,
+                       struct attention_forward_work *w)
 {
     const struct attention_job *job = t->job;
     const uint32_t dv = (uint32_t)job->p->dv;
@@ -88,9 +93,11 @@ static void pack_block(const struct attention_task *t,
 }
 
 /* Update a strip's means by the first keys of a block. */
-static void meet(const struct attention_task *t,
-                 const struct attention_block *b, uint32_t keys,
-                 const struct work *w, const struct kept *k)
+static void attention_forward_meet(const struct attention_task *t,
+                                   const struct attention_block *b,
+                                   uint32_t keys,
+                                   const struct attention_forward_work *w,
+                                   const struct attention_forward_kept *k)
 {
     const struct attention_job *job = t->job;
     const uint32_t columns = k->s.vectors * job->strip / 2;
@@ -108,9 +115,9 @@ static void meet(const struct attention_task *t,
 }
 
 /* Update all strips. A block of keys is packed for the first that needs it. */
-static void meet_all(const struct attention_task *t,
-                     const struct attention_block *b, struct work *w,
-                     const struct kept *kept)
+static void attention_forward_meet_all(
+    const struct attention_task *t, const struct attention_block *b,
+    struct attention_forward_work *w, const struct attention_forward_kept *kept)
 {
     bool packed = false;
     for (int64_t i = 0; i < t->strips; i++) {
@@ -120,13 +127,14 @@ static void meet_all(const struct attention_task *t,
         if (!packed)
             pack_block(t, b, w);
         packed = true;
-        meet(t, b, keys, w, &kept[i]);
+        attention_forward_meet(t, b, keys, w, &kept[i]);
     }
 }
 
 /* Write results, which lie along dv, from means, which lie along queries. */
-static void end_strip(const struct attention_task *t, const struct work *w,
-                      const struct kept *k)
+static void attention_forward_end_strip(const struct attention_task *t,
+                                        const struct attention_forward_work *w,
+                                        const struct attention_forward_kept *k)
 {
     const struct attention_job *job = t->job;
     const struct attention_operand *o = &job->lse;
@@ -141,34 +149,37 @@ static void end_strip(const struct attention_task *t, const struct work *w,
         lse[i * o->step[2]] = logs[i];
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void attention_forward_task(void *context, uint32_t index,
+                                   uint32_t worker)
 {
-    const struct forward *f = context;
+    const struct cpu_attention_forward *f = context;
     const struct attention_job *job = f->job;
     struct attention_memory memory = {f->memory + worker * f->floats, 0};
-    struct work work = make_work(job, &memory);
-    struct kept kept[MOST_STRIPS];
+    struct attention_forward_work work =
+        attention_forward_make_work(job, &memory);
+    struct attention_forward_kept kept[MOST_STRIPS];
     struct attention_task t =
         attention_task_at(job, index, f->tasks_of_head, f->each);
     for (int64_t i = 0; i < t.strips; i++) {
-        kept[i] = make_kept(job, &memory);
+        kept[i] = attention_forward_make_kept(job, &memory);
         kept[i].s = attention_strip(&t, t.strip + i);
-        begin_strip(&t, &kept[i]);
+        attention_forward_begin_strip(&t, &kept[i]);
     }
     for (int64_t j = 0; j < job->blocks; j++) {
         struct attention_block b = attention_block(&t, j);
-        meet_all(&t, &b, &work, kept);
+        attention_forward_meet_all(&t, &b, &work, kept);
     }
     for (int64_t i = 0; i < t.strips; i++)
-        end_strip(&t, &work, &kept[i]);
+        attention_forward_end_strip(&t, &work, &kept[i]);
 }
 
-static size_t floats_of_thread(const struct forward *f)
+static size_t
+attention_forward_floats_of_thread(const struct cpu_attention_forward *f)
 {
     struct attention_memory memory = {NULL, 0};
-    (void)make_work(f->job, &memory);
+    (void)attention_forward_make_work(f->job, &memory);
     for (int64_t i = 0; i < f->each; i++)
-        (void)make_kept(f->job, &memory);
+        (void)attention_forward_make_kept(f->job, &memory);
     return memory.used;
 }
 
@@ -177,19 +188,20 @@ ssq_status attention_forward(const struct attention_job *job,
 {
     const uint32_t threads = team_size(device->team);
     const int64_t heads = job->p->batch * job->p->kv_heads;
-    struct forward f = {.job = job};
+    struct cpu_attention_forward f = {.job = job};
     struct backend_mem *block;
     f.each =
         size_div_up(heads * job->strips, (int64_t)threads * TASKS_OF_THREAD);
     f.each = size_least(size_least(f.each, MOST_STRIPS), job->strips);
     f.tasks_of_head = size_div_up(job->strips, f.each);
-    f.floats = floats_of_thread(&f);
+    f.floats = attention_forward_floats_of_thread(&f);
     ssq_status st = scratch_take(&device->scratch,
                                  f.floats * threads * sizeof(float), &block);
     if (st != SSQ_OK)
         return st;
     f.memory = block->host;
-    attention_for(job, device, heads * f.tasks_of_head, task, &f);
+    attention_for(job, device, heads * f.tasks_of_head, attention_forward_task,
+                  &f);
     scratch_return(&device->scratch, block);
     return SSQ_OK;
 }

@@ -48,7 +48,8 @@ void attention_job_fill(struct attention_job *job,
     job->keys = (uint32_t)size_div_up(p->tk, job->blocks);
 }
 
-static const void *element(const struct attention_operand *o, int64_t at)
+static const void *attention_job_element(const struct attention_operand *o,
+                                         int64_t at)
 {
     return o->data + at * (o->dtype == SSQ_F32 ? 4 : 2);
 }
@@ -58,7 +59,8 @@ struct gemm_source attention_lines(const struct attention_operand *o,
                                    bool turned)
 {
     int64_t at = batch * o->step[0] + head * o->step[1] + index * o->step[2];
-    struct gemm_source s = {element(o, at), o->dtype, o->step[2], 1};
+    struct gemm_source s = {attention_job_element(o, at), o->dtype, o->step[2],
+                            1};
     if (turned) {
         s.line = 1;
         s.step = o->step[2];
@@ -104,7 +106,7 @@ struct attention_block attention_block(const struct attention_task *t,
 
 /* Query i sees the keys up to i + causal_offset. Offsets beyond tq and tk have
  * the same effect as these. */
-static int64_t offset(const struct attention_params *p)
+static int64_t attention_job_offset(const struct attention_params *p)
 {
     if (!p->causal)
         return p->tk;
@@ -115,7 +117,7 @@ uint32_t attention_seen(const struct attention_job *job,
                         const struct attention_strip *s,
                         const struct attention_block *b)
 {
-    int64_t last = s->query + s->queries - 1 + offset(job->p);
+    int64_t last = s->query + s->queries - 1 + attention_job_offset(job->p);
     int64_t n = size_least(last + 1 - b->key, b->keys);
     return n < 0 ? 0 : (uint32_t)n;
 }
@@ -147,8 +149,8 @@ static void make_bias(const struct attention_task *t,
     int64_t at = t->batch * m->step[0] + s->head * m->step[1] +
                  s->query * m->step[2] + b->key * m->step[3];
     if (m->dtype != SSQ_U8 && (m->step[2] == 1 || m->step[3] == 1)) {
-        struct gemm_source from = {element(m, at), m->dtype, m->step[2],
-                                   m->step[3]};
+        struct gemm_source from = {attention_job_element(m, at), m->dtype,
+                                   m->step[2], m->step[3]};
         struct gemm_panels panel = {to, strip, 0};
         t->job->gemm->pack(&from, 0, s->queries, 0, keys, &panel);
         return;
@@ -167,7 +169,7 @@ struct attention_scores attention_scores(const struct attention_task *t,
                                          uint32_t keys, float *bias)
 {
     const struct attention_params *p = t->job->p;
-    int64_t first = b->key - s->query - offset(p);
+    int64_t first = b->key - s->query - attention_job_offset(p);
     int64_t row = (t->batch * p->heads + s->head) * p->tq + s->query;
     first = size_most(-MOST_FIRST, size_least(first, MOST_FIRST));
     struct attention_scores x = {.keys = keys,

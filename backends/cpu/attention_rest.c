@@ -24,7 +24,7 @@ struct rests {
 };
 
 /* The state of a strip within a task. */
-struct kept {
+struct attention_rest_kept {
     struct attention_strip s;
     struct gemm_panels q;
     struct attention_state *state;
@@ -32,16 +32,17 @@ struct kept {
 };
 
 /* Memory of a thread for the current block. */
-struct work {
+struct attention_rest_work {
     struct gemm_panels k;
     float *scores, *bias;
 };
 
-static struct work make_work(const struct attention_job *job,
-                             struct attention_memory *memory)
+static struct attention_rest_work
+attention_rest_make_work(const struct attention_job *job,
+                         struct attention_memory *memory)
 {
     const size_t block = (size_t)job->keys * job->strip;
-    struct work w;
+    struct attention_rest_work w;
     w.k = attention_panels(memory, job->keys, job->gemm->rows,
                            (uint32_t)job->p->d);
     w.scores = attention_take(memory, block);
@@ -49,11 +50,13 @@ static struct work make_work(const struct attention_job *job,
     return w;
 }
 
-static struct kept make_kept(const struct attention_job *job,
-                             struct attention_memory *memory)
+static struct attention_rest_kept
+attention_rest_make_kept(const struct attention_job *job,
+                         struct attention_memory *memory)
 {
     const size_t floats = sizeof(struct attention_state) / sizeof(float);
-    struct kept k = {.q = attention_panel(job, memory, job->p->d)};
+    struct attention_rest_kept k = {
+        .q = attention_panel(job, memory, job->p->d)};
     k.state = (void *)attention_take(memory, floats);
     return k;
 }
@@ -66,7 +69,8 @@ static const float *lse_of(const struct attention_operand *o, int64_t batch,
 }
 
 /* Pack the queries of a strip, if it needs its sums. */
-static void begin_strip(const struct attention_task *t, struct kept *k)
+static void attention_rest_begin_strip(const struct attention_task *t,
+                                       struct attention_rest_kept *k)
 {
     const struct attention_job *job = t->job;
     const struct attention_operand *o = &job->lse;
@@ -85,9 +89,10 @@ static void begin_strip(const struct attention_task *t, struct kept *k)
 
 /* Add the first keys of a block to the sums of a strip. The sums are those
  * before dropout. */
-static void meet(const struct attention_task *t,
-                 const struct attention_block *b, uint32_t keys,
-                 const struct work *w, const struct kept *k)
+static void attention_rest_meet(const struct attention_task *t,
+                                const struct attention_block *b, uint32_t keys,
+                                const struct attention_rest_work *w,
+                                const struct attention_rest_kept *k)
 {
     const struct attention_job *job = t->job;
     attention_multiply(job, false, &w->k, keys, &k->q,
@@ -99,9 +104,10 @@ static void meet(const struct attention_task *t,
 }
 
 /* A block of keys is packed when the first strip needs it. */
-static void meet_all(const struct attention_task *t,
-                     const struct attention_block *b, const struct work *w,
-                     const struct kept *kept)
+static void attention_rest_meet_all(const struct attention_task *t,
+                                    const struct attention_block *b,
+                                    const struct attention_rest_work *w,
+                                    const struct attention_rest_kept *kept)
 {
     const struct attention_job *job = t->job;
     struct gemm_source k =
@@ -114,12 +120,13 @@ static void meet_all(const struct attention_task *t,
         if (!packed)
             job->gemm->pack(&k, 0, b->keys, 0, (uint32_t)job->p->d, &w->k);
         packed = true;
-        meet(t, b, keys, w, &kept[i]);
+        attention_rest_meet(t, b, keys, w, &kept[i]);
     }
 }
 
-static void end_strip(const struct attention_task *t, const struct rests *r,
-                      const struct kept *k)
+static void attention_rest_end_strip(const struct attention_task *t,
+                                     const struct rests *r,
+                                     const struct attention_rest_kept *k)
 {
     const struct attention_params *p = t->job->p;
     const struct attention_operand *o = &t->job->lse;
@@ -133,26 +140,26 @@ static void end_strip(const struct attention_task *t, const struct rests *r,
     }
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void attention_rest_task(void *context, uint32_t index, uint32_t worker)
 {
     const struct rests *r = context;
     const struct attention_job *job = r->job;
     struct attention_memory memory = {r->memory + worker * r->floats, 0};
-    struct work work = make_work(job, &memory);
-    struct kept kept[MOST_STRIPS];
+    struct attention_rest_work work = attention_rest_make_work(job, &memory);
+    struct attention_rest_kept kept[MOST_STRIPS];
     struct attention_task t =
         attention_task_at(job, index, r->tasks_of_head, r->each);
     for (int64_t i = 0; i < t.strips; i++) {
-        kept[i] = make_kept(job, &memory);
+        kept[i] = attention_rest_make_kept(job, &memory);
         kept[i].s = attention_strip(&t, t.strip + i);
-        begin_strip(&t, &kept[i]);
+        attention_rest_begin_strip(&t, &kept[i]);
     }
     for (int64_t j = 0; j < job->blocks; j++) {
         struct attention_block b = attention_block(&t, j);
-        meet_all(&t, &b, &work, kept);
+        attention_rest_meet_all(&t, &b, &work, kept);
     }
     for (int64_t i = 0; i < t.strips; i++)
-        end_strip(&t, r, &kept[i]);
+        attention_rest_end_strip(&t, r, &kept[i]);
 }
 
 static bool some_large(const struct attention_job *job)
@@ -168,12 +175,12 @@ static bool some_large(const struct attention_job *job)
     return false;
 }
 
-static size_t floats_of_thread(const struct rests *r)
+static size_t attention_rest_floats_of_thread(const struct rests *r)
 {
     struct attention_memory memory = {NULL, 0};
-    (void)make_work(r->job, &memory);
+    (void)attention_rest_make_work(r->job, &memory);
     for (int64_t i = 0; i < r->each; i++)
-        (void)make_kept(r->job, &memory);
+        (void)attention_rest_make_kept(r->job, &memory);
     return memory.used;
 }
 
@@ -190,7 +197,7 @@ ssq_status attention_find_rests(const struct attention_job *job,
         return SSQ_OK;
     r.each = size_least(MOST_STRIPS, job->strips);
     r.tasks_of_head = size_div_up(job->strips, r.each);
-    r.floats = floats_of_thread(&r);
+    r.floats = attention_rest_floats_of_thread(&r);
     /* the memory of threads begins at a cache line */
     const size_t first = (rows + 15) / 16 * 16;
     ssq_status st = scratch_take(
@@ -199,6 +206,7 @@ ssq_status attention_find_rests(const struct attention_job *job,
         return st;
     r.to = (*block)->host;
     r.memory = r.to + first;
-    attention_for(job, device, heads * r.tasks_of_head, task, &r);
+    attention_for(job, device, heads * r.tasks_of_head, attention_rest_task,
+                  &r);
     return SSQ_OK;
 }

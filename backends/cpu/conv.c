@@ -42,8 +42,8 @@ static bool check_planes(const struct backend_device *d,
     return true;
 }
 
-static ssq_status run_planes(struct backend_queue *queue,
-                             const struct conv_op *op)
+static ssq_status conv_run_planes(struct backend_queue *queue,
+                                  const struct conv_op *op)
 {
     struct backend_device *d = queue->device;
     const struct conv_means means = {kernels_of(d->isa), &d->features, d->team,
@@ -58,7 +58,7 @@ static ssq_status run_planes(struct backend_queue *queue,
 /* Elements that a thread examines at a time. */
 #define SCAN (INT64_C(1) << 16)
 
-struct scan {
+struct conv_scan {
     const struct conv_kernels *kernels;
     const char *data;
     int64_t n;
@@ -67,7 +67,7 @@ struct scan {
 
 static void scan_task(void *context, uint32_t i, uint32_t worker)
 {
-    struct scan *s = context;
+    struct conv_scan *s = context;
     int64_t from = i * SCAN;
     (void)worker;
     if (!s->kernels->even(s->data + 2 * from, size_least(SCAN, s->n - from)))
@@ -78,7 +78,7 @@ static void scan_task(void *context, uint32_t i, uint32_t worker)
 static bool is_even(const struct conv_kernels *kernels, const struct view *v,
                     struct team *team)
 {
-    struct scan s = {kernels, view_host(v), (int64_t)view_elements(v)};
+    struct conv_scan s = {kernels, view_host(v), (int64_t)view_elements(v)};
     int64_t tasks = size_div_up(s.n, SCAN);
     if (tasks == 1)
         scan_task(&s, 0, 0);
@@ -89,7 +89,7 @@ static bool is_even(const struct conv_kernels *kernels, const struct view *v,
 #endif
 
 /* True if a view has no gaps between its first and last element. */
-static bool is_whole(const struct view *v)
+static bool conv_is_whole(const struct view *v)
 {
     int64_t span = 1;
     for (int i = 0; i < v->rank; i++)
@@ -109,15 +109,15 @@ static bool check_bf16(const struct view *v, struct why *why)
     if (v->dtype != SSQ_BF16)
         return refuse(why, "a factor is %s: vdpbf16ps multiplies bf16",
                       ssq_dtype_name(v->dtype));
-    if (!is_whole(v))
+    if (!conv_is_whole(v))
         return refuse(why, "a factor's elements have gaps");
     return true;
 }
 
 /* Pairs are channels, or positions for the gradient of weights. The result
  * depends only on the processor and on shapes, as for GEMM. */
-static bool check_dot(const struct backend_device *d, const struct conv_op *op,
-                      struct why *why)
+static bool conv_check_dot(const struct backend_device *d,
+                           const struct conv_op *op, struct why *why)
 {
     const struct view *v[2];
     factors_of(op, v);
@@ -137,7 +137,8 @@ static bool check_dot(const struct backend_device *d, const struct conv_op *op,
 }
 
 /* Run as float32 if a sum could be flushed. */
-static ssq_status run_dot(struct backend_queue *queue, const struct conv_op *op)
+static ssq_status conv_run_dot(struct backend_queue *queue,
+                               const struct conv_op *op)
 {
 #if CPU_AVX512
     struct backend_device *d = queue->device;
@@ -150,11 +151,11 @@ static ssq_status run_dot(struct backend_queue *queue, const struct conv_op *op)
         return op->kind == CONV_WEIGHT ? conv_weight_run(op, &means)
                                        : conv_run(op, &means);
 #endif
-    return run_planes(queue, op);
+    return conv_run_planes(queue, op);
 }
 
 const struct conv_impl cpu_conv[] = {
-    {.name = "dot", .check = check_dot, .run = run_dot},
-    {.name = "planes", .check = check_planes, .run = run_planes},
+    {.name = "dot", .check = conv_check_dot, .run = conv_run_dot},
+    {.name = "planes", .check = check_planes, .run = conv_run_planes},
     {.name = NULL},
 };

@@ -144,8 +144,8 @@ uint32_t conv_planes_offset(const struct conv_planes *p, int64_t rows,
 
 /* ---- rows ---- */
 
-static struct conv_line line_of(const struct conv_planes *p, int64_t rows,
-                                float *spare)
+static struct conv_line conv_planes_line_of(const struct conv_planes *p,
+                                            int64_t rows, float *spare)
 {
     const struct conv_axis *w = &p->axis[WIDTH];
     struct conv_line l = {.dtype = p->from->dtype,
@@ -194,7 +194,7 @@ void conv_planes_fill(const struct conv_planes *p, const struct conv_part *part,
 {
     const struct view *v = p->from;
     const struct conv_axis *h = &p->axis[HEIGHT], *w = &p->axis[WIDTH];
-    const struct conv_line l = line_of(p, part->room, spare);
+    const struct conv_line l = conv_planes_line_of(p, part->room, spare);
     const int64_t bytes = l.dtype == SSQ_F32 ? 4 : 2;
     int64_t first = size_most(0, w->start) * v->stride[4];
     const size_t planes = w->phases * l.apart * p->bytes;

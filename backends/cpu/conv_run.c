@@ -32,14 +32,14 @@
 #define PACK_ALONE 8192
 
 /* What results that have the same taps have. */
-struct product {
+struct conv_run_product {
     uint32_t taps;
     size_t offset; /* where its taps' offsets begin, of a block of channels */
     size_t a;      /* where its panels begin, of a group */
     struct conv_places place[AXES];
 };
 
-struct run {
+struct cpu_conv_run {
     const struct conv_op *op;
     const struct conv_kernels *kernels;
     struct conv_planes planes;
@@ -53,7 +53,7 @@ struct run {
     int64_t sums_row;
     size_t a_group, words, sums, spare; /* of panels, and of a thread */
     uint32_t products;
-    struct product *product;
+    struct conv_run_product *product;
     uint32_t *offset;
     float *a, *memory;
     struct backend_mem *scratch;
@@ -62,7 +62,7 @@ struct run {
 
 /* ---- the filter ---- */
 
-static float element(const struct view *v, int64_t at)
+static float conv_run_element(const struct view *v, int64_t at)
 {
     if (v->dtype == SSQ_F32)
         return ((const float *)view_host(v))[at];
@@ -77,8 +77,8 @@ static uint32_t bits(const struct view *v, int64_t at)
 
 /* The words of one panel for one tap of one channel, whose second one, if it is
  * there, is next elements away: 0 if not. */
-static void pack_lines(const struct run *run, int64_t panel, int64_t at,
-                       int64_t next, float *to)
+static void pack_lines(const struct cpu_conv_run *run, int64_t panel,
+                       int64_t at, int64_t next, float *to)
 {
     const struct view *f = &run->op->filter;
     int64_t first = panel * run->height;
@@ -87,7 +87,7 @@ static void pack_lines(const struct run *run, int64_t panel, int64_t at,
     at += first * step;
     for (int64_t i = 0; i < n; i++, at += step)
         if (run->planes.pair == 1) {
-            to[i] = element(f, at);
+            to[i] = conv_run_element(f, at);
         } else {
             uint32_t word = bits(f, at);
             if (next != 0)
@@ -97,9 +97,9 @@ static void pack_lines(const struct run *run, int64_t panel, int64_t at,
 }
 
 /* Panels of product (i, j) in the order of k. */
-static void pack_product(const struct run *run, const struct product *x,
-                         uint32_t i, uint32_t j, int64_t at, int64_t panel,
-                         float *to)
+static void pack_product(const struct cpu_conv_run *run,
+                         const struct conv_run_product *x, uint32_t i,
+                         uint32_t j, int64_t at, int64_t panel, float *to)
 {
     const struct conv_op *op = run->op;
     const int64_t *stride = op->filter.stride;
@@ -121,9 +121,9 @@ static void pack_product(const struct run *run, const struct product *x,
             }
 }
 
-static void pack_task(void *context, uint32_t index, uint32_t worker)
+static void conv_run_pack_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct cpu_conv_run *run = context;
     int64_t group = index / run->panels, panel = index % run->panels;
     int64_t at = group * run->op->filter.stride[0];
     uint32_t wide = run->products == 1 ? 1 : run->op->slide[WIDTH].stride;
@@ -136,27 +136,29 @@ static void pack_task(void *context, uint32_t index, uint32_t worker)
 /* ---- tiles ---- */
 
 /* Rows from, n of a product in a band. */
-struct rows {
+struct conv_run_rows {
     int64_t from, n;
 };
 
-static struct rows rows_in(const struct run *run, const struct product *x,
-                           const struct conv_part *part)
+static struct conv_run_rows rows_in(const struct cpu_conv_run *run,
+                                    const struct conv_run_product *x,
+                                    const struct conv_part *part)
 {
     const struct conv_places *h = &x->place[HEIGHT];
     int64_t from = size_most(h->first, part->row);
     int64_t end = size_least(h->first + h->n, part->row + part->rows);
     (void)run;
-    return (struct rows){from, end - from};
+    return (struct conv_run_rows){from, end - from};
 }
 
 /* The tiles of a product in the band: columns run on across rows. */
-static void multiply(const struct run *run, const struct product *x,
-                     const struct conv_part *part, int64_t first, int64_t end,
-                     const float *planes, float *sums)
+static void conv_run_multiply(const struct cpu_conv_run *run,
+                              const struct conv_run_product *x,
+                              const struct conv_part *part, int64_t first,
+                              int64_t end, const float *planes, float *sums)
 {
     const struct conv_places *w = &x->place[WIDTH];
-    struct rows rows = rows_in(run, x, part);
+    struct conv_run_rows rows = rows_in(run, x, part);
     if (rows.n <= 0 || w->n == 0)
         return;
     int64_t from = (rows.from - part->row) * run->planes.pitch + w->first;
@@ -185,14 +187,15 @@ static void multiply(const struct run *run, const struct product *x,
 
 /* ---- results ---- */
 
-static void put(const struct run *run, const struct product *x,
-                const struct conv_part *part, int64_t first, int64_t end,
-                float *sums)
+static void conv_run_put(const struct cpu_conv_run *run,
+                         const struct conv_run_product *x,
+                         const struct conv_part *part, int64_t first,
+                         int64_t end, float *sums)
 {
     const struct conv_op *op = run->op;
     const struct view *d = run->made, *bias = &op->bias;
     const struct conv_places *h = &x->place[HEIGHT], *w = &x->place[WIDTH];
-    struct rows rows = rows_in(run, x, part);
+    struct conv_run_rows rows = rows_in(run, x, part);
     if (rows.n <= 0 || w->n == 0)
         return;
     struct conv_result r = {.dtype = d->dtype,
@@ -210,8 +213,8 @@ static void put(const struct run *run, const struct product *x,
     end = size_least(end * run->height, run->rows);
     for (int64_t i = first * run->height; i < end; i++) {
         if (r.biased)
-            r.bias = element(bias, part->group * bias->stride[0] +
-                                       i * bias->stride[1]);
+            r.bias = conv_run_element(bias, part->group * bias->stride[0] +
+                                                i * bias->stride[1]);
         run->kernels->put(
             &r, sums, (char *)view_host(d) + (at + i * d->stride[2]) * bytes);
         sums += run->sums_row;
@@ -220,9 +223,9 @@ static void put(const struct run *run, const struct product *x,
 
 /* ---- tasks ---- */
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void conv_run_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct cpu_conv_run *run = context;
     const struct conv_op *op = run->op;
     int64_t i = index / run->parts, first = index % run->parts * run->part;
     int64_t end = size_least(run->panels, first + run->part);
@@ -240,17 +243,19 @@ static void task(void *context, uint32_t index, uint32_t worker)
         conv_planes_fill(&run->planes, &part, run->kernels->fill, spare,
                          planes);
         for (uint32_t j = 0; j < run->products; j++)
-            multiply(run, &run->product[j], &part, first, end, planes,
-                     sums + j * run->sums);
+            conv_run_multiply(run, &run->product[j], &part, first, end, planes,
+                              sums + j * run->sums);
     }
     for (uint32_t j = 0; j < run->products; j++)
-        put(run, &run->product[j], &part, first, end, sums + j * run->sums);
+        conv_run_put(run, &run->product[j], &part, first, end,
+                     sums + j * run->sums);
 }
 
 /* ---- sizes ---- */
 
 /* Words that a task of so many rows and channels works in. */
-static size_t need(const struct run *run, int64_t band, int64_t block)
+static size_t conv_run_need(const struct cpu_conv_run *run, int64_t band,
+                            int64_t block)
 {
     size_t columns = (size_t)band * run->planes.pitch;
     return (size_t)block * conv_planes_words(&run->planes, band) +
@@ -258,25 +263,26 @@ static size_t need(const struct run *run, int64_t band, int64_t block)
 }
 
 /* As many rows and channels as the second cache has room for, beside panels. */
-static void choose_block(struct run *run, const struct cpu_features *f)
+static void choose_block(struct cpu_conv_run *run, const struct cpu_features *f)
 {
     size_t room = f->l2 / sizeof(float) * 5 / 8;
     int64_t least = size_div_up(LEAST_COLUMNS, run->planes.pitch);
     run->block = run->planes.channels;
     run->band = run->results;
-    for (int64_t n = 2; need(run, run->band, run->block) > room; n++) {
+    for (int64_t n = 2; conv_run_need(run, run->band, run->block) > room; n++) {
         if (run->band <= least)
             break;
         run->band = size_most(least, size_div_up(run->results, n));
     }
-    while (run->block > 1 && need(run, run->band, run->block) > room)
+    while (run->block > 1 && conv_run_need(run, run->band, run->block) > room)
         run->block = size_div_up(run->block, 2);
 }
 
 /* Where threads would have nothing to do there are more bands, and panels of
  * the same band are made by several tasks, each with planes of its own. */
-static void choose_tasks(struct run *run, const struct cpu_features *f,
-                         uint32_t threads)
+static void conv_run_choose_tasks(struct cpu_conv_run *run,
+                                  const struct cpu_features *f,
+                                  uint32_t threads)
 {
     const struct slide *s = run->op->slide;
     double flops = (double)run->op->n * (double)run->op->groups *
@@ -310,13 +316,13 @@ static uint32_t products_along(const struct conv_op *op, int axis)
 }
 
 /* The offsets of product (i, j)'s taps of all channels of a block. */
-static void set_product(struct run *run, struct product *x, uint32_t i,
-                        uint32_t j, size_t *offset, size_t *a)
+static void set_product(struct cpu_conv_run *run, struct conv_run_product *x,
+                        uint32_t i, uint32_t j, size_t *offset, size_t *a)
 {
     const struct conv_op *op = run->op;
     size_t channel = conv_planes_words(&run->planes, run->band);
     uint32_t *to = run->offset + *offset;
-    *x = (struct product){.offset = *offset, .a = *a};
+    *x = (struct conv_run_product){.offset = *offset, .a = *a};
     x->place[HEIGHT] = conv_places(&run->planes, HEIGHT, i);
     x->place[WIDTH] = conv_places(&run->planes, WIDTH, j);
     for (int64_t r = 0; r < op->slide[HEIGHT].window; r++)
@@ -336,7 +342,7 @@ static void set_product(struct run *run, struct product *x, uint32_t i,
 
 /* A band may be shorter than others: offsets are of the longest, so that a
  * short one's planes are as far apart. */
-static void set_products(struct run *run)
+static void set_products(struct cpu_conv_run *run)
 {
     uint32_t wide = products_along(run->op, WIDTH);
     size_t offset = 0, a = 0;
@@ -344,7 +350,7 @@ static void set_products(struct run *run)
         set_product(run, &run->product[i], i / wide, i % wide, &offset, &a);
 }
 
-static void choose_panels(struct run *run)
+static void conv_run_choose_panels(struct cpu_conv_run *run)
 {
     const struct conv_op *op = run->op;
     bool data = op->kind == CONV_DATA;
@@ -356,28 +362,30 @@ static void choose_panels(struct run *run)
     run->products = products_along(op, HEIGHT) * products_along(op, WIDTH);
 }
 
-static size_t in_lines(size_t words)
+static size_t conv_run_in_lines(size_t words)
 {
     return (words + 63) & ~(size_t)63;
 }
 
 /* Take memory for all of it, and divide that. */
-static ssq_status take(struct run *run, const struct conv_means *m)
+static ssq_status conv_run_take(struct cpu_conv_run *run,
+                                const struct conv_means *m)
 {
     const struct slide *s = run->op->slide;
     size_t taps = (size_t)(s[HEIGHT].window * s[WIDTH].window);
     size_t columns = 2 * (size_t)run->kernels->columns;
-    run->sums_row =
-        (int64_t)in_lines((size_t)run->band * run->planes.pitch + columns);
-    run->words = in_lines((size_t)run->block *
-                              conv_planes_words(&run->planes, run->band) +
-                          columns + CONV_SLACK);
-    run->spare = in_lines(conv_planes_spare(&run->planes));
+    run->sums_row = (int64_t)conv_run_in_lines(
+        (size_t)run->band * run->planes.pitch + columns);
+    run->words = conv_run_in_lines(
+        (size_t)run->block * conv_planes_words(&run->planes, run->band) +
+        columns + CONV_SLACK);
+    run->spare = conv_run_in_lines(conv_planes_spare(&run->planes));
     run->sums = (size_t)(run->part * run->height) * (size_t)run->sums_row;
-    run->a_group = in_lines(taps * (size_t)run->planes.channels *
-                            (size_t)run->panels * run->height);
-    size_t products = in_lines(run->products * sizeof(*run->product) / 4 + 1);
-    size_t offsets = in_lines(taps * (size_t)run->block);
+    run->a_group = conv_run_in_lines(taps * (size_t)run->planes.channels *
+                                     (size_t)run->panels * run->height);
+    size_t products =
+        conv_run_in_lines(run->products * sizeof(*run->product) / 4 + 1);
+    size_t offsets = conv_run_in_lines(taps * (size_t)run->block);
     size_t a = run->a_group * (size_t)run->op->groups;
     size_t of_thread = run->words + run->spare + run->products * run->sums;
     ssq_status st = scratch_take(
@@ -395,11 +403,11 @@ static ssq_status take(struct run *run, const struct conv_means *m)
     return SSQ_OK;
 }
 
-static void loop(const struct run *run, struct team *team, int64_t n,
-                 team_task each, bool alone)
+static void conv_run_loop(const struct cpu_conv_run *run, struct team *team,
+                          int64_t n, team_task each, bool alone)
 {
     union {
-        const struct run *run;
+        const struct cpu_conv_run *run;
         void *context;
     } of = {run};
     if (!alone) {
@@ -412,18 +420,18 @@ static void loop(const struct run *run, struct team *team, int64_t n,
 
 ssq_status conv_run(const struct conv_op *op, const struct conv_means *m)
 {
-    struct run run = {.op = op, .kernels = m->kernels};
+    struct cpu_conv_run run = {.op = op, .kernels = m->kernels};
     conv_planes_init(&run.planes, op, m->kernels->pair);
-    choose_panels(&run);
-    choose_tasks(&run, m->features, team_size(m->team));
-    ssq_status st = take(&run, m);
+    conv_run_choose_panels(&run);
+    conv_run_choose_tasks(&run, m->features, team_size(m->team));
+    ssq_status st = conv_run_take(&run, m);
     if (st != SSQ_OK)
         return st;
     set_products(&run);
-    loop(&run, m->team, op->groups * run.panels, pack_task,
-         run.alone || run.a_group * (size_t)op->groups <= PACK_ALONE);
-    loop(&run, m->team, op->n * op->groups * run.bands * run.parts, task,
-         run.alone);
+    conv_run_loop(&run, m->team, op->groups * run.panels, conv_run_pack_task,
+                  run.alone || run.a_group * (size_t)op->groups <= PACK_ALONE);
+    conv_run_loop(&run, m->team, op->n * op->groups * run.bands * run.parts,
+                  conv_run_task, run.alone);
     scratch_return(m->scratch, run.scratch);
     return SSQ_OK;
 }

@@ -30,7 +30,7 @@
 /* Taps whose shares one task adds up. */
 #define FOLD_TAPS 64
 
-struct run {
+struct conv_weight_run {
     const struct conv_op *op;
     const struct conv_kernels *kernels;
     struct conv_planes planes;
@@ -52,7 +52,8 @@ struct run {
 /* ---- one band ---- */
 
 /* The map's channels side by side, for each position of the part. */
-static void pack(const struct run *run, const struct conv_part *part, float *to)
+static void conv_weight_pack(const struct conv_weight_run *run,
+                             const struct conv_part *part, float *to)
 {
     const struct view *v = &run->op->map;
     const int64_t wide = v->shape[4], bytes = v->dtype == SSQ_F32 ? 4 : 2;
@@ -71,9 +72,10 @@ static void pack(const struct run *run, const struct conv_part *part, float *to)
     }
 }
 
-static void multiply(const struct run *run, const struct conv_part *part,
-                     bool first, const float *planes, const float *map,
-                     float *sums)
+static void conv_weight_multiply(const struct conv_weight_run *run,
+                                 const struct conv_part *part, bool first,
+                                 const float *planes, const float *map,
+                                 float *sums)
 {
     const uint32_t rows = run->kernels->rows;
     struct conv_taps t = {.planes = planes,
@@ -99,9 +101,9 @@ static void multiply(const struct run *run, const struct conv_part *part,
 
 /* ---- tasks ---- */
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void conv_weight_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct conv_weight_run *run = context;
     const int64_t high = run->op->slide[HEIGHT].map;
     int64_t share = index / run->blocks / run->op->groups;
     int64_t from = share * run->share;
@@ -121,14 +123,14 @@ static void task(void *context, uint32_t index, uint32_t worker)
         part.rows = size_least(part.rows, end - row);
         conv_planes_fill(&run->planes, &part, run->kernels->fill_taps, spare,
                          planes);
-        pack(run, &part, map);
-        multiply(run, &part, row == from, planes, map, sums);
+        conv_weight_pack(run, &part, map);
+        conv_weight_multiply(run, &part, row == from, planes, map, sums);
     }
 }
 
 /* ---- the sum of shares ---- */
 
-static void store(const struct view *v, int64_t at, float x)
+static void conv_weight_store(const struct view *v, int64_t at, float x)
 {
     if (v->dtype == SSQ_F32)
         ((float *)view_host(v))[at] = x;
@@ -138,9 +140,9 @@ static void store(const struct view *v, int64_t at, float x)
 }
 
 /* Some taps of a group. */
-static void fold(void *context, uint32_t index, uint32_t worker)
+static void conv_weight_fold(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct conv_weight_run *run = context;
     const struct view *f = &run->op->filter;
     const int64_t wide = run->op->slide[WIDTH].window;
     int64_t tasks = size_div_up(run->k, FOLD_TAPS), group = index / tasks;
@@ -157,14 +159,14 @@ static void fold(void *context, uint32_t index, uint32_t worker)
                      k % run->taps / wide * f->stride[3] +
                      k % wide * f->stride[4];
         for (int64_t o = 0; o < run->op->o; o++)
-            store(f, at + o * f->stride[1], sums[o]);
+            conv_weight_store(f, at + o * f->stride[1], sums[o]);
     }
 }
 
 /* ---- sizes ---- */
 
 /* A pure function of the op's sizes: it decides bits. */
-static void choose_shares(struct run *run)
+static void choose_shares(struct conv_weight_run *run)
 {
     const struct conv_op *op = run->op;
     int64_t positions = run->map_rows * op->slide[WIDTH].map;
@@ -176,27 +178,30 @@ static void choose_shares(struct run *run)
 }
 
 /* Words that a task works in. */
-static size_t need(const struct run *run, int64_t band, int64_t block)
+static size_t conv_weight_need(const struct conv_weight_run *run, int64_t band,
+                               int64_t block)
 {
     size_t map = (size_t)(band * run->op->slide[WIDTH].map * run->width);
     return (size_t)block * conv_planes_words(&run->planes, band) + map;
 }
 
-static void choose_tasks(struct run *run, const struct cpu_features *f,
-                         uint32_t threads)
+static void conv_weight_choose_tasks(struct conv_weight_run *run,
+                                     const struct cpu_features *f,
+                                     uint32_t threads)
 {
     const int64_t high = run->op->slide[HEIGHT].map;
     size_t room = f->l2 / sizeof(float) / 2;
     run->band = size_least(high, run->share);
     run->block = run->planes.channels;
     for (int64_t n = 2; run->band > 1; n++) {
-        if (need(run, run->band, run->block) <= room)
+        if (conv_weight_need(run, run->band, run->block) <= room)
             break;
         run->band = size_least(run->band, size_div_up(high, n));
         if (n > high)
             break;
     }
-    while (run->block > 1 && need(run, run->band, run->block) > room)
+    while (run->block > 1 &&
+           conv_weight_need(run, run->band, run->block) > room)
         run->block = size_div_up(run->block, 2);
     double products = (double)run->map_rows *
                       (double)run->op->slide[WIDTH].map * (double)run->k *
@@ -211,7 +216,7 @@ static void choose_tasks(struct run *run, const struct cpu_features *f,
     run->blocks = size_div_up(run->planes.channels, run->block);
 }
 
-static void choose_panels(struct run *run)
+static void conv_weight_choose_panels(struct conv_weight_run *run)
 {
     const struct conv_op *op = run->op;
     uint32_t columns = run->kernels->columns;
@@ -226,7 +231,7 @@ static void choose_panels(struct run *run)
 }
 
 /* The offsets of all taps of a block of channels. */
-static void set_offsets(struct run *run)
+static void set_offsets(struct conv_weight_run *run)
 {
     const struct conv_op *op = run->op;
     uint32_t *to = run->offset;
@@ -240,24 +245,26 @@ static void set_offsets(struct run *run)
         *to = *(to - run->taps) + (uint32_t)channel;
 }
 
-static size_t in_lines(size_t words)
+static size_t conv_weight_in_lines(size_t words)
 {
     return (words + 63) & ~(size_t)63;
 }
 
-static ssq_status take(struct run *run, const struct conv_means *m)
+static ssq_status conv_weight_take(struct conv_weight_run *run,
+                                   const struct conv_means *m)
 {
     const struct conv_op *op = run->op;
-    run->words = in_lines((size_t)run->block *
-                              conv_planes_words(&run->planes, run->band) +
-                          CONV_SLACK);
-    run->spare = in_lines(conv_planes_spare(&run->planes));
-    run->map = (size_t)run->panels *
-               in_lines((size_t)(run->band * run->words_wide) * run->height +
-                        GEMM_SLACK);
-    size_t offsets = in_lines((size_t)(run->block * run->taps));
-    size_t sums =
-        in_lines((size_t)(run->shares * op->groups * run->k * run->width));
+    run->words = conv_weight_in_lines(
+        (size_t)run->block * conv_planes_words(&run->planes, run->band) +
+        CONV_SLACK);
+    run->spare = conv_weight_in_lines(conv_planes_spare(&run->planes));
+    run->map =
+        (size_t)run->panels *
+        conv_weight_in_lines(
+            (size_t)(run->band * run->words_wide) * run->height + GEMM_SLACK);
+    size_t offsets = conv_weight_in_lines((size_t)(run->block * run->taps));
+    size_t sums = conv_weight_in_lines(
+        (size_t)(run->shares * op->groups * run->k * run->width));
     size_t of_thread = run->words + run->spare + run->map;
     ssq_status st = scratch_take(
         m->scratch,
@@ -273,7 +280,8 @@ static ssq_status take(struct run *run, const struct conv_means *m)
     return SSQ_OK;
 }
 
-static void loop(struct run *run, struct team *team, int64_t n, team_task each)
+static void conv_weight_loop(struct conv_weight_run *run, struct team *team,
+                             int64_t n, team_task each)
 {
     if (!run->alone) {
         parallel_for(team, (uint32_t)n, each, run);
@@ -285,17 +293,19 @@ static void loop(struct run *run, struct team *team, int64_t n, team_task each)
 
 ssq_status conv_weight_run(const struct conv_op *op, const struct conv_means *m)
 {
-    struct run run = {.op = op, .kernels = m->kernels};
+    struct conv_weight_run run = {.op = op, .kernels = m->kernels};
     conv_planes_init(&run.planes, op, 1);
-    choose_panels(&run);
+    conv_weight_choose_panels(&run);
     choose_shares(&run);
-    choose_tasks(&run, m->features, team_size(m->team));
-    ssq_status st = take(&run, m);
+    conv_weight_choose_tasks(&run, m->features, team_size(m->team));
+    ssq_status st = conv_weight_take(&run, m);
     if (st != SSQ_OK)
         return st;
     set_offsets(&run);
-    loop(&run, m->team, run.shares * op->groups * run.blocks, task);
-    loop(&run, m->team, op->groups * size_div_up(run.k, FOLD_TAPS), fold);
+    conv_weight_loop(&run, m->team, run.shares * op->groups * run.blocks,
+                     conv_weight_task);
+    conv_weight_loop(&run, m->team, op->groups * size_div_up(run.k, FOLD_TAPS),
+                     conv_weight_fold);
     scratch_return(m->scratch, run.scratch);
     return SSQ_OK;
 }

@@ -26,7 +26,7 @@ struct loss {
     int64_t rows, of_task;
 };
 
-static void task(void *context, uint32_t i, uint32_t worker)
+static void cross_entropy_task(void *context, uint32_t i, uint32_t worker)
 {
     const struct loss *l = context;
     int64_t from = i * l->of_task;
@@ -34,8 +34,9 @@ static void task(void *context, uint32_t i, uint32_t worker)
     l->kernels->rows(&l->c, from, size_least(l->rows, from + l->of_task));
 }
 
-static bool check(const struct backend_device *d,
-                  const struct cross_entropy_op *op, struct why *why)
+static bool cross_entropy_check(const struct backend_device *d,
+                                const struct cross_entropy_op *op,
+                                struct why *why)
 {
     (void)d;
     if (op->kind == CROSS_ENTROPY_LOG_PROBS || op->smooth ||
@@ -51,7 +52,8 @@ static bool check(const struct backend_device *d,
            rows_check_ones(&op->dloss, 1, "dloss", why);
 }
 
-static float weight_of(const struct cross_entropy_op *op, int64_t class)
+static float cross_entropy_weight_of(const struct cross_entropy_op *op,
+                                     int64_t class)
 {
     const struct view *w = &op->weight;
     if (w->buffer == NULL)
@@ -61,7 +63,8 @@ static float weight_of(const struct cross_entropy_op *op, int64_t class)
 }
 
 /* Targets, and their weights' sum. */
-static double look(const struct cross_entropy_op *op, struct loss *l)
+static double cross_entropy_look(const struct cross_entropy_op *op,
+                                 struct loss *l)
 {
     const struct rows_at target = rows_at(&op->target, 1);
     double sum = 0.0;
@@ -70,13 +73,14 @@ static double look(const struct cross_entropy_op *op, struct loss *l)
         int32_t t = *(const int32_t *)(target.p + i * target.apart);
         bool is_class = t >= 0 && t < (int64_t)l->c.n;
         r->mine = t == op->ignore_index ? -1 : is_class ? t : -2;
-        r->q = r->mine < 0 ? 0.0f : weight_of(op, r->mine);
+        r->q = r->mine < 0 ? 0.0f : cross_entropy_weight_of(op, r->mine);
         sum += (double)r->q;
     }
     return sum;
 }
 
-static void seed(const struct cross_entropy_op *op, struct loss *l, float count)
+static void cross_entropy_seed(const struct cross_entropy_op *op,
+                               struct loss *l, float count)
 {
     const struct rows_at dloss = rows_at(&op->dloss, 1);
     for (int64_t i = 0; i < l->rows; i++) {
@@ -85,8 +89,8 @@ static void seed(const struct cross_entropy_op *op, struct loss *l, float count)
     }
 }
 
-static void store(const struct cross_entropy_op *op, const struct loss *l,
-                  double count)
+static void cross_entropy_store(const struct cross_entropy_op *op,
+                                const struct loss *l, double count)
 {
     struct rows_at loss = rows_at(&op->loss, 1);
     double sum = 0.0;
@@ -101,8 +105,8 @@ static void store(const struct cross_entropy_op *op, const struct loss *l,
         *(float *)view_host(&op->loss) = (float)(sum / count);
 }
 
-static ssq_status run(struct backend_queue *queue,
-                      const struct cross_entropy_op *op)
+static ssq_status cross_entropy_run(struct backend_queue *queue,
+                                    const struct cross_entropy_op *op)
 {
     struct backend_device *d = queue->device;
     int64_t n = rows_length(&op->x, 1), rows = rows_count(&op->x, 1);
@@ -119,18 +123,18 @@ static ssq_status run(struct backend_queue *queue,
                      .kernels = kernels_of(d->isa),
                      .rows = rows,
                      .of_task = rows_of_task(n)};
-    double count = look(op, &l);
+    double count = cross_entropy_look(op, &l);
     if (op->reduction != SSQ_REDUCTION_MEAN)
         count = 1.0;
-    seed(op, &l, (float)count);
-    rows_loop(d->team, (uint64_t)(rows * n), size_div_up(rows, l.of_task), task,
-              &l);
-    store(op, &l, count);
+    cross_entropy_seed(op, &l, (float)count);
+    rows_loop(d->team, (uint64_t)(rows * n), size_div_up(rows, l.of_task),
+              cross_entropy_task, &l);
+    cross_entropy_store(op, &l, count);
     scratch_return(&d->scratch, block);
     return SSQ_OK;
 }
 
 const struct cross_entropy_impl cpu_cross_entropy[] = {
-    {.name = "rows", .check = check, .run = run},
+    {.name = "rows", .check = cross_entropy_check, .run = cross_entropy_run},
     {.name = NULL},
 };

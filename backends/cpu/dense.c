@@ -18,7 +18,7 @@
 /* A vector's bytes, the longest: a store past the caches has whole ones. */
 #define LINE 64u
 
-struct run {
+struct dense_run {
     const struct dense *d;
     const struct dense_kernels *kernels;
     size_t n;
@@ -28,7 +28,7 @@ ISA_KERNELS(dense_kernels)
 
 static void task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct run *r = context;
+    const struct dense_run *r = context;
     size_t from = (size_t)i * CHUNK;
     (void)worker;
     r->kernels->map(r->d, from, r->n - from < CHUNK ? r->n : from + CHUNK);
@@ -45,7 +45,7 @@ void dense_run(struct backend_queue *queue, enum dense_kind kind,
                       .a = view_host(a),
                       .b = b == NULL ? NULL : view_host(b),
                       .y = view_host(y)};
-    struct run r = {&d, kernels_of(device->isa), (size_t)n};
+    struct dense_run r = {&d, kernels_of(device->isa), (size_t)n};
     d.past = rows_past(y) && (uintptr_t)d.y % LINE == 0;
     rows_loop(device->team, (uint64_t)n, size_div_up(n, CHUNK), task, &r);
 }

@@ -165,7 +165,7 @@ void cpu_fork_let_go(struct backend_device *d)
     tables_let_go(&d->tables);
 }
 
-static uint64_t host_memory(void)
+static uint64_t cpu_device_host_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
@@ -173,15 +173,15 @@ static uint64_t host_memory(void)
 
 /* The bytes that a launch can address: kernels count elements in 32 bits, some
  * in words of 2 bytes. Larger operands are divided into windows. */
-static uint64_t binding_bytes(void)
+static uint64_t cpu_device_binding_bytes(void)
 {
     return (UINT64_C(1) << 32) - CPU_ALIGNMENT;
 }
 
 void cpu_props(const struct backend_device *d, ssq_device_props *p)
 {
-    p->memory_bytes = host_memory();
-    p->binding_bytes = binding_bytes();
+    p->memory_bytes = cpu_device_host_memory();
+    p->binding_bytes = cpu_device_binding_bytes();
     p->alignment = CPU_ALIGNMENT;
     p->f16 = SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED |
              SSQ_CAP_ARITHMETIC_EMULATED;
@@ -201,8 +201,8 @@ void cpu_props(const struct backend_device *d, ssq_device_props *p)
 void cpu_limits(const struct backend_device *d, struct backend_limits *l)
 {
     l->slab_bytes = 16u << 20;
-    l->binding_bytes = binding_bytes();
-    l->memory_bytes = host_memory();
+    l->binding_bytes = cpu_device_binding_bytes();
+    l->memory_bytes = cpu_device_host_memory();
     l->whole = true;
     l->group = 1;
     l->units = UNITS;

@@ -17,7 +17,7 @@
 /* Elements of a part. */
 #define PART (INT64_C(1) << 16)
 
-struct run {
+struct extreme_run {
     const struct extreme_kernels *kernels;
     struct rows_at x;
     bool minimum;
@@ -31,7 +31,7 @@ ISA_KERNELS(extreme_kernels)
 
 static void task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *r = context;
+    const struct extreme_run *r = context;
     const int64_t bytes = r->x.dtype == SSQ_F32 ? 4 : 2;
     int64_t from = index * r->of_task;
     int64_t end = size_least(r->tasks, from + r->of_task);
@@ -45,7 +45,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
 }
 
 /* Return the bits of a row's extreme; every NaN becomes the same NaN. */
-static uint32_t bits_of(const struct run *r, const struct extreme *e)
+static uint32_t bits_of(const struct extreme_run *r, const struct extreme *e)
 {
     static const int32_t inf[] = {
         [SSQ_F32] = 0x7f800000, [SSQ_F16] = 0x7c00, [SSQ_BF16] = 0x7f80};
@@ -64,7 +64,8 @@ static uint32_t bits_of(const struct run *r, const struct extreme *e)
     return (uint32_t)(key < 0 ? key ^ all : key);
 }
 
-static void put(const struct run *r, int64_t rows, const struct rows_at *y)
+static void extreme_put(const struct extreme_run *r, int64_t rows,
+                        const struct rows_at *y)
 {
     for (int64_t i = 0; i < rows; i++) {
         uint32_t bits = bits_of(r, r->found + i * r->parts);
@@ -76,8 +77,8 @@ static void put(const struct run *r, int64_t rows, const struct rows_at *y)
     }
 }
 
-static bool check(const struct backend_device *d, const struct reduce_op *op,
-                  struct why *why)
+static bool extreme_check(const struct backend_device *d,
+                          const struct reduce_op *op, struct why *why)
 {
     const int inner = op->x.rank - op->kept;
     (void)d;
@@ -93,16 +94,17 @@ static bool check(const struct backend_device *d, const struct reduce_op *op,
            rows_check_ones(&op->y, 0, "y", why);
 }
 
-static ssq_status run(struct backend_queue *queue, const struct reduce_op *op)
+static ssq_status extreme_run(struct backend_queue *queue,
+                              const struct reduce_op *op)
 {
     const int inner = op->x.rank - op->kept;
     struct backend_device *d = queue->device;
     struct backend_mem *memory;
     int64_t rows = rows_count(&op->x, inner);
-    struct run r = {.kernels = kernels_of(d->isa),
-                    .x = rows_at(&op->x, inner),
-                    .minimum = op->kind == REDUCE_MIN,
-                    .n = rows_length(&op->x, inner)};
+    struct extreme_run r = {.kernels = kernels_of(d->isa),
+                            .x = rows_at(&op->x, inner),
+                            .minimum = op->kind == REDUCE_MIN,
+                            .n = rows_length(&op->x, inner)};
     struct rows_at y = rows_at(&op->y, 0);
     r.part = size_least(r.n, PART);
     r.parts = size_div_up(r.n, r.part);
@@ -115,13 +117,13 @@ static ssq_status run(struct backend_queue *queue, const struct reduce_op *op)
     r.found = memory->host;
     rows_loop(d->team, (uint64_t)(rows * r.n), size_div_up(r.tasks, r.of_task),
               task, &r);
-    put(&r, rows, &y);
+    extreme_put(&r, rows, &y);
     scratch_return(&d->scratch, memory);
     return SSQ_OK;
 }
 
 const struct reduce_impl cpu_reduce[] = {
-    {.name = "extreme", .check = check, .run = run},
+    {.name = "extreme", .check = extreme_check, .run = extreme_run},
     {.name = "sum", .check = sum_check, .run = sum_run},
     {.name = NULL},
 };

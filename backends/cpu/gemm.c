@@ -22,7 +22,7 @@
 /* ---- the job of an op ---- */
 
 /* Return the last two dimensions as the matrices of a GEMM. */
-static struct view matrix_of(const struct view *v)
+static struct view gemm_matrix_of(const struct view *v)
 {
     struct view x = *v;
     if (v->buffer == NULL)
@@ -105,11 +105,11 @@ static void fill_job(struct gemm_job *job, const struct gemm_op *op,
                         op->alpha,
                         op->beta,
                         op->activation,
-                        matrix_of(&op->a),
-                        matrix_of(&op->b),
-                        matrix_of(&op->c),
-                        matrix_of(&op->bias),
-                        matrix_of(&op->d)};
+                        gemm_matrix_of(&op->a),
+                        gemm_matrix_of(&op->b),
+                        gemm_matrix_of(&op->c),
+                        gemm_matrix_of(&op->bias),
+                        gemm_matrix_of(&op->d)};
     bool turned = g.n != 1 && g.d.stride[2] != 1;
     if (turned)
         product_transpose(&g);
@@ -127,8 +127,9 @@ static void fill_job(struct gemm_job *job, const struct gemm_op *op,
 
 /* ---- implementations ---- */
 
-static ssq_status run(struct backend_queue *queue, const struct gemm_op *op,
-                      const struct gemm_kernels *kernels)
+static ssq_status cpu_gemm_run(struct backend_queue *queue,
+                               const struct gemm_op *op,
+                               const struct gemm_kernels *kernels)
 {
     struct backend_device *d = queue->device;
     struct gemm_job job;
@@ -137,8 +138,8 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op,
 }
 
 /* Depends only on the processor and on dtypes. */
-static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
-                      struct why *why)
+static bool gemm_check_dot(const struct backend_device *d,
+                           const struct gemm_op *op, struct why *why)
 {
     if (op->k == 0)
         return refuse(why, "nothing is multiplied");
@@ -166,7 +167,7 @@ static bool is_dot_last(const struct backend_device *d,
 static const struct gemm_kernels *gemv_kernels(const struct backend_device *d,
                                                const struct gemm_op *op)
 {
-    bool dot = check_dot(d, op, NULL) && !is_dot_last(d, op);
+    bool dot = gemm_check_dot(d, op, NULL) && !is_dot_last(d, op);
     return dot ? d->isa->dot : d->isa->gemm;
 }
 
@@ -195,9 +196,10 @@ static ssq_status run_gemv(struct backend_queue *queue,
     return gemv_run(&job, d->team, &d->scratch);
 }
 
-static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
+static ssq_status gemm_run_dot(struct backend_queue *queue,
+                               const struct gemm_op *op)
 {
-    return run(queue, op, queue->device->isa->dot);
+    return cpu_gemm_run(queue, op, queue->device->isa->dot);
 }
 
 /* An infinity or a NaN among the factors cannot be split into halves. The GEMM
@@ -218,14 +220,14 @@ static ssq_status run_amx(struct backend_queue *queue, const struct gemm_op *op)
     if (!atomic_load(&not_finite))
         st = gemm_run(&job, &d->features, d->team, &d->scratch);
     return st == SSQ_OK && atomic_load(&not_finite)
-               ? run(queue, op, d->isa->gemm)
+               ? cpu_gemm_run(queue, op, d->isa->gemm)
                : st;
 }
 
 static ssq_status run_packed(struct backend_queue *queue,
                              const struct gemm_op *op)
 {
-    return run(queue, op, queue->device->isa->gemm);
+    return cpu_gemm_run(queue, op, queue->device->isa->gemm);
 }
 
 /* Best first. */
@@ -235,8 +237,8 @@ const struct gemm_impl cpu_gemm[] = {
     [GEMV] = {.name = "gemv", .check = check_gemv, .run = run_gemv},
     [AMX] = {.name = "amx", .check = tiles_check, .run = run_amx},
     [DOT] = {.name = "dot",
-             .check = check_dot,
-             .run = run_dot,
+             .check = gemm_check_dot,
+             .run = gemm_run_dot,
              .last = is_dot_last},
     [PACKED] = {.name = "packed", .run = run_packed},
     {.name = NULL},

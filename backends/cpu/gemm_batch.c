@@ -2,15 +2,16 @@
 /* gemm_batch.c - find matrix z of a batch. */
 #include "backends/cpu/gemm_batch.h"
 
-static int64_t bytes(uint32_t dtype, int64_t n)
+static int64_t gemm_batch_bytes(uint32_t dtype, int64_t n)
 {
     return n * (dtype == SSQ_F32 ? 4 : 2);
 }
 
 /* An absent operand stays absent. */
-static const void *moved(const void *base, uint32_t dtype, int64_t n)
+static const void *gemm_batch_moved(const void *base, uint32_t dtype, int64_t n)
 {
-    return base == NULL ? NULL : (const char *)base + bytes(dtype, n);
+    return base == NULL ? NULL
+                        : (const char *)base + gemm_batch_bytes(dtype, n);
 }
 
 void gemm_matrix(const struct gemm_job *job, int64_t z, struct gemm_source *a,
@@ -31,11 +32,12 @@ void gemm_matrix(const struct gemm_job *job, int64_t z, struct gemm_source *a,
     *a = job->a;
     *b = job->b;
     *result = job->result;
-    a->data = moved(a->data, a->dtype, at_a);
-    b->data = moved(b->data, b->dtype, at_b);
-    result->c = moved(result->c, GEMM_TYPE_C(result), at_c);
-    result->bias = moved(result->bias, GEMM_TYPE_BIAS(result), at_bias);
-    result->d = (char *)result->d + bytes(GEMM_TYPE_D(result), at_d);
+    a->data = gemm_batch_moved(a->data, a->dtype, at_a);
+    b->data = gemm_batch_moved(b->data, b->dtype, at_b);
+    result->c = gemm_batch_moved(result->c, GEMM_TYPE_C(result), at_c);
+    result->bias =
+        gemm_batch_moved(result->bias, GEMM_TYPE_BIAS(result), at_bias);
+    result->d = (char *)result->d + gemm_batch_bytes(GEMM_TYPE_D(result), at_d);
 }
 
 enum gemm_rows gemm_rows_of(uint32_t dtype)

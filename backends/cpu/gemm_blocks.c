@@ -52,7 +52,7 @@
 #define MOST_DOWN_TILES   8
 #define MOST_ACROSS_TILES 16
 
-static int64_t round_up(int64_t a, int64_t b)
+static int64_t gemm_blocks_round_up(int64_t a, int64_t b)
 {
     return size_div_up(a, b) * b;
 }
@@ -73,7 +73,8 @@ static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
     t->rounds = size_most(1, size_div_up(words, most));
     if (!x->tiles && (!t->direct || t->ready))
         t->rounds = size_most(1, (words + DEEP / 2) / DEEP);
-    t->deep = (uint32_t)round_up(size_div_up(words, t->rounds), unit);
+    t->deep =
+        (uint32_t)gemm_blocks_round_up(size_div_up(words, t->rounds), unit);
     t->rounds = size_most(1, size_div_up(words, size_most(1, t->deep)));
     t->depth = t->deep * job->kernels->pair;
 }
@@ -118,8 +119,10 @@ static void choose_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
             try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
                      size_div_up(t->b.panels, j), &best);
             if (t->own)
-                try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
-                         size_div_up(t->b.panels, round_up(j, threads)), &best);
+                try_grid(
+                    t, tiles, batch, threads, size_div_up(t->a.panels, i),
+                    size_div_up(t->b.panels, gemm_blocks_round_up(j, threads)),
+                    &best);
         }
 }
 
@@ -131,11 +134,12 @@ static void choose_words(const struct gemm_blocks *t, struct gemm_side *s,
      * different sets of the caches; they also hold words written past the end
      */
     s->apart = (size_t)t->deep * s->height + GEMM_SLACK;
-    s->words = (size_t)round_up((int64_t)(own * s->apart + GEMM_SLACK), 1024);
+    s->words = (size_t)gemm_blocks_round_up(
+        (int64_t)(own * s->apart + GEMM_SLACK), 1024);
 }
 
-static void choose_panels(struct gemm_side *s, int64_t lines, uint32_t most,
-                          bool even)
+static void gemm_blocks_choose_panels(struct gemm_side *s, int64_t lines,
+                                      uint32_t most, bool even)
 {
     s->panels = size_div_up(lines, most);
     s->height = even ? (uint32_t)size_div_up(lines, s->panels) : most;
@@ -160,8 +164,8 @@ void gemm_blocks_choose(const struct gemm_job *job,
 {
     const struct gemm_kernels *x = job->kernels;
     *t = (struct gemm_blocks){.rounds = 1};
-    choose_panels(&t->a, job->m, x->rows, !x->tiles);
-    choose_panels(&t->b, job->n, x->columns, false);
+    gemm_blocks_choose_panels(&t->a, job->m, x->rows, !x->tiles);
+    gemm_blocks_choose_panels(&t->b, job->n, x->columns, false);
     int64_t words = size_div_up(job->k, x->pair);
     int64_t near = f->l2 / 2 / sizeof(float);
     bool small = job->b.dtype == SSQ_F32 && job->n * words <= near / 2;

@@ -16,7 +16,7 @@
 /* Panels that a task packs. */
 #define PACK_PANELS 4
 
-struct run {
+struct cpu_gemm_run {
     const struct gemm_job *job;
     struct gemm_blocks t;
     float *a, *b, *sums; /* scratch: of all threads, or of the first */
@@ -24,8 +24,8 @@ struct run {
 };
 
 /* The state of a task, on one thread. */
-struct part {
-    const struct run *run;
+struct gemm_run_part {
+    const struct cpu_gemm_run *run;
     struct gemm_source a, b;
     struct gemm_result result;
     int64_t i, j; /* the first panels */
@@ -40,44 +40,45 @@ struct part {
 
 /* ---- packing ---- */
 
-static int64_t lines_of(const struct gemm_side *s, int64_t lines, int64_t panel,
-                        int64_t panels)
+static int64_t gemm_run_lines_of(const struct gemm_side *s, int64_t lines,
+                                 int64_t panel, int64_t panels)
 {
     int64_t from = panel * s->height;
     return size_least(lines - from, panels * s->height);
 }
 
 /* Return the panels of block r of k. */
-static void pack(const struct run *run, const struct gemm_side *s,
-                 const struct gemm_source *from, int64_t lines, int64_t panel,
-                 int64_t panels, int64_t r, float *to)
+static void gemm_run_pack(const struct cpu_gemm_run *run,
+                          const struct gemm_side *s,
+                          const struct gemm_source *from, int64_t lines,
+                          int64_t panel, int64_t panels, int64_t r, float *to)
 {
     const struct gemm_job *job = run->job;
     struct gemm_panels where = {to, s->height, s->apart, job->not_finite};
     int64_t k = r * run->t.depth, depth = size_least(run->t.depth, job->k - k);
     bool a = s == &run->t.a && job->kernels->tiles;
     gemm_pack_fn *fn = a ? job->kernels->pack_a : job->kernels->pack;
-    fn(from, panel * s->height, lines_of(s, lines, panel, panels), k,
+    fn(from, panel * s->height, gemm_run_lines_of(s, lines, panel, panels), k,
        (uint32_t)depth, &where);
 }
 
 /* Pack a group of panels of a shared b, for a block of k. Columns are in order,
  * so that the threads that multiply strips of them also pack them. */
-static void pack_task(void *context, uint32_t i, uint32_t worker)
+static void gemm_run_pack_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct cpu_gemm_run *run = context;
     const struct gemm_side *s = &run->t.b;
     int64_t r = i % run->t.rounds, panel = i / run->t.rounds * PACK_PANELS;
     int64_t panels = size_least(PACK_PANELS, s->panels - panel);
     (void)worker;
-    pack(run, s, &run->job->b, run->job->n, panel, panels, r,
-         run->b + (size_t)r * run->t.block + (size_t)panel * s->apart);
+    gemm_run_pack(run, s, &run->job->b, run->job->n, panel, panels, r,
+                  run->b + (size_t)r * run->t.block + (size_t)panel * s->apart);
 }
 
 /* ---- tiles ---- */
 
 /* The same for panels that existed before the call: words along all of k. */
-static void find_ready(const struct part *p, uint32_t j, int64_t r,
+static void find_ready(const struct gemm_run_part *p, uint32_t j, int64_t r,
                        struct gemm_tile *x)
 {
     const struct gemm_blocks *t = &p->run->t;
@@ -92,7 +93,7 @@ static void find_ready(const struct part *p, uint32_t j, int64_t r,
 }
 
 /* Return panel i of a part's a, for block r of k. */
-static void find_a(const struct part *p, uint32_t i, int64_t r,
+static void find_a(const struct gemm_run_part *p, uint32_t i, int64_t r,
                    struct gemm_tile *x)
 {
     const struct gemm_side *s = &p->run->t.a;
@@ -109,7 +110,7 @@ static void find_a(const struct part *p, uint32_t i, int64_t r,
 /* Return panel j of a part's b, for block r of k and x->columns columns. The
  * next panel is prefetched, or for rows that are read in place, the next block
  * of k. */
-static void find_b(const struct part *p, uint32_t j, int64_t r,
+static void find_b(const struct gemm_run_part *p, uint32_t j, int64_t r,
                    struct gemm_tile *x)
 {
     const struct gemm_blocks *t = &p->run->t;
@@ -133,8 +134,8 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
 
 /* Set where the sums of a tile are read and written. Sums that are only rounded
  * are written to d at once. True if they must be finished from `sums`. */
-static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
-                      float *sums, struct gemm_tile *x)
+static bool find_sums(const struct gemm_run_part *p, uint32_t i, uint32_t j,
+                      int64_t r, float *sums, struct gemm_tile *x)
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_result *d = &p->result;
@@ -163,7 +164,7 @@ static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
 }
 
 /* Finish the rest of the previous tile. */
-static void finish_later(struct part *p)
+static void finish_later(struct gemm_run_part *p)
 {
     struct gemm_later *l = &p->later;
     if (l->first < l->rows)
@@ -176,7 +177,8 @@ static void finish_later(struct part *p)
 /* Return where a processor's tile writes its last sums: over its partial sums
  * or, if there is a single block, to one of two places in turn, because the
  * previous tile's sums are finished meanwhile. */
-static float *sums_of_tile(const struct part *p, uint32_t i, uint32_t j)
+static float *sums_of_tile(const struct gemm_run_part *p, uint32_t i,
+                           uint32_t j)
 {
     const struct gemm_blocks *t = &p->run->t;
     size_t at = (size_t)j * p->down + i;
@@ -184,8 +186,8 @@ static float *sums_of_tile(const struct part *p, uint32_t i, uint32_t j)
 }
 
 /* The same as tile(), by the processor's tiles. */
-static void tile_later(struct part *p, uint32_t i, uint32_t j, int64_t r,
-                       struct gemm_tile *x)
+static void tile_later(struct gemm_run_part *p, uint32_t i, uint32_t j,
+                       int64_t r, struct gemm_tile *x)
 {
     const struct gemm_blocks *t = &p->run->t;
     float *sums = sums_of_tile(p, i, j);
@@ -207,7 +209,7 @@ static void tile_later(struct part *p, uint32_t i, uint32_t j, int64_t r,
 }
 
 /* Compute the tile of panels i and j of a part, for block r of k. */
-static void tile(struct part *p, uint32_t i, uint32_t j, int64_t r)
+static void tile(struct gemm_run_part *p, uint32_t i, uint32_t j, int64_t r)
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_job *job = p->run->job;
@@ -235,22 +237,23 @@ static void tile(struct part *p, uint32_t i, uint32_t j, int64_t r)
 /* ---- tasks ---- */
 
 /* Pack the panels of a for block r. */
-static const float *find_a_panels(const struct part *p, int64_t r,
+static const float *find_a_panels(const struct gemm_run_part *p, int64_t r,
                                   uint32_t worker)
 {
-    const struct run *run = p->run;
+    const struct cpu_gemm_run *run = p->run;
     float *memory = run->a + worker * run->t.a.words;
     if (!run->t.a.lies)
-        pack(run, &run->t.a, &p->a, run->job->m, p->i, p->down, r, memory);
+        gemm_run_pack(run, &run->t.a, &p->a, run->job->m, p->i, p->down, r,
+                      memory);
     return memory;
 }
 
 /* Set the panels of b: those that all tasks share, or the part's own. If b is
  * read in place, only a last panel with fewer columns is packed. */
-static const float *find_b_panels(const struct part *p, int64_t r,
+static const float *find_b_panels(const struct gemm_run_part *p, int64_t r,
                                   uint32_t worker)
 {
-    const struct run *run = p->run;
+    const struct cpu_gemm_run *run = p->run;
     const struct gemm_side *s = &run->t.b;
     int64_t first = p->j, n = p->across, all = run->job->n;
     if (run->t.shared)
@@ -262,12 +265,13 @@ static const float *find_b_panels(const struct part *p, int64_t r,
     }
     float *memory = run->b + worker * s->words;
     if (n > 0)
-        pack(run, s, &p->b, all, first, n, r, memory);
+        gemm_run_pack(run, s, &p->b, all, first, n, r, memory);
     return memory;
 }
 
 /* Prepare block r of k. */
-static void begin_block(struct part *p, int64_t r, uint32_t worker)
+static void gemm_run_begin_block(struct gemm_run_part *p, int64_t r,
+                                 uint32_t worker)
 {
     const struct gemm_job *job = p->run->job;
     const uint32_t pair = job->kernels->pair, depth = p->run->t.depth;
@@ -281,7 +285,7 @@ static void begin_block(struct part *p, int64_t r, uint32_t worker)
 }
 
 /* Return part `index` of a matrix: strip by strip, and in each row by row. */
-static void find_part(struct part *p, int64_t index)
+static void find_part(struct gemm_run_part *p, int64_t index)
 {
     const struct gemm_blocks *t = &p->run->t;
     int64_t of_strip = t->a.tasks * t->strip, at = index % of_strip;
@@ -293,15 +297,16 @@ static void find_part(struct part *p, int64_t index)
 }
 
 /* Return part `index` of the parts of all matrices. */
-static void make_part(const struct run *run, int64_t index, uint32_t worker)
+static void make_part(const struct cpu_gemm_run *run, int64_t index,
+                      uint32_t worker)
 {
     const struct gemm_blocks *t = &run->t;
     int64_t of_matrix = t->a.tasks * t->b.tasks;
-    struct part p = {.run = run, .sums = run->sums + worker * t->sums};
+    struct gemm_run_part p = {.run = run, .sums = run->sums + worker * t->sums};
     gemm_matrix(run->job, index / of_matrix, &p.a, &p.b, &p.result);
     find_part(&p, index % of_matrix);
     for (int64_t r = 0; r < t->rounds; r++) {
-        begin_block(&p, r, worker);
+        gemm_run_begin_block(&p, r, worker);
         for (uint32_t j = 0; j < p.across; j++)
             for (uint32_t i = 0; i < p.down; i++)
                 tile(&p, i, j, r);
@@ -315,9 +320,9 @@ static bool is_over(const struct gemm_job *job)
     return job->not_finite != NULL && atomic_load(job->not_finite);
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void gemm_run_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct cpu_gemm_run *run = context;
     const struct gemm_kernels *kernels = run->job->kernels;
     int64_t from = index * run->t.each;
     int64_t end = size_least(run->parts, from + run->t.each);
@@ -332,7 +337,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
 ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
                     struct team *team, struct scratch *scratch)
 {
-    struct run run = {.job = job};
+    struct cpu_gemm_run run = {.job = job};
     struct gemm_blocks *t = &run.t;
     size_t threads = team_size(team);
     gemm_blocks_choose(job, f, (uint32_t)threads, t);
@@ -349,9 +354,11 @@ ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
     run.sums = run.b + b;
     int64_t groups = size_div_up(t->b.panels, PACK_PANELS);
     if (t->shared && job->k > 0)
-        parallel_for(team, (uint32_t)(t->rounds * groups), pack_task, &run);
+        parallel_for(team, (uint32_t)(t->rounds * groups), gemm_run_pack_task,
+                     &run);
     run.parts = job->batch * t->a.tasks * t->b.tasks;
-    parallel_for(team, (uint32_t)size_div_up(run.parts, t->each), task, &run);
+    parallel_for(team, (uint32_t)size_div_up(run.parts, t->each), gemm_run_task,
+                 &run);
     scratch_return(scratch, memory);
     return SSQ_OK;
 }

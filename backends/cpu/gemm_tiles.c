@@ -111,7 +111,7 @@ static bool part_is_finite(const struct gemm_source *s, int64_t lines,
     return true;
 }
 
-static void look(void *context, uint32_t i, uint32_t worker)
+static void gemm_tiles_look(void *context, uint32_t i, uint32_t worker)
 {
     const struct gemm_job *job = context;
     struct gemm_source a, b;
@@ -126,5 +126,5 @@ static void look(void *context, uint32_t i, uint32_t worker)
 void tiles_look_through(const struct gemm_job *job, struct team *team)
 {
     struct gemm_job copy = *job;
-    parallel_for(team, (uint32_t)job->batch * PARTS, look, &copy);
+    parallel_for(team, (uint32_t)job->batch * PARTS, gemm_tiles_look, &copy);
 }

@@ -32,7 +32,7 @@
 /* Tasks of a thread. */
 #define TASKS_OF_THREAD 4
 
-struct run {
+struct gemv_run {
     const struct gemm_job *job;
     bool down; /* the many are rows of a, else columns of b */
     int64_t many, few;
@@ -44,8 +44,8 @@ struct run {
 };
 
 /* The factors of a task's matrix. */
-struct part {
-    const struct run *run;
+struct gemv_part {
+    const struct gemv_run *run;
     struct gemm_source many, few;
     struct gemm_result result;
     const char *one;
@@ -66,7 +66,7 @@ static bool lies(const struct gemm_job *job, const struct gemm_source *many,
 }
 
 /* Tasks are numbered in 32 bits. */
-static bool is_counted(const struct gemm_job *job, int64_t many)
+static bool gemv_is_counted(const struct gemm_job *job, int64_t many)
 {
     return job->batch <= UINT32_MAX / size_most(1, size_div_up(many, STRIP));
 }
@@ -78,21 +78,21 @@ bool gemv_takes(const struct gemm_job *job, bool *down)
     int64_t few = *down ? job->n : job->m;
     return (*down || across) && few <= MOST && job->k >= LEAST_K &&
            job->k * MOST >= few * SHORT_K &&
-           is_counted(job, *down ? job->m : job->n);
+           gemv_is_counted(job, *down ? job->m : job->n);
 }
 
-static int64_t bytes_of(ssq_dtype dtype)
+static int64_t gemv_bytes_of(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
 /* Pack the few for one task, if necessary. */
-static void find_few(struct part *p, uint32_t worker)
+static void find_few(struct gemv_part *p, uint32_t worker)
 {
-    const struct run *run = p->run;
+    const struct gemv_run *run = p->run;
     const struct gemm_job *job = run->job;
     p->one = p->few.data;
-    p->one_step = p->few.line * bytes_of(p->few.dtype);
+    p->one_step = p->few.line * gemv_bytes_of(p->few.dtype);
     if (!run->packed)
         return;
     float *to = run->memory + worker * run->words;
@@ -103,15 +103,16 @@ static void find_few(struct part *p, uint32_t worker)
 }
 
 /* Compute the sums of strip s in the order of d, then write d. */
-static void strip(const struct part *p, int64_t s)
+static void strip(const struct gemv_part *p, int64_t s)
 {
-    const struct run *run = p->run;
+    const struct gemv_run *run = p->run;
     const struct gemm_kernels *kernels = run->job->kernels;
     _Alignas(64) float sums[STRIP * STRIP];
     int64_t from = s * STRIP;
     uint32_t lines = (uint32_t)size_least(STRIP, run->many - from);
     uint32_t few = (uint32_t)run->few;
-    struct gemv_tile t = {.row_step = p->many.line * bytes_of(p->many.dtype),
+    struct gemv_tile t = {.row_step =
+                              p->many.line * gemv_bytes_of(p->many.dtype),
                           .rows_are = gemm_rows_of(p->many.dtype),
                           .one_step = p->one_step,
                           .k = run->job->k,
@@ -136,11 +137,11 @@ static void strip(const struct part *p, int64_t s)
         kernels->finish(&p->result, sums, STRIP, few, lines, 0, from);
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void gemv_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct gemv_run *run = context;
     struct gemm_source a, b;
-    struct part p = {.run = run};
+    struct gemv_part p = {.run = run};
     gemm_matrix(run->job, index / run->tasks, &a, &b, &p.result);
     p.many = run->down ? a : b;
     p.few = run->down ? b : a;
@@ -152,11 +153,11 @@ static void task(void *context, uint32_t index, uint32_t worker)
 }
 
 /* Tasks have adjacent strips: several tasks for each thread, none tiny. */
-static void choose_tasks(struct run *run, uint32_t threads)
+static void gemv_choose_tasks(struct gemv_run *run, uint32_t threads)
 {
     const struct gemm_job *job = run->job;
     const struct gemm_source *many = run->down ? &job->a : &job->b;
-    int64_t bytes = STRIP * job->k * bytes_of(many->dtype);
+    int64_t bytes = STRIP * job->k * gemv_bytes_of(many->dtype);
     int64_t least = size_div_up(BYTES_WORTH_A_THREAD, bytes);
     int64_t wanted =
         size_div_up((int64_t)threads * TASKS_OF_THREAD, job->batch);
@@ -168,13 +169,13 @@ static void choose_tasks(struct run *run, uint32_t threads)
 ssq_status gemv_run(const struct gemm_job *job, struct team *team,
                     struct scratch *scratch)
 {
-    struct run run = {.job = job};
+    struct gemv_run run = {.job = job};
     gemv_takes(job, &run.down);
     run.many = run.down ? job->m : job->n;
     run.few = run.down ? job->n : job->m;
     const struct gemm_source *few = run.down ? &job->b : &job->a;
     run.packed = !is_word(job, few->dtype) || few->step != 1;
-    choose_tasks(&run, team_size(team));
+    gemv_choose_tasks(&run, team_size(team));
     run.apart = (size_t)job->k + GEMM_SLACK;
     run.words = run.packed ? run.apart * (size_t)run.few + GEMM_SLACK : 0;
     struct backend_mem *memory;
@@ -183,7 +184,7 @@ ssq_status gemv_run(const struct gemm_job *job, struct team *team,
     if (st != SSQ_OK)
         return st;
     run.memory = memory->host;
-    parallel_for(team, (uint32_t)(job->batch * run.tasks), task, &run);
+    parallel_for(team, (uint32_t)(job->batch * run.tasks), gemv_task, &run);
     scratch_return(scratch, memory);
     return SSQ_OK;
 }

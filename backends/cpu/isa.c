@@ -51,7 +51,7 @@ static const struct isa isas[] = {
 static const char *const names[] = {"plain", "avx2", "avx512"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
-static bool has(const struct cpu_features *f, enum isa_number number)
+static bool isa_has(const struct cpu_features *f, enum isa_number number)
 {
     return number == ISA_AVX512 ? f->avx512
            : number == ISA_AVX2 ? f->avx2
@@ -59,7 +59,7 @@ static bool has(const struct cpu_features *f, enum isa_number number)
 }
 
 /* Return the index of a name; NAMES if it is not a set. */
-static size_t number_of(const char *name)
+static size_t isa_number_of(const char *name)
 {
     size_t i = 0;
     while (i < NAMES && strcmp(names[i], name) != 0)
@@ -69,14 +69,14 @@ static size_t number_of(const char *name)
 
 bool isa_exists(const char *name)
 {
-    return number_of(name) < NAMES;
+    return isa_number_of(name) < NAMES;
 }
 
 const struct isa *isa_choose(const struct cpu_features *f, const char *name)
 {
-    size_t most = name[0] == '\0' ? ISA_AVX512 : number_of(name);
+    size_t most = name[0] == '\0' ? ISA_AVX512 : isa_number_of(name);
     size_t i = 0;
-    while (i < ISAS && (isas[i].number > most || !has(f, isas[i].number)))
+    while (i < ISAS && (isas[i].number > most || !isa_has(f, isas[i].number)))
         i++;
     return i < ISAS && most < NAMES ? &isas[i] : NULL;
 }

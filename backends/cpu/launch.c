@@ -14,7 +14,7 @@
 
 /* A launch as its groups see it: every operand begins where its pointer says.
  */
-struct loop {
+struct launch_loop {
     const struct backend_kernel *code;
     uint32_t groups;
     void *operand[LAUNCH_BINDINGS];
@@ -44,24 +44,24 @@ ssq_status cpu_kernel_get(struct backend_device *device,
 }
 
 /* What a kernel wrote past the caches (kernels/dialect/stream.h) is there. */
-static void fence(void)
+static void cpu_launch_fence(void)
 {
 #ifdef __SSE2__
     _mm_sfence();
 #endif
 }
 
-static void run_group(void *context, uint32_t i, uint32_t worker)
+static void cpu_launch_run_group(void *context, uint32_t i, uint32_t worker)
 {
-    const struct loop *l = context;
+    const struct launch_loop *l = context;
     (void)worker;
     l->code->run(l->operand, l->words, i, l->groups);
-    fence();
+    cpu_launch_fence();
 }
 
 ssq_status cpu_launch(struct backend_queue *queue, const struct launch *launch)
 {
-    struct loop l = {launch->code, launch->groups, {NULL}, {0}};
+    struct launch_loop l = {launch->code, launch->groups, {NULL}, {0}};
     uint64_t bytes = 0;
     memcpy(l.words, launch->param, launch->nwords * sizeof(uint32_t));
     for (uint32_t i = 0; i < launch->nbindings; i++) {
@@ -72,8 +72,8 @@ ssq_status cpu_launch(struct backend_queue *queue, const struct launch *launch)
     }
     if (bytes < BYTES_WORTH_A_THREAD)
         for (uint32_t i = 0; i < l.groups; i++)
-            run_group(&l, i, 0);
+            cpu_launch_run_group(&l, i, 0);
     else
-        parallel_for(queue->device->team, l.groups, run_group, &l);
+        parallel_for(queue->device->team, l.groups, cpu_launch_run_group, &l);
     return SSQ_OK;
 }

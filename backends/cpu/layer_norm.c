@@ -48,22 +48,23 @@ static const float *floats_of(const struct view *v, int inner, float *room)
 
 /* ---- forward ---- */
 
-struct forward {
+struct layer_norm_forward {
     struct layer_norm_rows l;
     const struct layer_norm_kernels *kernels;
     int64_t rows, of_task;
 };
 
-static void forward_task(void *context, uint32_t i, uint32_t worker)
+static void layer_norm_forward_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct forward *f = context;
+    const struct layer_norm_forward *f = context;
     int64_t from = i * f->of_task;
     (void)worker;
     f->kernels->layer_norm(&f->l, from, size_least(f->rows, from + f->of_task));
 }
 
-static bool check_forward(const struct backend_device *d,
-                          const struct layer_norm_op *op, struct why *why)
+static bool layer_norm_check_forward(const struct backend_device *d,
+                                     const struct layer_norm_op *op,
+                                     struct why *why)
 {
     (void)d;
     return rows_check_length(&op->x, op->inner, LONG, why) &&
@@ -75,8 +76,8 @@ static bool check_forward(const struct backend_device *d,
            rows_check_ones(&op->rstd, op->inner, "rstd", why);
 }
 
-static ssq_status run_forward(struct backend_queue *queue,
-                              const struct layer_norm_op *op)
+static ssq_status layer_norm_run_forward(struct backend_queue *queue,
+                                         const struct layer_norm_op *op)
 {
     struct backend_device *d = queue->device;
     struct backend_mem *block;
@@ -86,33 +87,36 @@ static ssq_status run_forward(struct backend_queue *queue,
     if (st != SSQ_OK)
         return st;
     float *room = block->host;
-    struct forward f = {.l = {.x = rows_at(&op->x, op->inner),
-                              .y = rows_at(&op->y, op->inner),
-                              .mean = rows_at(&op->mean, op->inner),
-                              .rstd = rows_at(&op->rstd, op->inner),
-                              .gamma = floats_of(&op->gamma, op->inner, room),
-                              .beta = floats_of(&op->beta, op->inner, room + n),
-                              .n = (size_t)n,
-                              .eps = op->eps,
-                              .is_rms = op->kind == NORM_RMS,
-                              .past = rows_past(&op->y)},
-                        .kernels = kernels_of(d->isa),
-                        .rows = rows_count(&op->x, op->inner),
-                        .of_task = rows_of_task(n)};
+    struct layer_norm_forward f = {
+        .l = {.x = rows_at(&op->x, op->inner),
+              .y = rows_at(&op->y, op->inner),
+              .mean = rows_at(&op->mean, op->inner),
+              .rstd = rows_at(&op->rstd, op->inner),
+              .gamma = floats_of(&op->gamma, op->inner, room),
+              .beta = floats_of(&op->beta, op->inner, room + n),
+              .n = (size_t)n,
+              .eps = op->eps,
+              .is_rms = op->kind == NORM_RMS,
+              .past = rows_past(&op->y)},
+        .kernels = kernels_of(d->isa),
+        .rows = rows_count(&op->x, op->inner),
+        .of_task = rows_of_task(n)};
     rows_loop(d->team, (uint64_t)(f.rows * n), size_div_up(f.rows, f.of_task),
-              forward_task, &f);
+              layer_norm_forward_task, &f);
     scratch_return(&d->scratch, block);
     return SSQ_OK;
 }
 
 const struct layer_norm_impl cpu_layer_norm[] = {
-    {.name = "rows", .check = check_forward, .run = run_forward},
+    {.name = "rows",
+     .check = layer_norm_check_forward,
+     .run = layer_norm_run_forward},
     {.name = NULL},
 };
 
 /* ---- backward ---- */
 
-struct backward {
+struct layer_norm_backward {
     struct layer_norm_slopes l;
     const struct layer_norm_backward_op *op;
     const struct layer_norm_kernels *kernels;
@@ -122,7 +126,7 @@ struct backward {
 
 /* Rows of a block: chains in it and over blocks are as short as a row's, whose
  * sums have 64 lanes. */
-static int64_t block_of(int64_t rows)
+static int64_t layer_norm_block_of(int64_t rows)
 {
     if (rows <= FEW_ROWS)
         return BLOCK_OF_FEW;
@@ -130,9 +134,9 @@ static int64_t block_of(int64_t rows)
     return block < BLOCK ? BLOCK : block;
 }
 
-static void backward_task(void *context, uint32_t i, uint32_t worker)
+static void layer_norm_backward_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct backward *b = context;
+    const struct layer_norm_backward *b = context;
     int64_t from = i * b->block;
     float *sums = b->sums == NULL ? NULL : b->sums + 2 * b->n * i;
     (void)worker;
@@ -142,7 +146,7 @@ static void backward_task(void *context, uint32_t i, uint32_t worker)
                          sums);
 }
 
-static void store(const struct view *v, int64_t i, float x)
+static void layer_norm_store(const struct view *v, int64_t i, float x)
 {
     if (v->dtype == SSQ_F32)
         ((float *)view_host(v))[i] = x;
@@ -152,8 +156,8 @@ static void store(const struct view *v, int64_t i, float x)
 }
 
 /* Some elements of dgamma (which is 0) or of dbeta. */
-static void fold(const struct backward *b, int which, const struct view *to,
-                 int64_t from, int64_t end)
+static void layer_norm_fold(const struct layer_norm_backward *b, int which,
+                            const struct view *to, int64_t from, int64_t end)
 {
     float sum[FOLD_ELEMENTS] = {0};
     if (to->buffer == NULL)
@@ -164,17 +168,17 @@ static void fold(const struct backward *b, int which, const struct view *to,
             sum[i] += x[i];
     }
     for (int64_t i = from; i < end; i++)
-        store(to, i, sum[i - from]);
+        layer_norm_store(to, i, sum[i - from]);
 }
 
 static void fold_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct backward *b = context;
+    const struct layer_norm_backward *b = context;
     int64_t from = (int64_t)i * FOLD_ELEMENTS;
     int64_t end = size_least(b->n, from + FOLD_ELEMENTS);
     (void)worker;
-    fold(b, 0, &b->op->dgamma, from, end);
-    fold(b, 1, &b->op->dbeta, from, end);
+    layer_norm_fold(b, 0, &b->op->dgamma, from, end);
+    layer_norm_fold(b, 1, &b->op->dbeta, from, end);
 }
 
 static bool sums_wanted(const struct layer_norm_backward_op *op)
@@ -182,9 +186,9 @@ static bool sums_wanted(const struct layer_norm_backward_op *op)
     return op->dgamma.buffer != NULL || op->dbeta.buffer != NULL;
 }
 
-static bool check_backward(const struct backend_device *d,
-                           const struct layer_norm_backward_op *op,
-                           struct why *why)
+static bool layer_norm_check_backward(const struct backend_device *d,
+                                      const struct layer_norm_backward_op *op,
+                                      struct why *why)
 {
     int64_t n = rows_length(&op->x, op->inner);
     (void)d;
@@ -202,16 +206,17 @@ static bool check_backward(const struct backend_device *d,
            rows_check_ones(&op->rstd, op->inner, "rstd", why);
 }
 
-static ssq_status run_backward(struct backend_queue *queue,
-                               const struct layer_norm_backward_op *op)
+static ssq_status
+layer_norm_run_backward(struct backend_queue *queue,
+                        const struct layer_norm_backward_op *op)
 {
     struct backend_device *d = queue->device;
     struct backend_mem *memory;
-    struct backward b = {.op = op,
-                         .kernels = kernels_of(d->isa),
-                         .rows = rows_count(&op->x, op->inner),
-                         .n = rows_length(&op->x, op->inner)};
-    b.block = block_of(b.rows);
+    struct layer_norm_backward b = {.op = op,
+                                    .kernels = kernels_of(d->isa),
+                                    .rows = rows_count(&op->x, op->inner),
+                                    .n = rows_length(&op->x, op->inner)};
+    b.block = layer_norm_block_of(b.rows);
     b.blocks = size_div_up(b.rows, b.block);
     int64_t words = b.n + (sums_wanted(op) ? 2 * b.n * b.blocks : 0);
     ssq_status st =
@@ -229,7 +234,8 @@ static ssq_status run_backward(struct backend_queue *queue,
                                          floats_of(&op->gamma, op->inner, room),
                                      .n = (size_t)b.n,
                                      .past = rows_past(&op->dx)};
-    rows_loop(d->team, (uint64_t)(b.rows * b.n), b.blocks, backward_task, &b);
+    rows_loop(d->team, (uint64_t)(b.rows * b.n), b.blocks,
+              layer_norm_backward_task, &b);
     if (b.sums != NULL)
         rows_loop(d->team, (uint64_t)(2 * b.blocks * b.n),
                   size_div_up(b.n, FOLD_ELEMENTS), fold_task, &b);
@@ -238,6 +244,8 @@ static ssq_status run_backward(struct backend_queue *queue,
 }
 
 const struct layer_norm_backward_impl cpu_layer_norm_backward[] = {
-    {.name = "rows", .check = check_backward, .run = run_backward},
+    {.name = "rows",
+     .check = layer_norm_check_backward,
+     .run = layer_norm_run_backward},
     {.name = NULL},
 };

@@ -17,7 +17,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-struct loop {
+struct lent_loop {
     _Atomic uint32_t begun; /* shares */
     _Atomic uint32_t next;  /* task; n and more: all are taken */
     uint32_t size, n;
@@ -36,10 +36,10 @@ struct loop {
 #define OPEN    0x80000000u
 #define AT_WORK 0x7fffffffu
 
-static struct slot {
+static struct lent_slot {
     atomic_bool taken;
     _Atomic uint64_t word; /* use << 32 | OPEN | shares at work */
-    struct loop *loop;
+    struct lent_loop *loop;
 } slots[SLOTS];
 static _Atomic uint32_t next_slot;
 
@@ -50,11 +50,11 @@ static uintptr_t use_bits(uint64_t word)
 }
 
 /* NULL: all are taken. */
-static struct slot *slot_take(struct loop *l)
+static struct lent_slot *slot_take(struct lent_loop *l)
 {
     uint32_t from = atomic_fetch_add(&next_slot, 1);
     for (uint32_t i = 0; i < SLOTS; i++) {
-        struct slot *s = &slots[(from + i) % SLOTS];
+        struct lent_slot *s = &slots[(from + i) % SLOTS];
         if (atomic_load(&s->taken) || atomic_exchange(&s->taken, true))
             continue;
         s->loop = l;
@@ -65,7 +65,7 @@ static struct slot *slot_take(struct loop *l)
 }
 
 /* No share begins from here on; those at work are waited for. */
-static void slot_release(struct slot *s)
+static void slot_release(struct lent_slot *s)
 {
     uint64_t word = atomic_fetch_and(&s->word, ~(uint64_t)OPEN);
     while ((atomic_load(&s->word) & AT_WORK) != 0)
@@ -74,15 +74,15 @@ static void slot_release(struct slot *s)
     atomic_store(&s->taken, false);
 }
 
-static void *ticket_of(const struct slot *s)
+static void *ticket_of(const struct lent_slot *s)
 {
     return (void *)(use_bits(atomic_load(&s->word)) | (uintptr_t)(s - slots));
 }
 
 /* The slot, with one share more at work; NULL: the loop is over. */
-static struct slot *slot_enter(void *ticket)
+static struct lent_slot *slot_enter(void *ticket)
 {
-    struct slot *s = &slots[(uintptr_t)ticket % SLOTS];
+    struct lent_slot *s = &slots[(uintptr_t)ticket % SLOTS];
     uint64_t word = atomic_load(&s->word);
     do {
         if ((word & OPEN) == 0 ||
@@ -95,7 +95,7 @@ static struct slot *slot_enter(void *ticket)
 /* ---- loops ---- */
 
 /* Tasks as long as there are some. */
-static void work(struct loop *l)
+static void lent_work(struct lent_loop *l)
 {
     uint32_t worker = atomic_fetch_add(&l->begun, 1);
     uint32_t i = atomic_load(&l->next);
@@ -110,26 +110,27 @@ static void work(struct loop *l)
     fpenv_leave(env);
 }
 
-static void share(void *ticket, uint32_t i)
+static void lent_share(void *ticket, uint32_t i)
 {
-    struct slot *s = slot_enter(ticket);
+    struct lent_slot *s = slot_enter(ticket);
     (void)i;
     if (s == NULL)
         return;
-    work(s->loop);
+    lent_work(s->loop);
     atomic_fetch_sub(&s->word, 1);
 }
 
 void lent_for(const ssq_cpu_options *lent, uint32_t size, uint32_t n,
               team_task task, void *context)
 {
-    struct loop l = {.size = size, .n = n, .task = task, .context = context};
-    struct slot *s = slot_take(&l);
+    struct lent_loop l = {
+        .size = size, .n = n, .task = task, .context = context};
+    struct lent_slot *s = slot_take(&l);
     if (s != NULL)
-        lent->parallel_for(lent->user, n < size ? n : size, share,
+        lent->parallel_for(lent->user, n < size ? n : size, lent_share,
                            ticket_of(s));
     if (atomic_load(&l.next) < n)
-        work(&l);
+        lent_work(&l);
     if (s != NULL)
         slot_release(s);
 }

@@ -47,7 +47,8 @@ static bool check_view(const struct view *v, const char *name, struct why *why)
     return true;
 }
 
-static bool check_channels(const struct view *x, bool pooled, struct why *why)
+static bool norm_check_channels(const struct view *x, bool pooled,
+                                struct why *why)
 {
     int64_t elements = (int64_t)view_elements(x) / x->shape[1];
     if (!pooled)
@@ -80,12 +81,12 @@ static float *at(const struct view *v, int i, int64_t c)
     return v->buffer == NULL ? NULL : (float *)view_host(v) + c * v->stride[i];
 }
 
-static float value(const struct view *v, int i, int64_t c, float otherwise)
+static float norm_value(const struct view *v, int i, int64_t c, float otherwise)
 {
     return v->buffer == NULL ? otherwise : *at(v, i, c);
 }
 
-static struct norm_channel shape_of(const struct view *x)
+static struct norm_channel norm_shape_of(const struct view *x)
 {
     struct norm_channel c = {.lines = x->shape[0]};
     int64_t line = 1, apart;
@@ -108,7 +109,7 @@ static void for_channels(struct backend_queue *queue, const struct view *x,
 
 /* ---- forward ---- */
 
-struct forward {
+struct norm_forward {
     const struct channel_norm_op *op;
     const struct norm_kernels *kernels;
 };
@@ -142,7 +143,7 @@ static void merge_statistics(const struct channel_norm_op *op, int64_t channel,
     *v = merge_moved(op->keep, *v, op->momentum, all.running);
 }
 
-static void find_statistics(const struct forward *f, int64_t channel,
+static void find_statistics(const struct norm_forward *f, int64_t channel,
                             const struct norm_lines *x, struct norm_channel *c)
 {
     const struct channel_norm_op *op = f->op;
@@ -169,11 +170,11 @@ static void find_statistics(const struct forward *f, int64_t channel,
     move_running(op, channel, c->mean, squares, count);
 }
 
-static void normalise(void *context, uint32_t i, uint32_t worker)
+static void norm_normalise(void *context, uint32_t i, uint32_t worker)
 {
-    const struct forward *f = context;
+    const struct norm_forward *f = context;
     const struct channel_norm_op *op = f->op;
-    struct norm_channel c = shape_of(&op->x);
+    struct norm_channel c = norm_shape_of(&op->x);
     struct norm_lines x = channel_of(&op->x, i), y = channel_of(&op->y, i);
     (void)worker;
     find_statistics(f, i, &x, &c);
@@ -181,53 +182,54 @@ static void normalise(void *context, uint32_t i, uint32_t worker)
         *at(&op->mean, 1, i) = c.mean;
     if (op->rstd.buffer != NULL)
         *at(&op->rstd, 1, i) = c.rstd;
-    c.gamma = value(&op->gamma, 0, i, 1.0f);
-    c.beta = value(&op->beta, 0, i, 0.0f);
+    c.gamma = norm_value(&op->gamma, 0, i, 1.0f);
+    c.beta = norm_value(&op->beta, 0, i, 0.0f);
     c.activation = op->activation;
     if (y.data != NULL)
         f->kernels->apply(&c, &x, &y);
 }
 
-static bool check_forward(const struct backend_device *d,
-                          const struct channel_norm_op *op, struct why *why)
+static bool norm_check_forward(const struct backend_device *d,
+                               const struct channel_norm_op *op,
+                               struct why *why)
 {
     (void)d;
-    return check_channels(&op->x, op->pooled, why) &&
+    return norm_check_channels(&op->x, op->pooled, why) &&
            check_view(&op->y, "y", why);
 }
 
-static ssq_status run_forward(struct backend_queue *queue,
-                              const struct channel_norm_op *op)
+static ssq_status norm_run_forward(struct backend_queue *queue,
+                                   const struct channel_norm_op *op)
 {
-    struct forward f = {op, kernels_of(queue->device->isa)};
-    for_channels(queue, &op->x, normalise, &f);
+    struct norm_forward f = {op, kernels_of(queue->device->isa)};
+    for_channels(queue, &op->x, norm_normalise, &f);
     return SSQ_OK;
 }
 
 const struct channel_norm_impl cpu_channel_norm[] = {
-    {.name = "channels", .check = check_forward, .run = run_forward},
+    {.name = "channels", .check = norm_check_forward, .run = norm_run_forward},
     {.name = NULL},
 };
 
 /* ---- backward ---- */
 
-struct backward {
+struct norm_backward {
     const struct channel_norm_backward_op *op;
     const struct norm_kernels *kernels;
 };
 
 static void differentiate(void *context, uint32_t i, uint32_t worker)
 {
-    const struct backward *b = context;
+    const struct norm_backward *b = context;
     const struct channel_norm_backward_op *op = b->op;
-    struct norm_channel c = shape_of(&op->x);
+    struct norm_channel c = norm_shape_of(&op->x);
     struct norm_lines x = channel_of(&op->x, i), dy = channel_of(&op->dy, i);
     struct norm_lines dx = channel_of(&op->dx, i);
     float sums[2], count = (float)(c.lines * c.line);
     (void)worker;
     c.mean = *at(&op->mean, 1, i);
     c.rstd = *at(&op->rstd, 1, i);
-    c.gamma = value(&op->gamma, 0, i, 1.0f);
+    c.gamma = norm_value(&op->gamma, 0, i, 1.0f);
     c.given = op->given;
     if (op->average.buffer != NULL) {
         count = 1.0f;
@@ -245,24 +247,26 @@ static void differentiate(void *context, uint32_t i, uint32_t worker)
         b->kernels->gradient(&c, &x, &dy, &dx);
 }
 
-static bool check_backward(const struct backend_device *d,
-                           const struct channel_norm_backward_op *op,
-                           struct why *why)
+static bool norm_check_backward(const struct backend_device *d,
+                                const struct channel_norm_backward_op *op,
+                                struct why *why)
 {
     (void)d;
-    return check_channels(&op->x, op->pooled, why) &&
+    return norm_check_channels(&op->x, op->pooled, why) &&
            check_view(&op->dy, "dy", why) && check_view(&op->dx, "dx", why);
 }
 
-static ssq_status run_backward(struct backend_queue *queue,
-                               const struct channel_norm_backward_op *op)
+static ssq_status norm_run_backward(struct backend_queue *queue,
+                                    const struct channel_norm_backward_op *op)
 {
-    struct backward b = {op, kernels_of(queue->device->isa)};
+    struct norm_backward b = {op, kernels_of(queue->device->isa)};
     for_channels(queue, &op->x, differentiate, &b);
     return SSQ_OK;
 }
 
 const struct channel_norm_backward_impl cpu_channel_norm_backward[] = {
-    {.name = "channels", .check = check_backward, .run = run_backward},
+    {.name = "channels",
+     .check = norm_check_backward,
+     .run = norm_run_backward},
     {.name = NULL},
 };

@@ -133,7 +133,7 @@ static void work_on(struct team *t, struct worker *share, uint32_t number,
 }
 
 /* The worker's own share, then those of others. */
-static void work(struct team *t, uint32_t number, uint32_t worker)
+static void parallel_work(struct team *t, uint32_t number, uint32_t worker)
 {
     for (uint32_t i = 0; i < t->size; i++)
         work_on(t, &t->worker[(worker + i) % t->size], number, worker);
@@ -155,7 +155,7 @@ static void *thread_main(void *of)
         uint32_t number = atomic_load(&t->called);
         if (number != called) {
             called = number;
-            work(t, number, w->number);
+            parallel_work(t, number, w->number);
         } else if (!changes(&t->called, called)) {
             atomic_fetch_add(&t->asleep, 1);
             if (!atomic_load(&t->over))
@@ -204,7 +204,7 @@ static void tell_fewer(struct team *t)
 
 /* Threads have no business with the program's other signals. With the lock;
  * what the system does not give is done without. */
-static void start(struct team *t)
+static void parallel_start(struct team *t)
 {
     sigset_t old;
     if (t->forks != fork_count()) { /* this is a child, and they are not here */
@@ -256,9 +256,10 @@ static void share_out(struct team *t, uint32_t n, uint32_t number)
 }
 
 /* On threads of the team's own. With the lock. */
-static void run(struct team *team, uint32_t n, team_task task, void *context)
+static void parallel_run(struct team *team, uint32_t n, team_task task,
+                         void *context)
 {
-    start(team);
+    parallel_start(team);
     team->n = n;
     team->task = task;
     team->context = context;
@@ -268,7 +269,7 @@ static void run(struct team *team, uint32_t n, team_task task, void *context)
     atomic_store(&team->called, number);
     if (atomic_load(&team->asleep) != 0)
         futex_wake(&team->called, (int)(n < team->size ? n : team->size) - 1);
-    work(team, number, 0);
+    parallel_work(team, number, 0);
     wait_for_all(team);
 }
 
@@ -290,7 +291,7 @@ void parallel_for(struct team *team, uint32_t n, team_task task, void *context)
         lent_for(&team->lent, team->size, n, task, context);
     } else {
         pthread_mutex_lock(&team->lock);
-        run(team, n, task, context);
+        parallel_run(team, n, task, context);
         pthread_mutex_unlock(&team->lock);
     }
 }

@@ -21,7 +21,7 @@
 ISA_TABLE(struct conv_kernels, conv_kernels)
 ISA_TABLE(struct pool_kernels, pool_kernels)
 
-struct run {
+struct pool_run {
     const struct pool_op *op;
     const struct pool_kernels *kernels;
     conv_fill_fn *fill;
@@ -38,8 +38,8 @@ struct run {
 /* ---- taps within the image ---- */
 
 /* Taps first .. end - 1 of position p lie in [from, to). */
-static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
-                    int64_t *first, int64_t *end)
+static void pool_taps_in(const struct slide *s, int64_t p, int64_t from,
+                         int64_t to, int64_t *first, int64_t *end)
 {
     int64_t start = slide_at(s, p, 0);
     *first = size_most(0, size_div_up(from - start, s->dilation));
@@ -48,14 +48,14 @@ static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
 }
 
 /* How many of them count for an average. */
-static float counted(const struct pool_op *op, int axis, int64_t p)
+static float pool_counted(const struct pool_op *op, int axis, int64_t p)
 {
     const struct slide *s = &op->slide[axis];
     int64_t first, end;
     if (op->count_padding)
-        taps_in(s, p, -s->before, s->image + s->after, &first, &end);
+        pool_taps_in(s, p, -s->before, s->image + s->after, &first, &end);
     else
-        taps_in(s, p, 0, s->image, &first, &end);
+        pool_taps_in(s, p, 0, s->image, &first, &end);
     return (float)(end - first);
 }
 
@@ -63,21 +63,22 @@ static float counted(const struct pool_op *op, int axis, int64_t p)
 static int64_t first_tap(const struct slide *s, int64_t p)
 {
     int64_t first, end;
-    taps_in(s, p, 0, s->image, &first, &end);
+    pool_taps_in(s, p, 0, s->image, &first, &end);
     return end > first ? slide_at(s, p, first) : -1;
 }
 
 /* ---- tasks ---- */
 
-static const char *moved(const struct view *v, int64_t n, int64_t c, int64_t h)
+static const char *pool_moved(const struct view *v, int64_t n, int64_t c,
+                              int64_t h)
 {
     int64_t at = n * v->stride[0] + c * v->stride[1] + h * v->stride[2];
     return (const char *)view_host(v) +
            at * (v->dtype == SSQ_F16 || v->dtype == SSQ_BF16 ? 2 : 4);
 }
 
-static void make_rows(const struct run *run, const struct conv_part *part,
-                      const float *planes)
+static void pool_make_rows(const struct pool_run *run,
+                           const struct conv_part *part, const float *planes)
 {
     const struct pool_op *op = run->op;
     const struct slide *h = &op->slide[HEIGHT];
@@ -97,12 +98,12 @@ static void make_rows(const struct run *run, const struct conv_part *part,
             const char *of;
             void *y;
             int32_t *index;
-        } y = {moved(&op->map, part->n, part->channel, p)}, index = {NULL};
+        } y = {pool_moved(&op->map, part->n, part->channel, p)}, index = {NULL};
         if (op->index.buffer != NULL)
-            index.of = moved(&op->index, part->n, part->channel, p);
+            index.of = pool_moved(&op->index, part->n, part->channel, p);
         r.y = y.y;
         r.index = index.index;
-        r.row_count = op->divisor != 0 ? 1.0f : counted(op, HEIGHT, p);
+        r.row_count = op->divisor != 0 ? 1.0f : pool_counted(op, HEIGHT, p);
         r.row_place = (int32_t)(p * h->stride * wide);
         r.row_first = (int32_t)(first < 0 ? -1 : first * wide);
         if (op->kind == POOL_AVG)
@@ -113,9 +114,9 @@ static void make_rows(const struct run *run, const struct conv_part *part,
 }
 
 /* Channels of images, one after the other. */
-static void task(void *context, uint32_t index, uint32_t worker)
+static void pool_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *run = context;
+    const struct pool_run *run = context;
     float *planes = run->memory + worker * run->of_thread;
     int64_t from = index / run->bands * run->each;
     int64_t end = size_least(run->images, from + run->each);
@@ -128,7 +129,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
         part.channel = i % run->op->image.shape[1];
         conv_planes_fill(&run->planes, &part, run->fill, planes + run->words,
                          planes);
-        make_rows(run, &part, planes);
+        pool_make_rows(run, &part, planes);
     }
 }
 
@@ -157,7 +158,8 @@ static struct conv_op convolution(const struct pool_op *op)
     return as;
 }
 
-static void choose_tasks(struct run *run, const struct cpu_features *f)
+static void pool_choose_tasks(struct pool_run *run,
+                              const struct cpu_features *f)
 {
     const struct pool_op *op = run->op;
     const size_t room = f->l2 / sizeof(float) / 4;
@@ -172,7 +174,7 @@ static void choose_tasks(struct run *run, const struct cpu_features *f)
                                                     op->slide[WIDTH].image);
 }
 
-static void set_tables(struct run *run)
+static void set_tables(struct pool_run *run)
 {
     const struct pool_op *op = run->op;
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -189,12 +191,12 @@ static void set_tables(struct run *run)
         run->column[q] = (int32_t)slide_at(w, q, 0);
         run->first[q] = (int32_t)first_tap(w, q);
         run->count[q] =
-            op->divisor != 0 ? (float)op->divisor : counted(op, WIDTH, q);
+            op->divisor != 0 ? (float)op->divisor : pool_counted(op, WIDTH, q);
     }
 }
 
-static ssq_status take(struct run *run, struct backend_device *d,
-                       struct backend_mem **memory)
+static ssq_status pool_take(struct pool_run *run, struct backend_device *d,
+                            struct backend_mem **memory)
 {
     const struct slide *s = run->op->slide;
     size_t wide = ((size_t)s[WIDTH].map + 2 * SLACK) / SLACK * SLACK;
@@ -240,32 +242,32 @@ static bool check_planes(const struct backend_device *d,
     return true;
 }
 
-static ssq_status run_planes(struct backend_queue *queue,
-                             const struct pool_op *op)
+static ssq_status pool_run_planes(struct backend_queue *queue,
+                                  const struct pool_op *op)
 {
     struct backend_device *d = queue->device;
-    struct run run = {.op = op, .as = convolution(op)};
+    struct pool_run run = {.op = op, .as = convolution(op)};
     struct backend_mem *memory;
     run.kernels = pool_kernels_of[d->isa->number];
     run.fill = conv_kernels_of[d->isa->number]->fill;
     conv_planes_init(&run.planes, &run.as, 1);
     run.planes.padding = op->kind == POOL_MAX ? -INFINITY : 0.0f;
-    choose_tasks(&run, &d->features);
-    ssq_status st = take(&run, d, &memory);
+    pool_choose_tasks(&run, &d->features);
+    ssq_status st = pool_take(&run, d, &memory);
     if (st != SSQ_OK)
         return st;
     set_tables(&run);
     uint32_t tasks = (uint32_t)(size_div_up(run.images, run.each) * run.bands);
     if ((int64_t)view_elements(&op->image) >= FEW)
-        parallel_for(d->team, tasks, task, &run);
+        parallel_for(d->team, tasks, pool_task, &run);
     else
         for (uint32_t j = 0; j < tasks; j++)
-            task(&run, j, 0);
+            pool_task(&run, j, 0);
     scratch_return(&d->scratch, memory);
     return SSQ_OK;
 }
 
 const struct pool_impl cpu_pool[] = {
-    {.name = "planes", .check = check_planes, .run = run_planes},
+    {.name = "planes", .check = check_planes, .run = pool_run_planes},
     {.name = NULL},
 };

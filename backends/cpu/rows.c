@@ -16,7 +16,7 @@
 /* Fewer rows keep too few threads busy. */
 #define MANY 32
 
-static int64_t product(const struct view *v, int first, int end)
+static int64_t rows_product(const struct view *v, int first, int end)
 {
     int64_t n = 1;
     for (int i = first; i < end; i++)
@@ -26,12 +26,12 @@ static int64_t product(const struct view *v, int first, int end)
 
 int64_t rows_count(const struct view *v, int inner)
 {
-    return product(v, 0, v->rank - inner);
+    return rows_product(v, 0, v->rank - inner);
 }
 
 int64_t rows_length(const struct view *v, int inner)
 {
-    return product(v, v->rank - inner, v->rank);
+    return rows_product(v, v->rank - inner, v->rank);
 }
 
 bool rows_check_length(const struct view *v, int inner, int64_t longest,
@@ -49,7 +49,7 @@ bool rows_check_length(const struct view *v, int inner, int64_t longest,
 
 /* Dimensions first .. end - 1 as one whose elements are *step apart, 0 if there
  * is only one; false if they do not lie so. */
-static bool merge(const struct view *v, int first, int end, int64_t *step)
+static bool rows_merge(const struct view *v, int first, int end, int64_t *step)
 {
     int64_t next = 0;
     bool any = false;
@@ -71,7 +71,7 @@ bool rows_check_ones(const struct view *v, int inner, const char *name,
                      struct why *why)
 {
     int64_t step;
-    if (v->buffer != NULL && !merge(v, 0, v->rank - inner, &step))
+    if (v->buffer != NULL && !rows_merge(v, 0, v->rank - inner, &step))
         return refuse(why, "rows of %s do not lie evenly", name);
     return true;
 }
@@ -82,7 +82,7 @@ bool rows_check(const struct view *v, int inner, const char *name,
     int64_t step;
     if (v->buffer == NULL)
         return true;
-    if (!merge(v, v->rank - inner, v->rank, &step) || step > 1 ||
+    if (!rows_merge(v, v->rank - inner, v->rank, &step) || step > 1 ||
         (step == 0 && rows_length(v, inner) > 1))
         return refuse(why, "elements of a row of %s are not adjacent", name);
     return rows_check_ones(v, inner, name, why);
@@ -92,7 +92,7 @@ struct rows_at rows_at(const struct view *v, int inner)
 {
     struct rows_at at = {.p = NULL};
     int64_t step;
-    if (v->buffer == NULL || !merge(v, 0, v->rank - inner, &step))
+    if (v->buffer == NULL || !rows_merge(v, 0, v->rank - inner, &step))
         return at;
     at.p = view_host(v);
     at.dtype = v->dtype;

@@ -21,7 +21,7 @@ void scratch_destroy(struct scratch *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-static uint64_t bytes_of(const struct backend_mem *block)
+static uint64_t scratch_bytes_of(const struct backend_mem *block)
 {
     return block == NULL ? 0 : block->bytes;
 }
@@ -33,7 +33,7 @@ static struct backend_mem *take_largest(struct scratch *s)
     int most = 0;
     pthread_mutex_lock(&s->lock);
     for (int i = 1; i < SCRATCH_KEPT; i++)
-        if (bytes_of(s->idle[i]) > bytes_of(s->idle[most]))
+        if (scratch_bytes_of(s->idle[i]) > scratch_bytes_of(s->idle[most]))
             most = i;
     struct backend_mem *block = s->idle[most];
     s->idle[most] = NULL;
@@ -60,9 +60,9 @@ void scratch_return(struct scratch *s, struct backend_mem *block)
     int least = 0;
     pthread_mutex_lock(&s->lock);
     for (int i = 1; i < SCRATCH_KEPT; i++)
-        if (bytes_of(s->idle[i]) < bytes_of(s->idle[least]))
+        if (scratch_bytes_of(s->idle[i]) < scratch_bytes_of(s->idle[least]))
             least = i;
-    if (bytes_of(s->idle[least]) < block->bytes) {
+    if (scratch_bytes_of(s->idle[least]) < block->bytes) {
         struct backend_mem *smaller = s->idle[least];
         s->idle[least] = block;
         block = smaller;

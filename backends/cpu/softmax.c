@@ -18,69 +18,71 @@ ISA_KERNELS(softmax_kernels)
 
 /* ---- forward ---- */
 
-struct forward {
+struct softmax_forward {
     struct softmax_rows s;
     const struct softmax_kernels *kernels;
     int64_t rows, of_task;
 };
 
-static void forward_task(void *context, uint32_t i, uint32_t worker)
+static void softmax_forward_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct forward *f = context;
+    const struct softmax_forward *f = context;
     int64_t from = i * f->of_task;
     (void)worker;
     f->kernels->softmax(&f->s, from, size_least(f->rows, from + f->of_task));
 }
 
-static bool check_forward(const struct backend_device *d,
-                          const struct softmax_op *op, struct why *why)
+static bool softmax_check_forward(const struct backend_device *d,
+                                  const struct softmax_op *op, struct why *why)
 {
     (void)d;
     return rows_check_length(&op->x, 1, LONG, why) &&
            rows_check(&op->x, 1, "x", why) && rows_check(&op->y, 1, "y", why);
 }
 
-static ssq_status run_forward(struct backend_queue *queue,
-                              const struct softmax_op *op)
+static ssq_status softmax_run_forward(struct backend_queue *queue,
+                                      const struct softmax_op *op)
 {
     int64_t n = rows_length(&op->x, 1);
-    struct forward f = {.s = {.x = rows_at(&op->x, 1),
-                              .y = rows_at(&op->y, 1),
-                              .n = (size_t)n,
-                              .is_log = op->kind == SOFTMAX_LOG,
-                              .past = rows_past(&op->y)},
-                        .kernels = kernels_of(queue->device->isa),
-                        .rows = rows_count(&op->x, 1),
-                        .of_task = rows_of_task(n)};
+    struct softmax_forward f = {.s = {.x = rows_at(&op->x, 1),
+                                      .y = rows_at(&op->y, 1),
+                                      .n = (size_t)n,
+                                      .is_log = op->kind == SOFTMAX_LOG,
+                                      .past = rows_past(&op->y)},
+                                .kernels = kernels_of(queue->device->isa),
+                                .rows = rows_count(&op->x, 1),
+                                .of_task = rows_of_task(n)};
     rows_loop(queue->device->team, (uint64_t)(f.rows * n),
-              size_div_up(f.rows, f.of_task), forward_task, &f);
+              size_div_up(f.rows, f.of_task), softmax_forward_task, &f);
     return SSQ_OK;
 }
 
 const struct softmax_impl cpu_softmax[] = {
-    {.name = "rows", .check = check_forward, .run = run_forward},
+    {.name = "rows",
+     .check = softmax_check_forward,
+     .run = softmax_run_forward},
     {.name = NULL},
 };
 
 /* ---- backward ---- */
 
-struct backward {
+struct softmax_backward {
     struct softmax_slopes s;
     const struct softmax_kernels *kernels;
     int64_t rows, of_task;
 };
 
-static void backward_task(void *context, uint32_t i, uint32_t worker)
+static void softmax_backward_task(void *context, uint32_t i, uint32_t worker)
 {
-    const struct backward *b = context;
+    const struct softmax_backward *b = context;
     int64_t from = i * b->of_task;
     (void)worker;
     b->kernels->backward(&b->s, from, size_least(b->rows, from + b->of_task));
 }
 
-static bool check_backward(const struct backend_device *d,
-                           const struct softmax_backward_op *op,
-                           struct why *why)
+static bool softmax_check_backward(const struct backend_device *d,
+                                   const struct softmax_backward_op *op,
+                                   struct why *why)
 {
     (void)d;
     if (op->kind == SOFTMAX_LOG)
@@ -91,24 +93,26 @@ static bool check_backward(const struct backend_device *d,
            rows_check(&op->dx, 1, "dx", why);
 }
 
-static ssq_status run_backward(struct backend_queue *queue,
-                               const struct softmax_backward_op *op)
+static ssq_status softmax_run_backward(struct backend_queue *queue,
+                                       const struct softmax_backward_op *op)
 {
     int64_t n = rows_length(&op->y, 1);
-    struct backward b = {.s = {.y = rows_at(&op->y, 1),
-                               .dy = rows_at(&op->dy, 1),
-                               .dx = rows_at(&op->dx, 1),
-                               .n = (size_t)n,
-                               .past = rows_past(&op->dx)},
-                         .kernels = kernels_of(queue->device->isa),
-                         .rows = rows_count(&op->y, 1),
-                         .of_task = rows_of_task(n)};
+    struct softmax_backward b = {.s = {.y = rows_at(&op->y, 1),
+                                       .dy = rows_at(&op->dy, 1),
+                                       .dx = rows_at(&op->dx, 1),
+                                       .n = (size_t)n,
+                                       .past = rows_past(&op->dx)},
+                                 .kernels = kernels_of(queue->device->isa),
+                                 .rows = rows_count(&op->y, 1),
+                                 .of_task = rows_of_task(n)};
     rows_loop(queue->device->team, (uint64_t)(b.rows * n),
-              size_div_up(b.rows, b.of_task), backward_task, &b);
+              size_div_up(b.rows, b.of_task), softmax_backward_task, &b);
     return SSQ_OK;
 }
 
 const struct softmax_backward_impl cpu_softmax_backward[] = {
-    {.name = "rows", .check = check_backward, .run = run_backward},
+    {.name = "rows",
+     .check = softmax_check_backward,
+     .run = softmax_run_backward},
     {.name = NULL},
 };

@@ -14,7 +14,7 @@
 #define SHORTEST 64
 #define LEAST    32
 
-struct run {
+struct sum_run {
     const struct sum_kernels *kernels;
     struct rows_at x, y;
     int64_t rows, n, of_task;
@@ -33,9 +33,9 @@ static void store(const struct rows_at *y, int64_t row, float x)
             (uint16_t)(y->dtype == SSQ_F16 ? f16_store(x) : bf16_store(x));
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+static void sum_task(void *context, uint32_t index, uint32_t worker)
 {
-    const struct run *r = context;
+    const struct sum_run *r = context;
     int64_t from = index * r->of_task;
     int64_t end = size_least(r->rows, from + r->of_task);
     (void)worker;
@@ -68,14 +68,15 @@ bool sum_check(const struct backend_device *d, const struct reduce_op *op,
 ssq_status sum_run(struct backend_queue *queue, const struct reduce_op *op)
 {
     const int inner = op->x.rank - op->kept;
-    struct run r = {.kernels = kernels_of(queue->device->isa),
-                    .x = rows_at(&op->x, inner),
-                    .y = rows_at(&op->y, 0),
-                    .rows = rows_count(&op->x, inner),
-                    .n = rows_length(&op->x, inner),
-                    .divisor = op->kind == REDUCE_MEAN ? op->divisor : 0.0f};
+    struct sum_run r = {.kernels = kernels_of(queue->device->isa),
+                        .x = rows_at(&op->x, inner),
+                        .y = rows_at(&op->y, 0),
+                        .rows = rows_count(&op->x, inner),
+                        .n = rows_length(&op->x, inner),
+                        .divisor =
+                            op->kind == REDUCE_MEAN ? op->divisor : 0.0f};
     r.of_task = rows_of_task(r.n);
     rows_loop(queue->device->team, (uint64_t)(r.rows * r.n),
-              size_div_up(r.rows, r.of_task), task, &r);
+              size_div_up(r.rows, r.of_task), sum_task, &r);
     return SSQ_OK;
 }

@@ -19,7 +19,8 @@ struct making {
 };
 
 /* One dimension of so many neighbours. */
-static uint32_t form_of(uint32_t kind, uint32_t a, uint32_t b, uint32_t c)
+static uint32_t cpu_table_form_of(uint32_t kind, uint32_t a, uint32_t b,
+                                  uint32_t c)
 {
     return 1u | a << 4 | b << 7 | c << 10 | kind << 16;
 }
@@ -29,7 +30,7 @@ void table_exact_map(const struct table_key *key,
                      uint16_t *x, uint32_t n)
 {
     struct unary_args a = {
-        .run = {n, form_of(key->kind, key->x, key->y, 0), {0}},
+        .run = {n, cpu_table_form_of(key->kind, key->x, key->y, 0), {0}},
         .alpha = key->alpha,
         .beta = key->beta,
         .x_steps = {1},
@@ -44,7 +45,7 @@ void table_exact_slope(const struct table_key *key,
                        uint32_t n)
 {
     struct unary_backward_args a = {
-        .run = {n, form_of(key->kind, key->x, dy.is, dx.is), {0}},
+        .run = {n, cpu_table_form_of(key->kind, key->x, dy.is, dx.is), {0}},
         .alpha = key->alpha,
         .beta = key->beta,
         .x_steps = {1},
@@ -81,7 +82,8 @@ static bool same_key(const struct table_key *a, const struct table_key *b)
 }
 
 /* Under the lock, as what follows: the one of that key, for one more holder. */
-static struct table *find(struct tables *t, const struct table_key *key)
+static struct table *cpu_table_find(struct tables *t,
+                                    const struct table_key *key)
 {
     for (uint32_t i = 0; i < TABLES; i++) {
         struct table *a = t->kept[i];
@@ -94,7 +96,7 @@ static struct table *find(struct tables *t, const struct table_key *key)
     return NULL;
 }
 
-static void let_go(struct table *a)
+static void cpu_table_let_go(struct table *a)
 {
     if (--a->holders > 0)
         return;
@@ -103,22 +105,23 @@ static void let_go(struct table *a)
 }
 
 /* In the place of the one that was used longest ago. */
-static void keep(struct tables *t, struct table *a)
+static void cpu_table_keep(struct tables *t, struct table *a)
 {
     uint32_t to = 0;
     for (uint32_t i = 0; i < TABLES && t->kept[to] != NULL; i++)
         if (t->kept[i] == NULL || t->kept[i]->used < t->kept[to]->used)
             to = i;
     if (t->kept[to] != NULL)
-        let_go(t->kept[to]);
+        cpu_table_let_go(t->kept[to]);
     t->kept[to] = a;
     a->holders++;
     a->used = ++t->uses;
 }
 
 /* Its only holder is the caller; NULL without memory. */
-static struct table *make(const struct table_key *key,
-                          const struct backend_kernel *code, struct team *team)
+static struct table *cpu_table_make(const struct table_key *key,
+                                    const struct backend_kernel *code,
+                                    struct team *team)
 {
     size_t each = key->text == KERNEL_unary ? sizeof(uint16_t) : sizeof(float);
     struct table *a = mem_alloc(sizeof(*a));
@@ -140,20 +143,20 @@ struct table *table_take(struct tables *t, const struct table_key *key,
                          const struct backend_kernel *code, struct team *team)
 {
     pthread_mutex_lock(&t->lock);
-    struct table *a = find(t, key);
+    struct table *a = cpu_table_find(t, key);
     pthread_mutex_unlock(&t->lock);
     if (a != NULL)
         return a;
-    struct table *made = make(key, code, team);
+    struct table *made = cpu_table_make(key, code, team);
     if (made == NULL)
         return NULL;
     pthread_mutex_lock(&t->lock);
-    a = find(t, key); /* another op may have made it meanwhile */
+    a = cpu_table_find(t, key); /* another op may have made it meanwhile */
     if (a == NULL) {
         a = made;
-        keep(t, a);
+        cpu_table_keep(t, a);
     } else {
-        let_go(made);
+        cpu_table_let_go(made);
     }
     pthread_mutex_unlock(&t->lock);
     return a;
@@ -162,7 +165,7 @@ struct table *table_take(struct tables *t, const struct table_key *key,
 void table_return(struct tables *t, struct table *table)
 {
     pthread_mutex_lock(&t->lock);
-    let_go(table);
+    cpu_table_let_go(table);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -177,7 +180,7 @@ void tables_destroy(struct tables *t)
 {
     for (uint32_t i = 0; i < TABLES; i++)
         if (t->kept[i] != NULL)
-            let_go(t->kept[i]);
+            cpu_table_let_go(t->kept[i]);
     pthread_mutex_destroy(&t->lock);
 }
 

@@ -12,7 +12,7 @@ static _Atomic(const struct term_kernels *) chosen;
  * the cpu device, not here. Ranks add even if no cpu device is open, so
  * term_kernels_plain is always compiled. It is used if no other set is usable.
  */
-static const struct term_kernels *choose(void)
+static const struct term_kernels *terms_choose(void)
 {
     struct cpu_features f;
     cpu_features_find(&f);
@@ -28,7 +28,7 @@ const struct term_kernels *term_kernels(void)
 {
     const struct term_kernels *k = atomic_load(&chosen);
     if (k == NULL) {
-        k = choose();
+        k = terms_choose();
         atomic_store(&chosen, k);
     }
     return k;

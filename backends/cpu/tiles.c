@@ -41,7 +41,7 @@ static const struct gemm_tiles *kernels_of(const struct isa *isa, bool model)
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 static char refusal[96];
 
-static void ask(void)
+static void tiles_ask(void)
 {
 #ifdef SYS_arch_prctl
     if (syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) != 0)
@@ -54,7 +54,7 @@ static void ask(void)
 
 const char *tiles_permission(void)
 {
-    (void)pthread_once(&asked, ask);
+    (void)pthread_once(&asked, tiles_ask);
     return refusal[0] == '\0' ? NULL : refusal;
 }
 

@@ -64,14 +64,14 @@ static bool is_slope(uint32_t kind)
     return is_long(kind) && kind != UNARY_log && kind != UNARY_log1p;
 }
 
-static bool is_half(ssq_dtype dtype)
+static bool unary_is_half(ssq_dtype dtype)
 {
     return dtype == SSQ_F16 || dtype == SSQ_BF16;
 }
 
 static bool check_x(const struct view *x, struct why *why)
 {
-    if (!is_half(x->dtype))
+    if (!unary_is_half(x->dtype))
         return refuse(why, "x is %s: tables are of 16 bits",
                       ssq_dtype_name(x->dtype));
     if (view_elements(x) < TABLE_LEAST)
@@ -86,7 +86,7 @@ static bool check_unary(const struct backend_device *d,
     (void)d;
     if (!is_long(op->kind))
         return refuse(why, "a table is no faster than the function");
-    if (!is_half(op->y.dtype))
+    if (!unary_is_half(op->y.dtype))
         return refuse(why, "y is %s: a table's values have 16 bits",
                       ssq_dtype_name(op->y.dtype));
     if (!view_contiguous(&op->x) || !view_contiguous(&op->y))
@@ -94,8 +94,9 @@ static bool check_unary(const struct backend_device *d,
     return check_x(&op->x, why);
 }
 
-static bool check_backward(const struct backend_device *d,
-                           const struct unary_backward_op *op, struct why *why)
+static bool unary_check_backward(const struct backend_device *d,
+                                 const struct unary_backward_op *op,
+                                 struct why *why)
 {
     (void)d;
     if (!is_slope(op->kind))
@@ -139,8 +140,8 @@ static void run_chunk(void *context, uint32_t i, uint32_t worker)
 }
 
 /* Compute by a table. Without memory for a table, use the kernel. */
-static ssq_status run(struct backend_device *d, struct lookup *l,
-                      const uint8_t keys[LAUNCH_KEYS])
+static ssq_status unary_run(struct backend_device *d, struct lookup *l,
+                            const uint8_t keys[LAUNCH_KEYS])
 {
     ssq_status st = cpu_kernel_get(d, &kernels[l->key.text], keys, &l->exact);
     if (st != SSQ_OK)
@@ -154,8 +155,8 @@ static ssq_status run(struct backend_device *d, struct lookup *l,
     return SSQ_OK;
 }
 
-static struct table_key key_of(uint32_t text, uint32_t kind, float alpha,
-                               float beta)
+static struct table_key unary_key_of(uint32_t text, uint32_t kind, float alpha,
+                                     float beta)
 {
     struct table_key key;
     memset(&key, 0, sizeof(key)); /* it is compared by its bytes */
@@ -170,28 +171,28 @@ static ssq_status run_unary(struct backend_queue *queue,
                             const struct unary_op *op)
 {
     const uint8_t keys[LAUNCH_KEYS] = {(uint8_t)op->kind};
-    struct lookup l = {.key =
-                           key_of(KERNEL_unary, op->kind, op->alpha, op->beta),
-                       .x = view_host(&op->x),
-                       .y = {view_host(&op->y), op->y.dtype},
-                       .n = (size_t)view_elements(&op->x)};
-    l.key.x = op->x.dtype;
-    l.key.y = op->y.dtype;
-    return run(queue->device, &l, keys);
-}
-
-static ssq_status run_backward(struct backend_queue *queue,
-                               const struct unary_backward_op *op)
-{
-    const uint8_t keys[LAUNCH_KEYS] = {(uint8_t)op->kind};
     struct lookup l = {
-        .key = key_of(KERNEL_unary_backward, op->kind, op->alpha, op->beta),
+        .key = unary_key_of(KERNEL_unary, op->kind, op->alpha, op->beta),
         .x = view_host(&op->x),
-        .dy = {view_host(&op->dy), op->dy.dtype},
-        .y = {view_host(&op->dx), op->dx.dtype},
+        .y = {view_host(&op->y), op->y.dtype},
         .n = (size_t)view_elements(&op->x)};
     l.key.x = op->x.dtype;
-    return run(queue->device, &l, keys);
+    l.key.y = op->y.dtype;
+    return unary_run(queue->device, &l, keys);
+}
+
+static ssq_status unary_run_backward(struct backend_queue *queue,
+                                     const struct unary_backward_op *op)
+{
+    const uint8_t keys[LAUNCH_KEYS] = {(uint8_t)op->kind};
+    struct lookup l = {.key = unary_key_of(KERNEL_unary_backward, op->kind,
+                                           op->alpha, op->beta),
+                       .x = view_host(&op->x),
+                       .dy = {view_host(&op->dy), op->dy.dtype},
+                       .y = {view_host(&op->dx), op->dx.dtype},
+                       .n = (size_t)view_elements(&op->x)};
+    l.key.x = op->x.dtype;
+    return unary_run(queue->device, &l, keys);
 }
 
 /* ---- relu ---- */
@@ -221,6 +222,6 @@ const struct unary_impl cpu_unary[] = {
 };
 
 const struct unary_backward_impl cpu_unary_backward[] = {
-    {.name = "table", .check = check_backward, .run = run_backward},
+    {.name = "table", .check = unary_check_backward, .run = unary_run_backward},
     {.name = NULL},
 };

@@ -3,8 +3,8 @@
  * exports. */
 #include "backends/cuda/queue.h"
 
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
+static ssq_status cuda_backend_init(struct backend_instance *instance,
+                                    const struct services *services)
 {
     instance->core = services;
     instance->blas = &instance->blas_room;
@@ -27,7 +27,7 @@ static const struct backend cuda_backend = {
     .preference = 50,
     .preference_of = cuda_preference_of,
     .instance_bytes = sizeof(struct backend_instance),
-    .init = init,
+    .init = cuda_backend_init,
     .count = cuda_count,
     .describe = cuda_describe,
     .open = cuda_open,
@@ -75,11 +75,11 @@ static const struct backend cuda_backend = {
     .ops = &ops,
 };
 
-static const struct backend *entry(uint32_t abi)
+static const struct backend *cuda_backend_entry(uint32_t abi)
 {
     (void)abi; /* the core compares */
     return &cuda_backend;
 }
 
 extern SSQ_API const backend_module_fn ssq_backend_module;
-const backend_module_fn ssq_backend_module = entry;
+const backend_module_fn ssq_backend_module = cuda_backend_entry;

@@ -41,13 +41,13 @@ static const char *const wheels[] = {
 static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
 #define PREFIXES (sizeof(prefixes) / sizeof(prefixes[0]))
 
-struct search {
+struct blas_search {
     struct cuda_blas *blas;
     const struct services *core;
     int driver;
 };
 
-static void *load(int release, int mode)
+static void *blas_load(int release, int mode)
 {
     char name[32];
     snprintf(name, sizeof(name), "libcublasLt.so.%d", release);
@@ -57,17 +57,17 @@ static void *load(int release, int mode)
 /* Load the newest release that the driver supports, by its name. With
  * RTLD_NOLOAD in mode, return only a library that the process has already
  * loaded. */
-static void *by_name(const struct search *s, int mode)
+static void *blas_by_name(const struct blas_search *s, int mode)
 {
     void *p = NULL;
     for (size_t i = 0; p == NULL && i < RELEASES; i++)
         if (releases[i] <= s->driver / 1000)
-            p = load(releases[i], mode);
+            p = blas_load(releases[i], mode);
     return p;
 }
 
 /* Load a file, unless every user may replace it. */
-static void *by_path(const struct search *s, const char *path)
+static void *by_path(const struct blas_search *s, const char *path)
 {
     struct why why;
     if (s->core->file_safe(path, &why))
@@ -78,7 +78,7 @@ static void *by_path(const struct search *s, const char *path)
 
 /* Load the library from a wheel of an environment. If there are several
  * Pythons, the last in alphabetical order is tried first. */
-static void *in_wheel(const struct search *s, const char *prefix,
+static void *in_wheel(const struct blas_search *s, const char *prefix,
                       const char *wheel, int release)
 {
     char pattern[512];
@@ -95,7 +95,7 @@ static void *in_wheel(const struct search *s, const char *prefix,
     return p;
 }
 
-static void *in_environment(const struct search *s, const char *prefix)
+static void *in_environment(const struct blas_search *s, const char *prefix)
 {
     void *p = NULL;
     for (size_t i = 0; p == NULL && i < RELEASES; i++)
@@ -107,7 +107,7 @@ static void *in_environment(const struct search *s, const char *prefix)
 
 /* Search the wheels of the active environments. A prefix that is not absolute
  * is ignored. */
-static void *in_wheels(const struct search *s)
+static void *in_wheels(const struct blas_search *s)
 {
     void *p = NULL;
     for (size_t i = 0; p == NULL && i < PREFIXES; i++) {
@@ -132,7 +132,7 @@ static void *beside(const char *driver)
 
 /* Look up all calls of the library. ISO C cannot convert an object pointer to a
  * function pointer; POSIX guarantees that their representations are equal. */
-static bool look_up(struct cuda_blas *b)
+static bool blas_look_up(struct cuda_blas *b)
 {
     static const struct {
         const char *name;
@@ -157,32 +157,33 @@ static bool look_up(struct cuda_blas *b)
     return true;
 }
 
-static void find(const struct search *s, const struct cuda_calls *driver)
+static void blas_find(const struct blas_search *s,
+                      const struct cuda_calls *driver)
 {
     struct cuda_blas *b = s->blas;
     if (driver->standin_bindings != NULL)
         b->library = beside(driver->path);
     else
-        b->library = by_name(s, MODE | RTLD_NOLOAD);
+        b->library = blas_by_name(s, MODE | RTLD_NOLOAD);
     if (b->library == NULL && driver->standin_bindings == NULL)
-        b->library = by_name(s, MODE);
+        b->library = blas_by_name(s, MODE);
     if (b->library == NULL)
         b->library = in_wheels(s);
     if (b->library == NULL)
         (void)cuda_refuse(&b->why,
                           "no libcublasLt.so of CUDA %d or before was found",
                           s->driver / 1000);
-    else if (!look_up(b))
+    else if (!blas_look_up(b))
         b->library = NULL;
 }
 
 bool cuda_blas_have(struct cuda_blas *b, const struct services *core,
                     const struct cuda_calls *driver_calls, int driver)
 {
-    const struct search s = {b, core, driver};
+    const struct blas_search s = {b, core, driver};
     pthread_mutex_lock(&b->lock);
     if (!b->sought) {
-        find(&s, driver_calls);
+        blas_find(&s, driver_calls);
         b->sought = true;
     }
     pthread_mutex_unlock(&b->lock);

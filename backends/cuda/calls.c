@@ -11,21 +11,21 @@
  *  stub of a toolkit, whose calls all return an error. */
 #define LIBRARY "libcuda.so.1"
 
-struct symbol {
+struct calls_symbol {
     const char *name;
     size_t at; /* offset in struct cuda_calls */
 };
 
 #define X(NAME, SYMBOL, ARGS) {#SYMBOL, offsetof(struct cuda_calls, NAME)},
-static const struct symbol base[] = {CUDA_BASE_CALLS(X){NULL, 0}};
-static const struct symbol pools[] = {CUDA_POOL_CALLS(X){NULL, 0}};
-static const struct symbol graphs[] = {CUDA_GRAPH_CALLS(X){NULL, 0}};
-static const struct symbol native[] = {CUDA_NATIVE_CALLS(X){NULL, 0}};
-static const struct symbol external[] = {CUDA_EXTERNAL_CALLS(X){NULL, 0}};
+static const struct calls_symbol base[] = {CUDA_BASE_CALLS(X){NULL, 0}};
+static const struct calls_symbol pools[] = {CUDA_POOL_CALLS(X){NULL, 0}};
+static const struct calls_symbol graphs[] = {CUDA_GRAPH_CALLS(X){NULL, 0}};
+static const struct calls_symbol native[] = {CUDA_NATIVE_CALLS(X){NULL, 0}};
+static const struct calls_symbol external[] = {CUDA_EXTERNAL_CALLS(X){NULL, 0}};
 #undef X
 
 static const struct {
-    const struct symbol *symbols;
+    const struct calls_symbol *symbols;
     const char *since; /* for messages: a CUDA version that has them all */
 } groups[CUDA_GROUPS] = {
     [CUDA_BASE] = {base, "11.8"},         [CUDA_POOLS] = {pools, "11.2"},
@@ -36,7 +36,7 @@ static const struct {
 /* Look up a symbol, and store its address at offset `at`. ISO C cannot convert
  * an object pointer to a function pointer; POSIX guarantees that their
  * representations are equal. */
-static bool find(struct cuda_calls *c, const char *name, size_t at)
+static bool cuda_calls_find(struct cuda_calls *c, const char *name, size_t at)
 {
     void *p = dlsym(c->library, name);
     memcpy((char *)c + at, &p, sizeof(p));
@@ -45,10 +45,10 @@ static bool find(struct cuda_calls *c, const char *name, size_t at)
 
 /* Look up a group, up to the first symbol that is missing. The caller must hold
  * c->lock. */
-static void look_up(struct cuda_calls *c, enum cuda_group group)
+static void cuda_calls_look_up(struct cuda_calls *c, enum cuda_group group)
 {
-    const struct symbol *s = groups[group].symbols;
-    while (s->name != NULL && find(c, s->name, s->at))
+    const struct calls_symbol *s = groups[group].symbols;
+    while (s->name != NULL && cuda_calls_find(c, s->name, s->at))
         s++;
     c->missing[group] = s->name;
     c->state[group] = s->name == NULL ? 1 : 2;
@@ -59,7 +59,7 @@ bool cuda_calls_have(struct cuda_calls *c, enum cuda_group group,
 {
     pthread_mutex_lock(&c->lock);
     if (c->state[group] == 0)
-        look_up(c, group);
+        cuda_calls_look_up(c, group);
     bool there = c->state[group] == 1;
     pthread_mutex_unlock(&c->lock);
     return there
@@ -94,7 +94,7 @@ bool cuda_calls_open(struct cuda_calls *c, struct why *why)
     if (!cuda_calls_have(c, CUDA_BASE, why))
         return false;
     note_path(c);
-    (void)find(c, "ssq_standin_bindings",
-               offsetof(struct cuda_calls, standin_bindings));
+    (void)cuda_calls_find(c, "ssq_standin_bindings",
+                          offsetof(struct cuda_calls, standin_bindings));
     return true;
 }

@@ -34,7 +34,8 @@ static ssq_status write_now(struct backend_queue *q, const struct upload_op *op,
     return cuda_queue_leave(q, "cuMemcpyHtoDAsync", e);
 }
 
-static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
+static ssq_status cuda_copy_upload(struct backend_queue *q,
+                                   const struct upload_op *op)
 {
     const void *host = op->host == NULL ? op->inlined : op->host;
     bool captured;
@@ -67,8 +68,8 @@ static void arrive(void *data)
     memcpy(p->host, p->memory, p->bytes);
 }
 
-static ssq_status download(struct backend_queue *q,
-                           const struct download_op *op)
+static ssq_status cuda_copy_download(struct backend_queue *q,
+                                     const struct download_op *op)
 {
     void *host = op->host;
     bool captured;
@@ -94,7 +95,7 @@ static ssq_status download(struct backend_queue *q,
         CU(q->device, LaunchHostFunc)(q->stream, arrive, p));
 }
 
-const struct upload_impl cuda_uploads[] = {{.name = "write", .run = upload},
-                                           {.name = NULL}};
+const struct upload_impl cuda_uploads[] = {
+    {.name = "write", .run = cuda_copy_upload}, {.name = NULL}};
 const struct download_impl cuda_downloads[] = {
-    {.name = "read", .run = download}, {.name = NULL}};
+    {.name = "read", .run = cuda_copy_download}, {.name = NULL}};

@@ -18,13 +18,14 @@
 
 /* Return an attribute of a device that need not be open; 0 if the driver does
  * not report it. */
-static int ask(const struct cuda_calls *c, CUdevice id, CUdevice_attribute what)
+static int cuda_device_ask(const struct cuda_calls *c, CUdevice id,
+                           CUdevice_attribute what)
 {
     int v = 0;
     return c->DeviceGetAttribute(&v, what, id) == CUDA_SUCCESS ? v : 0;
 }
 
-static void look_at(struct backend_instance *instance, int i)
+static void cuda_device_look_at(struct backend_instance *instance, int i)
 {
     const struct cuda_calls *c = &instance->calls;
     struct cuda_found *f = &instance->found[i];
@@ -33,15 +34,18 @@ static void look_at(struct backend_instance *instance, int i)
     if (c->DeviceGetName(f->name, sizeof(f->name), f->id) != CUDA_SUCCESS)
         snprintf(f->name, sizeof(f->name), "unknown");
     f->capability =
-        10 * ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-        ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    f->prohibited = ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) ==
-                    CU_COMPUTEMODE_PROHIBITED;
+        10 * cuda_device_ask(c, f->id,
+                             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+        cuda_device_ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    f->prohibited =
+        cuda_device_ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) ==
+        CU_COMPUTEMODE_PROHIBITED;
 }
 
 /* Initialise the driver, check its version, and set *n to the number of its
  * devices. If false, reason is set. */
-static bool start(struct backend_instance *instance, int *n, struct why *reason)
+static bool cuda_device_start(struct backend_instance *instance, int *n,
+                              struct why *reason)
 {
     const struct cuda_calls *c = &instance->calls;
     CUresult e = c->DriverGetVersion(&instance->driver);
@@ -69,12 +73,12 @@ unsigned cuda_count(struct backend_instance *instance, struct why *reason)
 {
     int n = 0;
     if (!cuda_calls_open(&instance->calls, reason) ||
-        !start(instance, &n, reason))
+        !cuda_device_start(instance, &n, reason))
         return 0;
     if (n > CUDA_MOST_DEVICES)
         n = CUDA_MOST_DEVICES;
     for (int i = 0; i < n; i++)
-        look_at(instance, i);
+        cuda_device_look_at(instance, i);
     instance->core->log_line(SSQ_LOG_INFO, "cuda", "%s, CUDA %d.%d, %d devices",
                              instance->calls.path, instance->driver / 1000,
                              instance->driver % 1000 / 10, n);
@@ -151,7 +155,7 @@ void cuda_describe(const struct backend_instance *instance, unsigned i,
  * from it do not wait for the device. A failure only means that there is no
  * pool. The device's default pool is not used: other code in the process owns
  * it, and decides how much it keeps. With the context. */
-static void make_pool(struct backend_device *d)
+static void cuda_device_make_pool(struct backend_device *d)
 {
     const CUmemPoolProps props = {
         .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -161,8 +165,8 @@ static void make_pool(struct backend_device *d)
     /* keep freed memory until cuda_trim(): each step allocates the same sizes
      * as the step before */
     unsigned long long keep = UINT64_MAX;
-    if (ask(d->calls, d->found->id,
-            CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0 ||
+    if (cuda_device_ask(d->calls, d->found->id,
+                        CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0 ||
         !cuda_calls_have(d->calls, CUDA_POOLS, NULL))
         return;
     if (CU(d, MemPoolCreate)(&d->pool, &props) != CUDA_SUCCESS) {
@@ -176,7 +180,7 @@ static void make_pool(struct backend_device *d)
 }
 
 /* With the context. */
-static ssq_status measure(struct backend_device *d)
+static ssq_status cuda_device_measure(struct backend_device *d)
 {
     const struct cuda_calls *c = d->calls;
     CUdevice id = d->found->id;
@@ -186,25 +190,28 @@ static ssq_status measure(struct backend_device *d)
         return cuda_error(d, "cuDeviceTotalMem", e);
     d->memory_bytes = memory;
     int resident =
-        ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
+        cuda_device_ask(c, id,
+                        CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
         (int)CUDA_GROUP;
-    int processors = ask(c, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    int processors =
+        cuda_device_ask(c, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     d->processors = processors > 0 ? (uint32_t)processors : 1;
     d->units = d->processors * (uint32_t)(resident > 0 ? resident : 1);
-    d->local_bytes =
-        (uint32_t)ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
-    d->integrated = ask(c, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
+    d->local_bytes = (uint32_t)cuda_device_ask(
+        c, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    d->integrated = cuda_device_ask(c, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
     e = CU(d, StreamCreate)(&d->memory_order, CU_STREAM_NON_BLOCKING);
     if (e != CUDA_SUCCESS) {
         d->memory_order = NULL;
         return cuda_error(d, "cuStreamCreate", e);
     }
-    make_pool(d);
+    cuda_device_make_pool(d);
     return SSQ_OK;
 }
 
 /* Use the caller's context, or retain the primary one if native is NULL. */
-static ssq_status take_context(struct backend_device *d, CUcontext native)
+static ssq_status cuda_device_take_context(struct backend_device *d,
+                                           CUcontext native)
 {
     d->context = native;
     if (native != NULL)
@@ -256,11 +263,11 @@ ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
         core->mem_free(d);
         return cuda_no_memory(core, sizeof(d->kernels));
     }
-    ssq_status st = take_context(d, native);
+    ssq_status st = cuda_device_take_context(d, native);
     if (st == SSQ_OK)
         st = cuda_enter(d);
     if (st == SSQ_OK) {
-        st = measure(d);
+        st = cuda_device_measure(d);
         if (st == SSQ_OK)
             st = cuda_lt_open(d);
         if (st == SSQ_OK)
@@ -319,7 +326,8 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
 /* Return SSQ_CAP_MATRIX if matmuls of this dtype can use tensor cores. */
-static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
+static uint32_t cuda_device_matrix_caps(const struct backend_device *d,
+                                        ssq_dtype dtype)
 {
     bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype, false)->admitted;
     return lt || mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX : 0;
@@ -330,8 +338,8 @@ void cuda_props(const struct backend_device *d, ssq_device_props *p)
     p->memory_bytes = d->memory_bytes;
     p->binding_bytes = MOST_BYTES;
     p->alignment = CUDA_ALIGN;
-    p->f16 = HALF_CAPS | matrix_caps(d, SSQ_F16);
-    p->bf16 = HALF_CAPS | matrix_caps(d, SSQ_BF16);
+    p->f16 = HALF_CAPS | cuda_device_matrix_caps(d, SSQ_F16);
+    p->bf16 = HALF_CAPS | cuda_device_matrix_caps(d, SSQ_BF16);
     p->f32_subnormals = d->subnormals;
     p->host_memory = false;
     p->asynchronous = true;

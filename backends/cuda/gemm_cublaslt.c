@@ -16,7 +16,8 @@
  * Tensor cores need 16-bit factors whose lines begin at multiples of 16 bytes,
  * and whose sizes along the lines are multiples of 8. Other factors are first
  * copied into memory of the queue, with zeros appended to each line
- * (gemm_pad.k). This is worth its time only from a certain size: see last(). */
+ * (gemm_pad.k). This is worth its time only from a certain size: see
+ * gemm_cublaslt_last(). */
 #include "backends/cuda/lt.h"
 #include "backends/cuda/mma.h"
 #include "backends/cuda/queue.h"
@@ -56,26 +57,27 @@ static struct product rows_first(const struct gemm_op *op)
 
 /* Return the stride of dimension i in elements; 0 if its size is 1 or the
  * operand is absent. */
-static int64_t step(const struct view *v, int i)
+static int64_t gemm_cublaslt_step(const struct view *v, int i)
 {
     return v->buffer == NULL || v->shape[i] == 1 ? 0 : v->stride[i];
 }
 
-static uint32_t size_of(ssq_dtype dtype)
+static uint32_t gemm_cublaslt_size_of(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
 /* Describe a view whose rows or columns have adjacent elements. cuBLASLt gets
  * the transpose, whose columns are these rows. */
-static struct lt_matrix matrix_of(const struct view *v)
+static struct lt_matrix gemm_cublaslt_matrix_of(const struct view *v)
 {
-    bool columns = v->shape[2] == 1 ? step(v, 1) == 1 : v->stride[2] != 1;
+    bool columns =
+        v->shape[2] == 1 ? gemm_cublaslt_step(v, 1) == 1 : v->stride[2] != 1;
     int64_t line = columns ? v->shape[1] : v->shape[2];
     int64_t lines = columns ? v->shape[2] : v->shape[1];
     int64_t leading = columns ? v->stride[2] : v->stride[1];
     return (struct lt_matrix){.leading = lines == 1 ? line : leading,
-                              .batch = step(v, 0),
+                              .batch = gemm_cublaslt_step(v, 0),
                               .align = cuda_lt_align(cuda_address(v)),
                               .turned = columns};
 }
@@ -89,9 +91,9 @@ static bool is_plain(const struct view *v, const struct lt_matrix *x)
 }
 
 /* Return whether all lines begin at multiples of 16 bytes. */
-static bool is_aligned(ssq_dtype dtype, const struct lt_matrix *x)
+static bool gemm_cublaslt_is_aligned(ssq_dtype dtype, const struct lt_matrix *x)
 {
-    int64_t each = LT_ALIGN_LEAST / size_of(dtype);
+    int64_t each = LT_ALIGN_LEAST / gemm_cublaslt_size_of(dtype);
     return x->align >= LT_ALIGN_LEAST && x->leading % each == 0 &&
            x->batch % each == 0;
 }
@@ -99,22 +101,25 @@ static bool is_aligned(ssq_dtype dtype, const struct lt_matrix *x)
 /* Return whether cuBLASLt can write the view, or read it as its c. */
 static bool is_result(const struct view *v)
 {
-    struct lt_matrix x = matrix_of(v);
-    return x.turned == 0 && is_plain(v, &x) && is_aligned(v->dtype, &x);
+    struct lt_matrix x = gemm_cublaslt_matrix_of(v);
+    return x.turned == 0 && is_plain(v, &x) &&
+           gemm_cublaslt_is_aligned(v->dtype, &x);
 }
 
 /* Return whether the library's epilogue can add the bias: a vector of d's type
  * along its rows, which begins at a multiple of 16 bytes. */
 static bool is_bias(const struct product *g)
 {
-    return g->bias.dtype == g->d.dtype && step(&g->bias, 0) == 0 &&
-           step(&g->bias, 1) == 0 && g->bias.stride[2] == 1 &&
+    return g->bias.dtype == g->d.dtype &&
+           gemm_cublaslt_step(&g->bias, 0) == 0 &&
+           gemm_cublaslt_step(&g->bias, 1) == 0 && g->bias.stride[2] == 1 &&
            cuda_address(&g->bias) % LT_ALIGN_LEAST == 0;
 }
 
 /* Return whether the library can compute all of d, so that no kernel need
  * complete it. */
-static bool is_whole(const struct gemm_op *op, const struct product *g)
+static bool gemm_cublaslt_is_whole(const struct gemm_op *op,
+                                   const struct product *g)
 {
     bool c = g->c.buffer != NULL, bias = g->bias.buffer != NULL;
     return op->activation == SSQ_ACTIVATION_NONE &&
@@ -149,17 +154,20 @@ static struct route route_of(const struct backend_device *d,
                              const struct gemm_op *op, const struct product *g)
 {
     struct route r = {.m = g->m, .n = g->n, .k = g->k};
-    r.whole = is_whole(op, g);
+    r.whole = gemm_cublaslt_is_whole(op, g);
     r.tf32 = op->tf32 && cuda_lt_kind(d->lt, SSQ_F32, true)->admitted;
     r.a = r.b = r.sums = LT_ALIGN_MOST;
     if (g->a.dtype == SSQ_F32)
         return r;
-    struct lt_matrix a = matrix_of(&g->a), b = matrix_of(&g->b);
+    struct lt_matrix a = gemm_cublaslt_matrix_of(&g->a),
+                     b = gemm_cublaslt_matrix_of(&g->b);
     r.k = round_8(g->k);
     r.n = round_8(g->n);
     r.m = a.turned != 0 ? round_8(g->m) : g->m;
-    r.copy_a = r.k != g->k || r.m != g->m || !is_aligned(g->a.dtype, &a);
-    r.copy_b = r.k != g->k || r.n != g->n || !is_aligned(g->b.dtype, &b);
+    r.copy_a =
+        r.k != g->k || r.m != g->m || !gemm_cublaslt_is_aligned(g->a.dtype, &a);
+    r.copy_b =
+        r.k != g->k || r.n != g->n || !gemm_cublaslt_is_aligned(g->b.dtype, &b);
     r.whole = r.whole && r.m == g->m && r.n == g->n;
     return r;
 }
@@ -183,13 +191,15 @@ static struct route route_piece(const struct route *r,
 
 /* Describe the copy of a factor, with this many rows and columns. Its lines
  * have the same direction as x. */
-static struct lt_matrix copy_of(const struct view *v, const struct lt_matrix *x,
-                                int64_t rows, int64_t columns)
+static struct lt_matrix gemm_cublaslt_copy_of(const struct view *v,
+                                              const struct lt_matrix *x,
+                                              int64_t rows, int64_t columns)
 {
-    return (struct lt_matrix){.leading = x->turned != 0 ? rows : columns,
-                              .batch = step(v, 0) == 0 ? 0 : rows * columns,
-                              .align = LT_ALIGN_MOST,
-                              .turned = x->turned};
+    return (struct lt_matrix){
+        .leading = x->turned != 0 ? rows : columns,
+        .batch = gemm_cublaslt_step(v, 0) == 0 ? 0 : rows * columns,
+        .align = LT_ALIGN_MOST,
+        .turned = x->turned};
 }
 
 /* ---- the product for cuBLASLt ---- */
@@ -203,18 +213,18 @@ static void set_factors(struct lt_product *p, const struct product *g,
     p->shape.n = r->m;
     p->shape.k = r->k;
     p->shape.batch = g->batch;
-    p->shape.a = matrix_of(&g->b);
-    p->shape.b = matrix_of(&g->a);
+    p->shape.a = gemm_cublaslt_matrix_of(&g->b);
+    p->shape.b = gemm_cublaslt_matrix_of(&g->a);
     p->shape.factors = (uint32_t)cuda_lt_type(g->a.dtype);
     p->shape.tf32 = r->tf32;
     p->a = cuda_address(&g->b);
     p->b = cuda_address(&g->a);
     if (r->copy_b) {
-        p->shape.a = copy_of(&g->b, &p->shape.a, r->k, r->n);
+        p->shape.a = gemm_cublaslt_copy_of(&g->b, &p->shape.a, r->k, r->n);
         p->a = r->b;
     }
     if (r->copy_a) {
-        p->shape.b = copy_of(&g->a, &p->shape.b, r->m, r->k);
+        p->shape.b = gemm_cublaslt_copy_of(&g->a, &p->shape.b, r->m, r->k);
         p->b = r->a;
     }
 }
@@ -227,11 +237,11 @@ static struct lt_product whole_of(const struct gemm_op *op,
     struct lt_product p;
     set_factors(&p, g, r);
     p.shape.result = (uint32_t)cuda_lt_type(g->d.dtype);
-    p.shape.c = p.shape.d = matrix_of(&g->d);
+    p.shape.c = p.shape.d = gemm_cublaslt_matrix_of(&g->d);
     p.c = p.d = cuda_address(&g->d);
     p.alpha = op->alpha;
     if (g->c.buffer != NULL) {
-        p.shape.c = matrix_of(&g->c);
+        p.shape.c = gemm_cublaslt_matrix_of(&g->c);
         p.c = cuda_address(&g->c);
         p.beta = op->beta;
     }
@@ -245,7 +255,8 @@ static struct lt_product whole_of(const struct gemm_op *op,
 
 /* Return the product that computes only the float32 sums of a piece, contiguous
  * in the queue's memory. */
-static struct lt_product sums_of(const struct product *g, const struct route *r)
+static struct lt_product gemm_cublaslt_sums_of(const struct product *g,
+                                               const struct route *r)
 {
     struct lt_product p;
     set_factors(&p, g, r);
@@ -258,17 +269,19 @@ static struct lt_product sums_of(const struct product *g, const struct route *r)
     return p;
 }
 
-static struct lt_product told(const struct gemm_op *op, const struct product *g,
-                              const struct route *r)
+static struct lt_product gemm_cublaslt_told(const struct gemm_op *op,
+                                            const struct product *g,
+                                            const struct route *r)
 {
-    return r->whole ? whole_of(op, g, r) : sums_of(g, r);
+    return r->whole ? whole_of(op, g, r) : gemm_cublaslt_sums_of(g, r);
 }
 
 /* ---- pieces ---- */
 
 /* Return how many of a factor's lines a piece has: all, or as many as the
  * memory for copies holds. */
-static int64_t lines_of(bool copied, const struct route *r, int64_t lines)
+static int64_t gemm_cublaslt_lines_of(bool copied, const struct route *r,
+                                      int64_t lines)
 {
     return copied ? size_least(lines, COPY / r->k / PIECE_ROW * PIECE_ROW)
                   : lines;
@@ -286,17 +299,19 @@ static struct product size_of_pieces(const struct product *g,
                                      const struct route *r)
 {
     struct product s = {.batch = 1,
-                        .m = lines_of(r->copy_a, r, g->m),
-                        .n = lines_of(r->copy_b, r, g->n)};
+                        .m = gemm_cublaslt_lines_of(r->copy_a, r, g->m),
+                        .n = gemm_cublaslt_lines_of(r->copy_b, r, g->n)};
     if (!r->whole && s.n > 0)
         s.m = size_least(s.m, SUMS / round_8(s.n) / PIECE_ROW * PIECE_ROW);
     if (s.m < g->m || s.n < g->n)
         return s;
     s.batch = matrices_of(g->batch, !r->whole, SUMS, r->m * r->n);
-    s.batch = matrices_of(s.batch, r->copy_a && step(&g->a, 0) != 0, COPY,
-                          r->m * r->k);
-    s.batch = matrices_of(s.batch, r->copy_b && step(&g->b, 0) != 0, COPY,
-                          r->n * r->k);
+    s.batch =
+        matrices_of(s.batch, r->copy_a && gemm_cublaslt_step(&g->a, 0) != 0,
+                    COPY, r->m * r->k);
+    s.batch =
+        matrices_of(s.batch, r->copy_b && gemm_cublaslt_step(&g->b, 0) != 0,
+                    COPY, r->n * r->k);
     return s;
 }
 
@@ -315,7 +330,7 @@ static bool is_kind(const struct cuda_lt *lt, const struct gemm_op *op,
 
 static bool is_factor(const struct view *v, const char *name, struct why *why)
 {
-    struct lt_matrix x = matrix_of(v);
+    struct lt_matrix x = gemm_cublaslt_matrix_of(v);
     return is_plain(v, &x)
                ? true
                : cuda_refuse(why, "%s's lines overlap or run backwards", name);
@@ -330,7 +345,7 @@ static bool are_sizes(const struct gemm_op *op, struct why *why)
 }
 
 /* Return whether a kernel can count to the last element in 32 bits. */
-static bool is_counted(const struct view *v)
+static bool gemm_cublaslt_is_counted(const struct view *v)
 {
     return v->buffer == NULL || product_span(v) <= MOST_ELEMENTS;
 }
@@ -340,10 +355,12 @@ static bool is_counted(const struct view *v)
 static bool are_pieces(const struct product *g, const struct route *r,
                        const struct product *size, struct why *why)
 {
-    if (!r->whole &&
-        (!is_counted(&g->c) || !is_counted(&g->bias) || !is_counted(&g->d)))
+    if (!r->whole && (!gemm_cublaslt_is_counted(&g->c) ||
+                      !gemm_cublaslt_is_counted(&g->bias) ||
+                      !gemm_cublaslt_is_counted(&g->d)))
         return cuda_refuse(why, "an operand reaches over 2^31 elements");
-    if ((r->copy_a && !is_counted(&g->a)) || (r->copy_b && !is_counted(&g->b)))
+    if ((r->copy_a && !gemm_cublaslt_is_counted(&g->a)) ||
+        (r->copy_b && !gemm_cublaslt_is_counted(&g->b)))
         return cuda_refuse(why, "a factor to be copied reaches over 2^31 "
                                 "elements");
     if ((size->m < g->m && size->m < COPY_LINES && r->copy_a) ||
@@ -378,15 +395,15 @@ static bool can_pieces(struct cuda_lt *lt, const struct gemm_op *op,
             continue;
         struct product piece = product_part(g, &size, at[0], at[1], at[2]);
         struct route here = route_piece(r, g, &piece);
-        struct lt_product p = told(op, &piece, &here);
+        struct lt_product p = gemm_cublaslt_told(op, &piece, &here);
         if (!cuda_lt_can(lt, &p, why))
             return false;
     }
     return true;
 }
 
-static bool check(const struct backend_device *d, const struct gemm_op *op,
-                  struct why *why)
+static bool gemm_cublaslt_check(const struct backend_device *d,
+                                const struct gemm_op *op, struct why *why)
 {
     struct why unused;
     struct why *say = why != NULL ? why : &unused;
@@ -425,7 +442,8 @@ static double products_of(const struct gemm_op *op)
 
 /* Return whether a copy is needed that costs more than the plan. Pure: depends
  * only on sizes, strides and addresses. */
-static bool last(const struct backend_device *d, const struct gemm_op *op)
+static bool gemm_cublaslt_last(const struct backend_device *d,
+                               const struct gemm_op *op)
 {
     if (d->lt == NULL || op->k == 0 || op->d.rank != 3 ||
         op->a.dtype != op->b.dtype)
@@ -456,14 +474,15 @@ struct codes {
 };
 
 /* Return the bytes from an operand's first element to its last. */
-static uint64_t reach(const struct view *v)
+static uint64_t gemm_cublaslt_reach(const struct view *v)
 {
-    return (uint64_t)product_span(v) * size_of(v->dtype);
+    return (uint64_t)product_span(v) * gemm_cublaslt_size_of(v->dtype);
 }
 
 /* Bind an operand twice, as u16 and as float32. If it is absent, bind d in its
  * place, without access. */
-static void bind(struct launch *l, const struct view *v, enum access access)
+static void gemm_cublaslt_bind(struct launch *l, const struct view *v,
+                               enum access access)
 {
     for (uint32_t i = 0; i < 2; i++) {
         struct binding *b = &l->binding[l->nbindings++];
@@ -473,7 +492,7 @@ static void bind(struct launch *l, const struct view *v, enum access access)
             continue;
         }
         *b = (struct binding){v->buffer->mem, v->buffer->offset + v->offset,
-                              reach(v), i == 0 ? 2 : 4, access};
+                              gemm_cublaslt_reach(v), i == 0 ? 2 : 4, access};
     }
 }
 
@@ -494,9 +513,9 @@ static ssq_status launch_finish(struct backend_queue *q,
                                  .sums_matrix = (uint32_t)(r->m * r->n)};
     memcpy(l.param, &x, sizeof(x));
     l.nwords = sizeof(x) / sizeof(uint32_t);
-    bind(&l, &g->d, ACCESS_WRITE);
-    bind(&l, &g->c, ACCESS_READ);
-    bind(&l, &g->bias, ACCESS_READ);
+    gemm_cublaslt_bind(&l, &g->d, ACCESS_WRITE);
+    gemm_cublaslt_bind(&l, &g->c, ACCESS_READ);
+    gemm_cublaslt_bind(&l, &g->bias, ACCESS_READ);
     l.binding[l.nbindings++] = (struct binding){
         q->lt_sums, 0, (uint64_t)(g->batch * r->m * r->n) * sizeof(float), 4,
         ACCESS_READ};
@@ -512,7 +531,7 @@ static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
                              const struct backend_kernel *code)
 {
     struct launch l = {.code = code};
-    struct lt_matrix from = matrix_of(v);
+    struct lt_matrix from = gemm_cublaslt_matrix_of(v);
     bool turned = from.turned != 0;
     struct gemm_pad_args x = {
         .batch = from.batch == 0 ? 1 : (uint32_t)v->shape[0],
@@ -527,7 +546,7 @@ static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
     l.nwords = sizeof(x) / sizeof(uint32_t);
     l.binding[0] =
         (struct binding){v->buffer->mem, v->buffer->offset + v->offset,
-                         reach(v), 2, ACCESS_READ};
+                         gemm_cublaslt_reach(v), 2, ACCESS_READ};
     l.binding[1] = (struct binding){to, 0, words * 4, 4, ACCESS_WRITE};
     l.nbindings = 2;
     l.groups = groups_of(words);
@@ -535,7 +554,8 @@ static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
 }
 
 /* Enqueue the matmul. With the context. */
-static ssq_status multiply(struct backend_queue *q, const struct lt_product *p)
+static ssq_status gemm_cublaslt_multiply(struct backend_queue *q,
+                                         const struct lt_product *p)
 {
     struct backend_device *d = q->device;
     struct why why;
@@ -548,19 +568,19 @@ static ssq_status run_piece(struct backend_queue *q, const struct gemm_op *op,
                             const struct product *g, const struct route *r,
                             const struct codes *code)
 {
-    struct lt_product p = told(op, g, r);
+    struct lt_product p = gemm_cublaslt_told(op, g, r);
     p.algorithm = op->algorithm;
     ssq_status st = cuda_queue_enter(q);
     if (st != SSQ_OK)
         return st;
-    st = multiply(q, &p);
+    st = gemm_cublaslt_multiply(q, &p);
     cuda_leave(q->device);
     return st == SSQ_OK && !r->whole ? launch_finish(q, g, r, code->finish)
                                      : st;
 }
 
-static ssq_status room(struct backend_queue *q, uint64_t bytes,
-                       struct backend_mem **mem)
+static ssq_status gemm_cublaslt_room(struct backend_queue *q, uint64_t bytes,
+                                     struct backend_mem **mem)
 {
     return *mem != NULL ? SSQ_OK : cuda_alloc(q->device, bytes, mem);
 }
@@ -568,11 +588,12 @@ static ssq_status room(struct backend_queue *q, uint64_t bytes,
 /* Allocate the queue's memory for a route, as far as it does not exist yet. */
 static ssq_status route_room(struct backend_queue *q, bool copies, bool sums)
 {
-    ssq_status st = room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
+    ssq_status st =
+        gemm_cublaslt_room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
     if (st == SSQ_OK && sums)
-        st = room(q, (uint64_t)SUMS * sizeof(float), &q->lt_sums);
+        st = gemm_cublaslt_room(q, (uint64_t)SUMS * sizeof(float), &q->lt_sums);
     for (int i = 0; i < 2 && copies && st == SSQ_OK; i++)
-        st = room(q, (uint64_t)COPY * 2, &q->lt_copy[i]);
+        st = gemm_cublaslt_room(q, (uint64_t)COPY * 2, &q->lt_copy[i]);
     return st;
 }
 
@@ -583,8 +604,8 @@ ssq_status cuda_gemm_room(struct backend_queue *q)
 
 /* Get kernels and memory before anything is enqueued, and set the route's
  * addresses. */
-static ssq_status prepare(struct backend_queue *q, struct route *r,
-                          struct codes *code)
+static ssq_status gemm_cublaslt_prepare(struct backend_queue *q,
+                                        struct route *r, struct codes *code)
 {
     const uint8_t key[LAUNCH_KEYS] = {0};
     ssq_status st = SSQ_OK;
@@ -619,14 +640,15 @@ static ssq_status copy_factors(struct backend_queue *q, const struct product *g,
     return st;
 }
 
-static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
+static ssq_status gemm_cublaslt_run(struct backend_queue *q,
+                                    const struct gemm_op *op)
 {
     const struct product g = rows_first(op);
     struct route r = route_of(q->device, op, &g);
     const struct product size = size_of_pieces(&g, &r);
     struct codes code = {NULL, NULL};
     bool begun = false;
-    ssq_status st = prepare(q, &r, &code);
+    ssq_status st = gemm_cublaslt_prepare(q, &r, &code);
     for (int64_t z = 0; st == SSQ_OK && z < g.batch; z += size.batch)
         for (int64_t j = 0; st == SSQ_OK && j < g.n; j += size.n)
             for (int64_t i = 0; st == SSQ_OK && i < g.m; i += size.m) {
@@ -642,13 +664,15 @@ static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
     return st;
 }
 
-const struct gemm_impl cuda_gemms[] = {
-    {.name = "cublaslt", .check = check, .run = run, .last = last},
-    {.name = "mma",
-     .check = cuda_mma_check,
-     .run = cuda_mma_run,
-     .last = cuda_mma_last},
-    {.name = NULL}};
+const struct gemm_impl cuda_gemms[] = {{.name = "cublaslt",
+                                        .check = gemm_cublaslt_check,
+                                        .run = gemm_cublaslt_run,
+                                        .last = gemm_cublaslt_last},
+                                       {.name = "mma",
+                                        .check = cuda_mma_check,
+                                        .run = cuda_mma_run,
+                                        .last = cuda_mma_last},
+                                       {.name = NULL}};
 
 /* ---- explanations ---- */
 
@@ -658,14 +682,14 @@ unsigned cuda_gemm_algorithms(const struct backend_device *d,
                               const struct gemm_op *op, unsigned impl,
                               uint64_t *names)
 {
-    if (cuda_gemms[impl].run != run || cuda_enter(d) != SSQ_OK)
+    if (cuda_gemms[impl].run != gemm_cublaslt_run || cuda_enter(d) != SSQ_OK)
         return 0;
     const struct product g = rows_first(op);
     const struct route r = route_of(d, op, &g);
     const struct product size = size_of_pieces(&g, &r);
     const struct product piece = product_part(&g, &size, 0, 0, 0);
     const struct route here = route_piece(&r, &g, &piece);
-    const struct lt_product p = told(op, &piece, &here);
+    const struct lt_product p = gemm_cublaslt_told(op, &piece, &here);
     unsigned n = cuda_lt_algorithms(d->lt, &p, names);
     cuda_leave(d);
     return n;
@@ -685,18 +709,19 @@ static bool has_algorithm(const struct backend_device *d,
 
 /* Return how many products tensor cores add before they cut the sum, as far as
  * known for the generation; half as many for TF32. */
-static uint32_t block_of(const struct backend_device *d, bool tf32)
+static uint32_t gemm_cublaslt_block_of(const struct backend_device *d,
+                                       bool tf32)
 {
     uint32_t block = mma_block(d->found->capability);
     return tf32 ? block / 2 : block;
 }
 
-/* Explain, with the numbers of last(), why the library is not tried first
- * although it could do the op. */
+/* Explain, with the numbers of gemm_cublaslt_last(), why the library is not
+ * tried first although it could do the op. */
 static void explain_last(const struct backend_device *d,
                          const struct gemm_op *op, struct gemm_explanation *e)
 {
-    if (last(d, op) && check(d, op, NULL))
+    if (gemm_cublaslt_last(d, op) && gemm_cublaslt_check(d, op, NULL))
         (void)snprintf(e->condition, sizeof(e->condition),
                        "factors off 16 bytes are copied from sides of %d and "
                        "2^26 products on, here are %.0f",
@@ -710,10 +735,11 @@ static void explain_f32(const struct backend_device *d,
                         struct gemm_explanation *e)
 {
     const struct lt_kind *kind = cuda_lt_kind(d->lt, SSQ_F32, true);
-    struct lt_matrix a = matrix_of(&op->a), b = matrix_of(&op->b);
+    struct lt_matrix a = gemm_cublaslt_matrix_of(&op->a),
+                     b = gemm_cublaslt_matrix_of(&op->b);
     e->tf32 = r->tf32;
-    e->matrix_units =
-        r->tf32 && is_aligned(SSQ_F32, &a) && is_aligned(SSQ_F32, &b);
+    e->matrix_units = r->tf32 && gemm_cublaslt_is_aligned(SSQ_F32, &a) &&
+                      gemm_cublaslt_is_aligned(SSQ_F32, &b);
     if (!e->matrix_units)
         (void)snprintf(
             e->condition, sizeof(e->condition),
@@ -730,11 +756,12 @@ void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
 {
     if (impl == GEMM_BY_PLAN) {
         explain_last(d, op, e);
-        return; /* for other reasons see check() */
+        return; /* for other reasons see gemm_cublaslt_check() */
     }
-    if (cuda_gemms[impl].run != run) { /* mma does not support f32 */
+    if (cuda_gemms[impl].run !=
+        gemm_cublaslt_run) { /* mma does not support f32 */
         e->matrix_units = true;
-        e->block = block_of(d, false);
+        e->block = gemm_cublaslt_block_of(d, false);
         return;
     }
     struct product g = rows_first(op);
@@ -745,5 +772,5 @@ void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
     if (!e->matrix_units)
         explain_f32(d, op, &r, e);
     if (e->matrix_units)
-        e->block = block_of(d, op->a.dtype == SSQ_F32);
+        e->block = gemm_cublaslt_block_of(d, op->a.dtype == SSQ_F32);
 }

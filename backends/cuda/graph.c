@@ -13,9 +13,9 @@ struct backend_graph {
 
 /* Record the launches in order. *call is set to the name of the call that
  * failed. With the context. */
-static CUresult record(const struct backend_device *d, CUstream stream,
-                       const struct launch *const *launches, size_t n,
-                       CUgraph *graph, const char **call)
+static CUresult graph_record(const struct backend_device *d, CUstream stream,
+                             const struct launch *const *launches, size_t n,
+                             CUgraph *graph, const char **call)
 {
     *call = "cuStreamBeginCapture";
     /* thread-local: other threads may still make calls that a capture
@@ -40,9 +40,9 @@ static CUresult record(const struct backend_device *d, CUstream stream,
 
 /* Record the launches on a new stream, and instantiate the graph. With the
  * context. */
-static CUresult make(const struct backend_device *d,
-                     const struct launch *const *launches, size_t n,
-                     CUgraphExec *exec, const char **call)
+static CUresult graph_make(const struct backend_device *d,
+                           const struct launch *const *launches, size_t n,
+                           CUgraphExec *exec, const char **call)
 {
     CUstream stream;
     CUgraph graph = NULL;
@@ -50,7 +50,7 @@ static CUresult make(const struct backend_device *d,
     CUresult e = CU(d, StreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
     if (e != CUDA_SUCCESS)
         return e;
-    e = record(d, stream, launches, n, &graph, call);
+    e = graph_record(d, stream, launches, n, &graph, call);
     if (e == CUDA_SUCCESS) {
         *call = "cuGraphInstantiateWithFlags";
         e = CU(d, GraphInstantiate)(exec, graph, 0);
@@ -76,7 +76,7 @@ ssq_status cuda_graph_create(struct backend_queue *queue,
     ssq_status st = cuda_queue_enter(queue);
     if (st == SSQ_OK) {
         CUstreamCaptureMode mode = cuda_relax(d);
-        CUresult e = make(d, launches, n, &g->exec, &call);
+        CUresult e = graph_make(d, launches, n, &g->exec, &call);
         cuda_relaxed(d, mode);
         cuda_leave(d);
         st = e == CUDA_SUCCESS ? SSQ_OK : cuda_error(d, call, e);

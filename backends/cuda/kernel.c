@@ -17,8 +17,8 @@ struct backend_kernel {
 
 /* Free a kernel, with the context. A module that cannot be unloaded is freed
  * with the context. */
-static void kernel_free(const struct backend_device *d,
-                        struct backend_kernel *k)
+static void cuda_kernel_free(const struct backend_device *d,
+                             struct backend_kernel *k)
 {
     if (k->module != NULL)
         (void)CU(d, ModuleUnload)(k->module);
@@ -78,7 +78,8 @@ static ssq_status load_text(struct backend_device *d, struct backend_kernel *k,
 
 /* Load a kernel and check that it runs in groups of CUDA_GROUP work-items. With
  * the context. */
-static ssq_status build(struct backend_device *d, struct backend_kernel *k)
+static ssq_status kernel_build(struct backend_device *d,
+                               struct backend_kernel *k)
 {
     const struct kernel *kernel = k->entry.kernel;
     char name[128];
@@ -124,14 +125,14 @@ ssq_status cuda_kernel_get(struct backend_device *d,
     bool entered = st == SSQ_OK;
     if (entered) {
         CUstreamCaptureMode mode = cuda_relax(d);
-        st = build(d, k);
+        st = kernel_build(d, k);
         cuda_relaxed(d, mode);
     }
     kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st == SSQ_OK)
         *code = k;
     else
-        kernel_free(d, k);
+        cuda_kernel_free(d, k);
     if (entered)
         cuda_leave(d);
     return st;
@@ -141,7 +142,7 @@ void cuda_kernels_free(struct backend_device *d)
 {
     struct backend_kernel *k;
     while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) != NULL)
-        kernel_free(d, k);
+        cuda_kernel_free(d, k);
 }
 
 /* Pass to a stand-in the memory that the launch may access, operand by

@@ -33,7 +33,7 @@ uint32_t cuda_lt_align(CUdeviceptr address)
 
 /* Return whether the device has instructions for this kind. Compute
  * capabilities before 8.0 have none for bfloat16 and TF32. */
-static bool has_kind(const struct backend_device *d, struct lt_kind *kind)
+static bool lt_has_kind(const struct backend_device *d, struct lt_kind *kind)
 {
     int capability = d->found->capability;
     if ((kind->dtype != SSQ_BF16 && !kind->tf32) || capability >= 80)
@@ -56,7 +56,7 @@ static void try_kinds(struct backend_device *d)
     for (int i = 0; i < LT_KINDS; i++) {
         struct lt_kind *kind = &d->lt->kind[i];
         *kind = kinds[i];
-        if (!has_kind(d, kind))
+        if (!lt_has_kind(d, kind))
             continue;
         kind->admitted = cuda_lt_test(d, kind);
         if (!kind->admitted)

@@ -14,7 +14,7 @@
 
 /* ---- descriptors ---- */
 
-static void plan_free(const struct cuda_lt *lt, struct lt_plan *p)
+static void lt_plan_free(const struct cuda_lt *lt, struct lt_plan *p)
 {
     const cublasLtMatrixLayout_t layout[] = {p->a, p->b, p->c, p->d};
     for (size_t i = 0; i < sizeof(layout) / sizeof(layout[0]); i++)
@@ -28,16 +28,17 @@ static void plan_free(const struct cuda_lt *lt, struct lt_plan *p)
 void cuda_lt_plans_free(struct cuda_lt *lt)
 {
     for (uint32_t i = 0; i < LT_PLANS; i++)
-        plan_free(lt, &lt->plan[i]);
+        lt_plan_free(lt, &lt->plan[i]);
 }
 
 /* Create the layout of a matrix. If x is turned, it is stored with columns rows
  * and rows columns. */
-static cublasStatus_t make_layout(const struct cuda_lt *lt, uint32_t type,
-                                  const struct lt_shape *s,
-                                  const struct lt_matrix *x, int64_t rows,
-                                  int64_t columns,
-                                  cublasLtMatrixLayout_t *layout)
+static cublasStatus_t lt_plan_make_layout(const struct cuda_lt *lt,
+                                          uint32_t type,
+                                          const struct lt_shape *s,
+                                          const struct lt_matrix *x,
+                                          int64_t rows, int64_t columns,
+                                          cublasLtMatrixLayout_t *layout)
 {
     bool turned = x->turned != 0;
     int32_t batch = (int32_t)s->batch;
@@ -100,13 +101,14 @@ static cublasStatus_t make_desc(const struct cuda_lt *lt, struct lt_plan *p,
 static cublasStatus_t make_layouts(const struct cuda_lt *lt, struct lt_plan *p)
 {
     const struct lt_shape *s = &p->shape;
-    cublasStatus_t e = make_layout(lt, s->factors, s, &s->a, s->m, s->k, &p->a);
+    cublasStatus_t e =
+        lt_plan_make_layout(lt, s->factors, s, &s->a, s->m, s->k, &p->a);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = make_layout(lt, s->factors, s, &s->b, s->k, s->n, &p->b);
+        e = lt_plan_make_layout(lt, s->factors, s, &s->b, s->k, s->n, &p->b);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = make_layout(lt, s->result, s, &s->c, s->m, s->n, &p->c);
+        e = lt_plan_make_layout(lt, s->result, s, &s->c, s->m, s->n, &p->c);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = make_layout(lt, s->result, s, &s->d, s->m, s->n, &p->d);
+        e = lt_plan_make_layout(lt, s->result, s, &s->d, s->m, s->n, &p->d);
     return e;
 }
 
@@ -143,7 +145,7 @@ static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
  * every process. The bytes are its configuration. NVIDIA says of the struct
  * that it may be stored, and used again with the same version of the
  * library. */
-static uint64_t name_of(const cublasLtMatmulAlgo_t *algo)
+static uint64_t lt_plan_name_of(const cublasLtMatmulAlgo_t *algo)
 {
     uint64_t name = disk_cache_hash(DISK_CACHE_HASH, algo, sizeof(*algo));
     return name == 0 ? 1 : name;
@@ -157,12 +159,12 @@ static void keep_valid(struct lt_plan *p)
     for (int i = 0; i < p->n; i++)
         if (p->found[i].state == CUBLAS_STATUS_SUCCESS) {
             p->found[n] = p->found[i];
-            p->name[n++] = name_of(&p->found[i].algo);
+            p->name[n++] = lt_plan_name_of(&p->found[i].algo);
         }
     p->n = n;
 }
 
-static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
+static cublasStatus_t lt_plan_ask(const struct cuda_lt *lt, struct lt_plan *p)
 {
     cublasLtMatmulPreference_t preference;
     cublasStatus_t e = LT(PreferenceCreate)(&preference);
@@ -181,7 +183,8 @@ static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
 
 /* Return the plan of a shape. If there is none, free the least recently used
  * plan and return its place for the shape, with used = 0. */
-static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
+static struct lt_plan *lt_plan_place_of(struct cuda_lt *lt,
+                                        const struct lt_shape *s)
 {
     struct lt_plan *oldest = &lt->plan[0];
     for (uint32_t i = 0; i < LT_PLANS; i++) {
@@ -191,7 +194,7 @@ static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
         if (p->used < oldest->used)
             oldest = p;
     }
-    plan_free(lt, oldest);
+    lt_plan_free(lt, oldest);
     oldest->shape = *s;
     return oldest;
 }
@@ -202,17 +205,17 @@ static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
 static struct lt_plan *plan_of(struct cuda_lt *lt, const struct lt_product *x,
                                struct why *why)
 {
-    struct lt_plan *p = place_of(lt, &x->shape);
+    struct lt_plan *p = lt_plan_place_of(lt, &x->shape);
     cublasStatus_t e = CUBLAS_STATUS_SUCCESS;
     if (p->used == 0) {
         e = make_desc(lt, p, x->bias);
         if (e == CUBLAS_STATUS_SUCCESS)
             e = make_layouts(lt, p);
         if (e == CUBLAS_STATUS_SUCCESS)
-            e = ask(lt, p);
+            e = lt_plan_ask(lt, p);
     }
     if (e != CUBLAS_STATUS_SUCCESS && e != CUBLAS_STATUS_NOT_SUPPORTED) {
-        plan_free(lt, p);
+        lt_plan_free(lt, p);
         (void)cuda_refuse(why, "its heuristics: %s", cuda_blas_status(e));
         return NULL;
     }
@@ -258,9 +261,10 @@ unsigned cuda_lt_algorithms(struct cuda_lt *lt, const struct lt_product *x,
 
 /* ---- products ---- */
 
-static cublasStatus_t enqueue(const struct cuda_lt *lt, const struct lt_plan *p,
-                              int i, const struct lt_product *x,
-                              CUdeviceptr workspace, CUstream stream)
+static cublasStatus_t lt_plan_enqueue(const struct cuda_lt *lt,
+                                      const struct lt_plan *p, int i,
+                                      const struct lt_product *x,
+                                      CUdeviceptr workspace, CUstream stream)
 {
     return LT(Matmul)(
         lt->handle, p->desc, &x->alpha, (const void *)(uintptr_t)x->a, p->a,
@@ -272,7 +276,7 @@ static cublasStatus_t enqueue(const struct cuda_lt *lt, const struct lt_plan *p,
 
 /* Return whether a status means that nothing was enqueued. After any other
  * error the next algorithm would fail, too. */
-static bool refused(cublasStatus_t e)
+static bool lt_plan_refused(cublasStatus_t e)
 {
     return e == CUBLAS_STATUS_NOT_SUPPORTED ||
            e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_ARCH_MISMATCH;
@@ -288,14 +292,14 @@ static cublasStatus_t try_each(const struct cuda_lt *lt, struct lt_plan *p,
     int named = place_by_name(p, x->algorithm);
     cublasStatus_t e = CUBLAS_STATUS_NOT_SUPPORTED;
     if (named >= 0)
-        e = enqueue(lt, p, named, x, workspace, stream);
-    if (!refused(e))
+        e = lt_plan_enqueue(lt, p, named, x, workspace, stream);
+    if (!lt_plan_refused(e))
         return e;
     if (named >= 0)
         p->name[named] = 0;
-    e = enqueue(lt, p, p->first, x, workspace, stream);
-    while (refused(e) && ++p->first < p->n)
-        e = enqueue(lt, p, p->first, x, workspace, stream);
+    e = lt_plan_enqueue(lt, p, p->first, x, workspace, stream);
+    while (lt_plan_refused(e) && ++p->first < p->n)
+        e = lt_plan_enqueue(lt, p, p->first, x, workspace, stream);
     return e;
 }
 
@@ -316,5 +320,5 @@ ssq_status cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *x,
     if (e == CUBLAS_STATUS_SUCCESS)
         return SSQ_OK;
     (void)cuda_refuse(why, "cublasLtMatmul: %s", cuda_blas_status(e));
-    return refused(e) ? SSQ_ERR_UNSUPPORTED : SSQ_ERR_DEVICE;
+    return lt_plan_refused(e) ? SSQ_ERR_UNSUPPORTED : SSQ_ERR_DEVICE;
 }

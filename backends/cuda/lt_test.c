@@ -34,7 +34,7 @@
 /** Operands in their order in memory, followed by the workspace. */
 enum { A, B, C, D, BIAS, WORKSPACE };
 
-struct test {
+struct cuda_lt_test {
     struct backend_device *device;
     struct lt_kind *kind;
     CUstream stream;
@@ -46,7 +46,7 @@ struct test {
 };
 
 /* Return the i-th of a fixed sequence of integers from -most to most. */
-static int draw(uint32_t i, int most)
+static int lt_test_draw(uint32_t i, int most)
 {
     uint32_t x = (i + 1u) * 2654435761u;
     x ^= x >> 15;
@@ -58,28 +58,28 @@ static int draw(uint32_t i, int most)
 /* Return element i of an operand, counted column by column even if it is
  * turned. Sums of factors are exact. With all addends they are below 256, up to
  * which bfloat16 has all integers. */
-static int value(const struct test *t, int what, size_t i)
+static int lt_test_value(const struct cuda_lt_test *t, int what, size_t i)
 {
     int most = what == A || what == B ? (t->bits16 ? 1 : 120) : 16;
-    return draw((uint32_t)what * 100000u + (uint32_t)i, most);
+    return lt_test_draw((uint32_t)what * 100000u + (uint32_t)i, most);
 }
 
-static int alpha(const struct test *t)
+static int alpha(const struct cuda_lt_test *t)
 {
     return t->bits16 ? 2 : 1;
 }
 
-static int beta(const struct test *t)
+static int beta(const struct cuda_lt_test *t)
 {
     return t->bits16 ? 3 : 0;
 }
 
-static ssq_dtype result_type(const struct test *t)
+static ssq_dtype result_type(const struct cuda_lt_test *t)
 {
     return t->bits16 ? t->kind->dtype : SSQ_F32;
 }
 
-static size_t put(ssq_dtype dtype, void *to, size_t at, float x)
+static size_t lt_test_put(ssq_dtype dtype, void *to, size_t at, float x)
 {
     if (dtype == SSQ_F32)
         ((float *)to)[at] = x;
@@ -89,7 +89,7 @@ static size_t put(ssq_dtype dtype, void *to, size_t at, float x)
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
-static float get(ssq_dtype dtype, const void *from, size_t at)
+static float lt_test_get(ssq_dtype dtype, const void *from, size_t at)
 {
     if (dtype == SSQ_F32)
         return ((const float *)from)[at];
@@ -97,42 +97,43 @@ static float get(ssq_dtype dtype, const void *from, size_t at)
     return dtype == SSQ_F16 ? f16_load(bits) : bf16_load(bits);
 }
 
-static CUdeviceptr address(const struct test *t, int what)
+static CUdeviceptr address(const struct cuda_lt_test *t, int what)
 {
     return ((const struct cuda_mem *)t->mem)->address +
            (CUdeviceptr)what * ROOM;
 }
 
 /* Write an operand to the device, turned or not, and wait. */
-static CUresult send(struct test *t, int what, ssq_dtype dtype, size_t rows,
-                     size_t columns, bool turned)
+static CUresult lt_test_send(struct cuda_lt_test *t, int what, ssq_dtype dtype,
+                             size_t rows, size_t columns, bool turned)
 {
     size_t matrix = rows * columns, each = 4;
     for (size_t i = 0; i < matrix * BATCH; i++) {
         size_t z = i / matrix, row = i % matrix % rows,
                column = i % matrix / rows;
         size_t at = turned ? row * columns + column : column * rows + row;
-        each = put(dtype, t->host, z * matrix + at, (float)value(t, what, i));
+        each = lt_test_put(dtype, t->host, z * matrix + at,
+                           (float)lt_test_value(t, what, i));
     }
     CUresult e = CU(t->device, MemcpyHtoDAsync)(
         address(t, what), t->host, matrix * BATCH * each, t->stream);
     return e == CUDA_SUCCESS ? CU(t->device, StreamSynchronize)(t->stream) : e;
 }
 
-static CUresult send_all(struct test *t)
+static CUresult lt_test_send_all(struct cuda_lt_test *t)
 {
     ssq_dtype factor = t->kind->dtype, result = result_type(t);
-    CUresult e = send(t, A, factor, M, K, (t->order & 1u) != 0);
+    CUresult e = lt_test_send(t, A, factor, M, K, (t->order & 1u) != 0);
     if (e == CUDA_SUCCESS)
-        e = send(t, B, factor, K, N, (t->order & 2u) != 0);
+        e = lt_test_send(t, B, factor, K, N, (t->order & 2u) != 0);
     if (e == CUDA_SUCCESS)
-        e = send(t, C, result, M, N, false);
+        e = lt_test_send(t, C, result, M, N, false);
     if (e == CUDA_SUCCESS)
-        e = send(t, BIAS, result, M, 1, false);
+        e = lt_test_send(t, BIAS, result, M, 1, false);
     return e;
 }
 
-static CUresult receive(struct test *t)
+static CUresult lt_test_receive(struct cuda_lt_test *t)
 {
     size_t each = result_type(t) == SSQ_F32 ? 4 : 2;
     CUresult e = CU(t->device, MemcpyDtoHAsync)(t->host, address(t, D),
@@ -140,7 +141,8 @@ static CUresult receive(struct test *t)
     return e == CUDA_SUCCESS ? CU(t->device, StreamSynchronize)(t->stream) : e;
 }
 
-static struct lt_matrix matrix(int64_t rows, int64_t columns, bool turned)
+static struct lt_matrix lt_test_matrix(int64_t rows, int64_t columns,
+                                       bool turned)
 {
     return (struct lt_matrix){.leading = turned ? columns : rows,
                               .batch = rows * columns,
@@ -148,7 +150,7 @@ static struct lt_matrix matrix(int64_t rows, int64_t columns, bool turned)
                               .turned = turned};
 }
 
-static struct lt_product product_of(const struct test *t)
+static struct lt_product lt_test_product_of(const struct cuda_lt_test *t)
 {
     struct lt_product p;
     memset(&p, 0, sizeof(p));
@@ -156,9 +158,9 @@ static struct lt_product product_of(const struct test *t)
     p.shape.n = N;
     p.shape.k = K;
     p.shape.batch = BATCH;
-    p.shape.a = matrix(M, K, (t->order & 1u) != 0);
-    p.shape.b = matrix(K, N, (t->order & 2u) != 0);
-    p.shape.c = p.shape.d = matrix(M, N, false);
+    p.shape.a = lt_test_matrix(M, K, (t->order & 1u) != 0);
+    p.shape.b = lt_test_matrix(K, N, (t->order & 2u) != 0);
+    p.shape.c = p.shape.d = lt_test_matrix(M, N, false);
     p.shape.factors = (uint32_t)cuda_lt_type(t->kind->dtype);
     p.shape.result = (uint32_t)cuda_lt_type(result_type(t));
     p.shape.tf32 = t->kind->tf32;
@@ -181,66 +183,70 @@ enum part { ALL, NO_BIAS, NO_BETA, PARTS };
 static const char *const lacks[PARTS] = {"", "the bias is missing",
                                          "beta c is missing"};
 
-static float result(const struct test *t, size_t i, enum part without)
+static float lt_test_result(const struct cuda_lt_test *t, size_t i,
+                            enum part without)
 {
     size_t z = i / (M * N), row = i % (M * N) % M, column = i % (M * N) / M;
     int sum = 0;
     for (size_t q = 0; q < K; q++)
-        sum += value(t, A, z * M * K + q * M + row) *
-               value(t, B, z * K * N + column * K + q);
+        sum += lt_test_value(t, A, z * M * K + q * M + row) *
+               lt_test_value(t, B, z * K * N + column * K + q);
     sum *= alpha(t);
     if (t->bits16 && without != NO_BETA)
-        sum += beta(t) * value(t, C, i);
+        sum += beta(t) * lt_test_value(t, C, i);
     if (t->bits16 && without != NO_BIAS)
-        sum += value(t, BIAS, row);
+        sum += lt_test_value(t, BIAS, row);
     return (float)sum;
 }
 
-static size_t wrong(const struct test *t, enum part without, size_t *first)
+static size_t lt_test_wrong(const struct cuda_lt_test *t, enum part without,
+                            size_t *first)
 {
     size_t n = 0;
     for (size_t i = 0; i < D_SIZE; i++)
-        if (get(result_type(t), t->host, i) != result(t, i, without) &&
+        if (lt_test_get(result_type(t), t->host, i) !=
+                lt_test_result(t, i, without) &&
             n++ == 0)
             *first = i;
     return n;
 }
 
 /* Return whether the first matrix of d is transposed. */
-static bool is_transposed(const struct test *t)
+static bool is_transposed(const struct cuda_lt_test *t)
 {
     for (size_t i = 0; i < (size_t)M * N; i++)
-        if (get(result_type(t), t->host, i / M + i % M * N) !=
-            result(t, i, ALL))
+        if (lt_test_get(result_type(t), t->host, i / M + i % M * N) !=
+            lt_test_result(t, i, ALL))
             return false;
     return true;
 }
 
 /* Return whether the result is near the expected one, as are sums in 16 bits.
  * Infinities and NaN count as near: such sums may overflow. */
-static bool is_rounded(const struct test *t)
+static bool lt_test_is_rounded(const struct cuda_lt_test *t)
 {
     for (size_t i = 0; i < D_SIZE; i++) {
-        float x = get(result_type(t), t->host, i), y = result(t, i, ALL);
+        float x = lt_test_get(result_type(t), t->host, i),
+              y = lt_test_result(t, i, ALL);
         if (isfinite(x) && fabsf(x - y) > 0x1p-4f * (fabsf(y) + 120 * 120))
             return false;
     }
     return true;
 }
 
-static const char *fault(const struct test *t)
+static const char *fault(const struct cuda_lt_test *t)
 {
     size_t i;
     for (int p = NO_BIAS; t->bits16 && p < PARTS; p++)
-        if (wrong(t, (enum part)p, &i) == 0)
+        if (lt_test_wrong(t, (enum part)p, &i) == 0)
             return lacks[p];
     if (is_transposed(t))
         return "the result is transposed";
-    return is_rounded(t) ? "sums are rounded to less than float32"
-                         : "wrong sums";
+    return lt_test_is_rounded(t) ? "sums are rounded to less than float32"
+                                 : "wrong sums";
 }
 
-static const char *name_of(const struct lt_kind *kind)
+static const char *lt_test_name_of(const struct lt_kind *kind)
 {
     if (kind->tf32)
         return "f32 as TF32";
@@ -249,58 +255,58 @@ static const char *name_of(const struct lt_kind *kind)
                                     : "bf16";
 }
 
-static bool compare(struct test *t)
+static bool lt_test_compare(struct cuda_lt_test *t)
 {
-    size_t first = 0, n = wrong(t, ALL, &first);
+    size_t first = 0, n = lt_test_wrong(t, ALL, &first);
     if (n == 0)
         return true;
     return cuda_refuse(
         &t->kind->why,
         "it fails the self-test of %s in order %u: %s: %zu of %zu wrong, the "
         "first is %g and not %g",
-        name_of(t->kind), t->order, fault(t), n, D_SIZE,
-        (double)get(result_type(t), t->host, first),
-        (double)result(t, first, ALL));
+        lt_test_name_of(t->kind), t->order, fault(t), n, D_SIZE,
+        (double)lt_test_get(result_type(t), t->host, first),
+        (double)lt_test_result(t, first, ALL));
 }
 
 /* ---- the test ---- */
 
-static bool failed(struct test *t, CUresult e)
+static bool lt_test_failed(struct cuda_lt_test *t, CUresult e)
 {
     return cuda_refuse(&t->kind->why, "its self-test: %s (%d)",
                        cuda_error_name(t->device->calls, e), (int)e);
 }
 
-static bool multiply(struct test *t)
+static bool lt_test_multiply(struct cuda_lt_test *t)
 {
-    const struct lt_product p = product_of(t);
-    CUresult e = send_all(t);
+    const struct lt_product p = lt_test_product_of(t);
+    CUresult e = lt_test_send_all(t);
     if (e != CUDA_SUCCESS)
-        return failed(t, e);
+        return lt_test_failed(t, e);
     if (cuda_lt_multiply(t->device->lt, &p, address(t, WORKSPACE), t->stream,
                          &t->kind->why) != SSQ_OK)
         return false;
-    e = receive(t);
-    return e == CUDA_SUCCESS ? compare(t) : failed(t, e);
+    e = lt_test_receive(t);
+    return e == CUDA_SUCCESS ? lt_test_compare(t) : lt_test_failed(t, e);
 }
 
-static bool multiply_all(struct test *t)
+static bool multiply_all(struct cuda_lt_test *t)
 {
     bool right = true;
     for (t->order = 0; right && t->order < ORDERS; t->order++)
-        right = multiply(t);
+        right = lt_test_multiply(t);
     t->order = 0;
     t->bits16 = true;
-    return right && multiply(t);
+    return right && lt_test_multiply(t);
 }
 
 bool cuda_lt_test(struct backend_device *d, struct lt_kind *kind)
 {
-    struct test t = {.device = d, .kind = kind};
+    struct cuda_lt_test t = {.device = d, .kind = kind};
     uint64_t bytes = WORKSPACE * ROOM + d->lt->workspace_bytes;
     CUresult e = CU(d, StreamCreate)(&t.stream, CU_STREAM_NON_BLOCKING);
     if (e != CUDA_SUCCESS)
-        return failed(&t, e);
+        return lt_test_failed(&t, e);
     t.host = d->core->mem_alloc(ROOM);
     bool there = t.host != NULL && cuda_alloc(d, bytes, &t.mem) == SSQ_OK;
     bool right = there ? multiply_all(&t)

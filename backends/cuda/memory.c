@@ -8,9 +8,10 @@
  * all queues can use the memory. Captures on other streams are not affected. */
 #include "backends/cuda/cuda.h"
 
-static ssq_status wrap(const struct services *core, CUdeviceptr address,
-                       uint64_t bytes, enum cuda_origin origin,
-                       struct backend_mem **mem)
+static ssq_status cuda_memory_wrap(const struct services *core,
+                                   CUdeviceptr address, uint64_t bytes,
+                                   enum cuda_origin origin,
+                                   struct backend_mem **mem)
 {
     struct cuda_mem *m = core->mem_alloc(sizeof(*m));
     if (m == NULL)
@@ -24,8 +25,9 @@ static ssq_status wrap(const struct services *core, CUdeviceptr address,
 
 /* Allocate from the pool or, without one, by cuMemAlloc. *call is set to the
  * name of the call that failed. With the context. */
-static CUresult allocate(const struct backend_device *d, uint64_t bytes,
-                         CUdeviceptr *address, const char **call)
+static CUresult cuda_memory_allocate(const struct backend_device *d,
+                                     uint64_t bytes, CUdeviceptr *address,
+                                     const char **call)
 {
     if (d->pool == NULL) {
         *call = "cuMemAlloc";
@@ -44,8 +46,8 @@ static CUresult allocate(const struct backend_device *d, uint64_t bytes,
 }
 
 /* Free memory by its origin. With the context. */
-static void release(const struct backend_device *d, CUdeviceptr address,
-                    enum cuda_origin origin)
+static void cuda_memory_release(const struct backend_device *d,
+                                CUdeviceptr address, enum cuda_origin origin)
 {
     CUstreamCaptureMode mode = cuda_relax(d);
     if (origin == CUDA_POOLED)
@@ -67,7 +69,7 @@ static ssq_status ask_caller(const struct backend_device *d, uint64_t bytes,
             (unsigned long long)bytes);
     ssq_status st =
         address % CUDA_ALIGN == 0
-            ? wrap(d->core, address, bytes, CUDA_CALLERS, mem)
+            ? cuda_memory_wrap(d->core, address, bytes, CUDA_CALLERS, mem)
             : d->core->error_set(SSQ_ERR_INVALID,
                                  "cuda: the caller's allocator gave %#llx, "
                                  "which is not a multiple of %u",
@@ -94,12 +96,12 @@ ssq_status cuda_alloc(struct backend_device *d, uint64_t bytes,
         return st;
     }
     CUstreamCaptureMode mode = cuda_relax(d);
-    CUresult e = allocate(d, bytes, &address, &call);
+    CUresult e = cuda_memory_allocate(d, bytes, &address, &call);
     cuda_relaxed(d, mode);
     if (e == CUDA_SUCCESS) {
-        st = wrap(d->core, address, bytes, origin, mem);
+        st = cuda_memory_wrap(d->core, address, bytes, origin, mem);
         if (st != SSQ_OK)
-            release(d, address, origin);
+            cuda_memory_release(d, address, origin);
     } else {
         (void)cuda_error(d, call, e);
         st = d->core->error_set(e == CUDA_ERROR_OUT_OF_MEMORY ? SSQ_ERR_NOMEM
@@ -118,7 +120,7 @@ void cuda_free(struct backend_device *d, struct backend_mem *mem)
         if (m->origin == CUDA_CALLERS)
             m->from.free(m->from.user, m->address, m->mem.bytes);
         else
-            release(d, m->address, m->origin);
+            cuda_memory_release(d, m->address, m->origin);
         if (m->origin == CUDA_SHARED)
             (void)CU(d, DestroyExternalMemory)(m->shared);
         cuda_leave(d);
@@ -148,14 +150,14 @@ void cuda_trim(struct backend_device *d)
 ssq_status cuda_mem_over(struct backend_device *d, CUdeviceptr address,
                          uint64_t bytes, struct backend_mem **mem)
 {
-    return wrap(d->core, address, bytes, CUDA_IMPORTED, mem);
+    return cuda_memory_wrap(d->core, address, bytes, CUDA_IMPORTED, mem);
 }
 
 ssq_status cuda_mem_external(struct backend_device *d, CUdeviceptr address,
                              uint64_t bytes, CUexternalMemory shared,
                              struct backend_mem **mem)
 {
-    ssq_status st = wrap(d->core, address, bytes, CUDA_SHARED, mem);
+    ssq_status st = cuda_memory_wrap(d->core, address, bytes, CUDA_SHARED, mem);
     if (st == SSQ_OK)
         ((struct cuda_mem *)*mem)->shared = shared;
     return st;

@@ -6,7 +6,7 @@
 #include "backends/cuda/lt.h"
 #include "backends/cuda/queue.h"
 
-static uint32_t off(const struct view *v)
+static uint32_t mma_off(const struct view *v)
 {
     return (uint32_t)(cuda_address(v) % MMA_ALIGN);
 }
@@ -14,20 +14,20 @@ static uint32_t off(const struct view *v)
 _Static_assert(CUDA_GROUP == MMA_GROUP, "groups of gemm_mma.nv");
 
 /* The stream of a bench. */
-struct order {
+struct mma_order {
     CUstream stream;
     CUstreamCaptureMode mode; /* of the thread, to be restored */
 };
 
-static ssq_status fail(const struct backend_device *d, CUresult e)
+static ssq_status mma_fail(const struct backend_device *d, CUresult e)
 {
     return e == CUDA_SUCCESS ? SSQ_OK
                              : cuda_error(d, "the self-test of mma", e);
 }
 
-static void bench_close(struct backend_device *d, struct mma_bench *b)
+static void mma_bench_close(struct backend_device *d, struct mma_bench *b)
 {
-    struct order *o = b->order;
+    struct mma_order *o = b->order;
     if (o->stream != NULL)
         (void)CU(d, StreamSynchronize)(o->stream);
     if (b->mem != NULL)
@@ -41,10 +41,10 @@ static void bench_close(struct backend_device *d, struct mma_bench *b)
 
 /* Open a bench. Until it is closed, the context is current on this thread, and
  * captures do not restrict the thread. */
-static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
-                             struct mma_bench *b)
+static ssq_status mma_bench_open(struct backend_device *d, uint64_t bytes,
+                                 struct mma_bench *b)
 {
-    struct order *o = d->core->mem_alloc(sizeof(*o));
+    struct mma_order *o = d->core->mem_alloc(sizeof(*o));
     if (o == NULL)
         return cuda_no_memory(d->core, sizeof(*o));
     ssq_status st = cuda_enter(d);
@@ -58,49 +58,53 @@ static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
     st = e == CUDA_SUCCESS ? cuda_alloc(d, bytes, &b->mem)
                            : cuda_error(d, "cuStreamCreate", e);
     if (st != SSQ_OK)
-        bench_close(d, b);
+        mma_bench_close(d, b);
     return st;
 }
 
-static CUdeviceptr place(const struct mma_bench *b, uint64_t at)
+static CUdeviceptr mma_place(const struct mma_bench *b, uint64_t at)
 {
     return ((const struct cuda_mem *)b->mem)->address + at;
 }
 
-static ssq_status bench_write(struct backend_device *d,
-                              const struct mma_bench *b, uint64_t at,
-                              const void *host, size_t bytes)
+static ssq_status mma_bench_write(struct backend_device *d,
+                                  const struct mma_bench *b, uint64_t at,
+                                  const void *host, size_t bytes)
 {
-    const struct order *o = b->order;
-    CUresult e = CU(d, MemcpyHtoDAsync)(place(b, at), host, bytes, o->stream);
-    return fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream) : e);
+    const struct mma_order *o = b->order;
+    CUresult e =
+        CU(d, MemcpyHtoDAsync)(mma_place(b, at), host, bytes, o->stream);
+    return mma_fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream)
+                                         : e);
 }
 
-static ssq_status bench_read(struct backend_device *d,
-                             const struct mma_bench *b, uint64_t at, void *host,
-                             size_t bytes)
+static ssq_status mma_bench_read(struct backend_device *d,
+                                 const struct mma_bench *b, uint64_t at,
+                                 void *host, size_t bytes)
 {
-    const struct order *o = b->order;
-    CUresult e = CU(d, MemcpyDtoHAsync)(host, place(b, at), bytes, o->stream);
-    return fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream) : e);
+    const struct mma_order *o = b->order;
+    CUresult e =
+        CU(d, MemcpyDtoHAsync)(host, mma_place(b, at), bytes, o->stream);
+    return mma_fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream)
+                                         : e);
 }
 
-static ssq_status bench_launch(struct backend_device *d,
-                               const struct mma_bench *b,
-                               const struct launch *l)
+static ssq_status mma_bench_launch(struct backend_device *d,
+                                   const struct mma_bench *b,
+                                   const struct launch *l)
 {
-    const struct order *o = b->order;
-    return fail(d, cuda_launch_on(d, o->stream, l));
+    const struct mma_order *o = b->order;
+    return mma_fail(d, cuda_launch_on(d, o->stream, l));
 }
 
 static const struct mma_calls calls = {.kernel_get = cuda_kernel_get,
-                                       .off = off,
+                                       .off = mma_off,
                                        .launch = cuda_launch,
-                                       .bench_open = bench_open,
-                                       .bench_close = bench_close,
-                                       .bench_write = bench_write,
-                                       .bench_read = bench_read,
-                                       .bench_launch = bench_launch};
+                                       .bench_open = mma_bench_open,
+                                       .bench_close = mma_bench_close,
+                                       .bench_write = mma_bench_write,
+                                       .bench_read = mma_bench_read,
+                                       .bench_launch = mma_bench_launch};
 
 /* Kinds that cuBLASLt does not support are tested when the device opens. */
 ssq_status cuda_mma_open(struct backend_device *d)

@@ -5,7 +5,8 @@
  * objects that were created over them here: see <sesqui/cuda.h>. */
 #include "backends/cuda/queue.h"
 
-static ssq_status refuse_handle(const struct services *core, const char *what)
+static ssq_status native_refuse_handle(const struct services *core,
+                                       const char *what)
 {
     return core->error_set(SSQ_ERR_INVALID, "cuda: %s", what);
 }
@@ -18,7 +19,8 @@ static ssq_status device_of(const struct backend_instance *instance,
     CUdevice id = -1;
     CUcontext popped;
     if (c->CtxPushCurrent(context) != CUDA_SUCCESS)
-        return refuse_handle(instance->core, "the context is no CUcontext");
+        return native_refuse_handle(instance->core,
+                                    "the context is no CUcontext");
     CUresult e = c->CtxGetDevice(&id);
     (void)c->CtxPopCurrent(&popped);
     for (*i = 0; e == CUDA_SUCCESS && *i < instance->n; ++*i)
@@ -54,9 +56,9 @@ ssq_status cuda_queue_native(struct backend_device *d, const void *handle,
     CUstream stream = (CUstream)(uintptr_t)handle;
     CUcontext context = NULL;
     if (stream == CU_STREAM_PER_THREAD)
-        return refuse_handle(d->core,
-                             "the per-thread default stream is another in each "
-                             "thread: a queue needs a stream of its own");
+        return native_refuse_handle(
+            d->core, "the per-thread default stream is another in each "
+                     "thread: a queue needs a stream of its own");
     ssq_status st = need_calls(d->core, d->calls);
     if (st == SSQ_OK)
         st = cuda_enter(d);
@@ -65,18 +67,20 @@ ssq_status cuda_queue_native(struct backend_device *d, const void *handle,
     CUresult e = CU(d, StreamGetCtx)(stream, &context);
     cuda_leave(d);
     if (e == CUDA_ERROR_INVALID_HANDLE || e == CUDA_ERROR_INVALID_VALUE)
-        return refuse_handle(d->core, "the stream is no CUstream");
+        return native_refuse_handle(d->core, "the stream is no CUstream");
     if (e != CUDA_SUCCESS)
         return cuda_error(d, "cuStreamGetCtx", e);
     if (context != d->context)
-        return refuse_handle(d->core, "the stream is of another context");
+        return native_refuse_handle(d->core,
+                                    "the stream is of another context");
     return cuda_queue_over(d, stream, queue);
 }
 
 /* Check that [address, address + bytes) is within one allocation on the device.
  * If not, *fault is set. With the context. */
-static CUresult look_at(const struct backend_device *d, CUdeviceptr address,
-                        uint64_t bytes, const char **fault)
+static CUresult native_look_at(const struct backend_device *d,
+                               CUdeviceptr address, uint64_t bytes,
+                               const char **fault)
 {
     unsigned type = 0;
     int ordinal = -1;
@@ -114,7 +118,7 @@ ssq_status cuda_import(struct backend_device *d, const void *handle,
         st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
-    CUresult e = look_at(d, span->address, span->bytes, &fault);
+    CUresult e = native_look_at(d, span->address, span->bytes, &fault);
     cuda_leave(d);
     if (e != CUDA_SUCCESS)
         fault = "the address is not of memory that CUDA knows";

@@ -13,8 +13,9 @@
 
 #include <stdio.h>
 
-static ssq_status open_over(struct backend_device *d, CUstream stream, bool own,
-                            struct backend_queue **queue)
+static ssq_status cuda_queue_open_over(struct backend_device *d,
+                                       CUstream stream, bool own,
+                                       struct backend_queue **queue)
 {
     struct backend_queue *q = d->core->mem_alloc(sizeof(*q));
     if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
@@ -38,7 +39,7 @@ ssq_status cuda_queue_open(struct backend_device *d,
     /* do not wait for the context's default stream, which other code in the
      * process may use */
     CUresult e = CU(d, StreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
-    st = e == CUDA_SUCCESS ? open_over(d, stream, true, queue)
+    st = e == CUDA_SUCCESS ? cuda_queue_open_over(d, stream, true, queue)
                            : cuda_error(d, "cuStreamCreate", e);
     if (e == CUDA_SUCCESS && st != SSQ_OK)
         (void)CU(d, StreamDestroy)(stream);
@@ -49,7 +50,7 @@ ssq_status cuda_queue_open(struct backend_device *d,
 ssq_status cuda_queue_over(struct backend_device *d, CUstream stream,
                            struct backend_queue **queue)
 {
-    ssq_status st = open_over(d, stream, false, queue);
+    ssq_status st = cuda_queue_open_over(d, stream, false, queue);
     if (st != SSQ_OK)
         return st;
     st = cuda_gemm_room(*queue);
@@ -60,8 +61,8 @@ ssq_status cuda_queue_over(struct backend_device *d, CUstream stream,
 
 /* Store a failure, unless there is one already. The caller must hold
  * q->lock. */
-static void note_failure(struct backend_queue *q, const char *call,
-                         CUresult error)
+static void cuda_queue_note_failure(struct backend_queue *q, const char *call,
+                                    CUresult error)
 {
     if (q->status != SSQ_OK)
         return;
@@ -131,7 +132,7 @@ ssq_status cuda_refuse_captured(const struct backend_queue *q, const char *what)
 }
 
 /* Mark the commands up to `sequence` as done. The caller must hold q->lock. */
-static void advance(struct backend_queue *q, uint64_t sequence)
+static void cuda_queue_advance(struct backend_queue *q, uint64_t sequence)
 {
     cuda_unstage(q, sequence);
     q->finished = sequence;
@@ -154,8 +155,8 @@ static void pass_reached(struct backend_queue *q)
             continue;
         }
         if (e != CUDA_SUCCESS)
-            note_failure(q, "a command (cuEventQuery)", e);
-        advance(q, m->sequence);
+            cuda_queue_note_failure(q, "a command (cuEventQuery)", e);
+        cuda_queue_advance(q, m->sequence);
     }
 }
 
@@ -176,7 +177,7 @@ static void put_mark(struct backend_queue *q)
     }
     e = CU(q->device, EventRecord)(m->event, q->stream);
     if (e != CUDA_SUCCESS) {
-        note_failure(q, "cuEventRecord", e);
+        cuda_queue_note_failure(q, "cuEventRecord", e);
         return;
     }
     m->sequence = q->marked = q->submitted;
@@ -190,19 +191,19 @@ static void pass_failed(struct backend_queue *q)
 {
     if (q->status != SSQ_OK && q->count == 0 && !is_captured(q) &&
         CU(q->device, StreamQuery)(q->stream) != CUDA_ERROR_NOT_READY)
-        advance(q, q->submitted);
+        cuda_queue_advance(q, q->submitted);
 }
 
 /* Wait for all commands, and store the result. The caller must have entered the
  * context, and must not hold q->lock. The stream must not be captured. */
-static void finish(struct backend_queue *q)
+static void cuda_queue_finish(struct backend_queue *q)
 {
     CUstreamCaptureMode mode = cuda_relax(q->device);
     CUresult e = CU(q->device, StreamSynchronize)(q->stream);
     cuda_relaxed(q->device, mode);
     pthread_mutex_lock(&q->lock);
     if (e != CUDA_SUCCESS)
-        note_failure(q, "cuStreamSynchronize", e);
+        cuda_queue_note_failure(q, "cuStreamSynchronize", e);
     q->first = (q->first + q->count) % QUEUE_MARKS;
     q->count = 0;
     q->marked = q->submitted;
@@ -236,10 +237,11 @@ ssq_status cuda_queue_leave(struct backend_queue *q, const char *call,
         return SSQ_OK;
     }
     pthread_mutex_lock(&q->lock);
-    note_failure(q, call, error);
+    cuda_queue_note_failure(q, call, error);
     pthread_mutex_unlock(&q->lock);
     if (!is_captured(q))
-        finish(q); /* the core releases the command's operands after this */
+        cuda_queue_finish(
+            q); /* the core releases the command's operands after this */
     cuda_leave(q->device);
     return cuda_queue_failure(q);
 }
@@ -251,7 +253,7 @@ ssq_status cuda_queue_sync(struct backend_queue *q)
         return st;
     bool captured = is_captured(q);
     if (!captured)
-        finish(q);
+        cuda_queue_finish(q);
     cuda_leave(q->device);
     return captured ? cuda_refuse_captured(q, "sync") : cuda_queue_failure(q);
 }
@@ -262,7 +264,7 @@ void cuda_queue_close(struct backend_queue *q)
     if (cuda_enter(d) == SSQ_OK) {
         CUstreamCaptureMode mode = cuda_relax(d);
         if (!is_captured(q))
-            finish(q);
+            cuda_queue_finish(q);
         for (uint32_t i = 0; i < QUEUE_MARKS; i++)
             if (q->mark[i].event != NULL)
                 (void)CU(d, EventDestroy)(q->mark[i].event);
@@ -306,7 +308,7 @@ void cuda_queue_reached(struct backend_queue *q, uint64_t sequence)
         q->count--;
     }
     if (q->finished < sequence)
-        advance(q, sequence);
+        cuda_queue_advance(q, sequence);
     pthread_mutex_unlock(&q->lock);
 }
 

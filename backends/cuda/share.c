@@ -8,7 +8,7 @@ struct backend_semaphore {
     CUexternalSemaphore semaphore;
 };
 
-static ssq_status begin(struct backend_device *d)
+static ssq_status share_begin(struct backend_device *d)
 {
     struct why why;
     if (!cuda_calls_have(d->calls, CUDA_EXTERNAL, &why))
@@ -16,8 +16,8 @@ static ssq_status begin(struct backend_device *d)
     return cuda_enter(d);
 }
 
-static ssq_status refused(const struct backend_device *d, const char *call,
-                          CUresult e)
+static ssq_status share_refused(const struct backend_device *d,
+                                const char *call, CUresult e)
 {
     return e == CUDA_ERROR_OUT_OF_MEMORY
                ? cuda_error(d, call, e)
@@ -38,7 +38,7 @@ ssq_status cuda_mem_import(struct backend_device *d, int fd, uint64_t bytes,
     CUexternalMemory external = NULL;
     CUdeviceptr address = 0;
     const char *call = "cuImportExternalMemory";
-    ssq_status st = begin(d);
+    ssq_status st = share_begin(d);
     if (st != SSQ_OK) {
         close(fd);
         return st;
@@ -52,7 +52,7 @@ ssq_status cuda_mem_import(struct backend_device *d, int fd, uint64_t bytes,
     if (e == CUDA_SUCCESS)
         st = cuda_mem_external(d, address, bytes, external, mem);
     else
-        st = refused(d, call, e);
+        st = share_refused(d, call, e);
     if (st != SSQ_OK && address != 0)
         (void)CU(d, MemFree)(address);
     if (st != SSQ_OK && taken)
@@ -70,12 +70,13 @@ ssq_status cuda_shared_import(struct backend_device *d, int fd,
         .type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
         .handle.fd = fd};
     struct backend_semaphore *s = d->core->mem_alloc(sizeof(*s));
-    ssq_status st = s == NULL ? cuda_no_memory(d->core, sizeof(*s)) : begin(d);
+    ssq_status st =
+        s == NULL ? cuda_no_memory(d->core, sizeof(*s)) : share_begin(d);
     if (st == SSQ_OK) {
         CUresult e = CU(d, ImportExternalSemaphore)(&s->semaphore, &from);
         cuda_leave(d);
         if (e != CUDA_SUCCESS)
-            st = refused(d, "cuImportExternalSemaphore", e);
+            st = share_refused(d, "cuImportExternalSemaphore", e);
     }
     if (st == SSQ_OK) {
         *semaphore = s;

@@ -12,7 +12,7 @@
 /* Return whether the staging memory exists; the first call allocates it. If
  * that fails it is not tried again: the queue copies directly. With the
  * context. */
-static bool is_there(struct backend_queue *q)
+static bool staging_is_there(struct backend_queue *q)
 {
     struct cuda_staging *s = &q->staging;
     void *base = NULL;
@@ -29,7 +29,8 @@ static bool is_there(struct backend_queue *q)
 struct cuda_piece *cuda_stage(struct backend_queue *q, uint64_t bytes)
 {
     struct cuda_staging *s = &q->staging;
-    if (bytes > STAGING_BYTES / 4 || s->count == STAGING_PIECES || !is_there(q))
+    if (bytes > STAGING_BYTES / 4 || s->count == STAGING_PIECES ||
+        !staging_is_there(q))
         return NULL;
     uint32_t whole =
         ((uint32_t)bytes + PIECE_ALIGN - 1u) & ~(uint32_t)(PIECE_ALIGN - 1u);

@@ -15,8 +15,8 @@
 /* Store the core's services in a variable for all files of this backend. A
  * module must not have such a variable, but guard is linked into the
  * library. */
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
+static ssq_status guard_device_init(struct backend_instance *instance,
+                                    const struct services *services)
 {
     (void)instance;
     guard_core = services;
@@ -24,15 +24,16 @@ static ssq_status init(struct backend_instance *instance,
 }
 
 /* Return 1: the only device is the host. */
-static unsigned count(struct backend_instance *instance, struct why *reason)
+static unsigned guard_device_count(struct backend_instance *instance,
+                                   struct why *reason)
 {
     (void)instance;
     (void)reason;
     return 1;
 }
 
-static void describe(const struct backend_instance *instance, unsigned i,
-                     char *text, size_t bytes)
+static void guard_device_describe(const struct backend_instance *instance,
+                                  unsigned i, char *text, size_t bytes)
 {
     (void)instance;
     (void)i;
@@ -43,7 +44,7 @@ static void describe(const struct backend_instance *instance, unsigned i,
 /* Measure whether half of 2^-126 is preserved as a subnormal. Ops run in
  * default modes, so the result depends on the processor and not on the caller.
  * volatile prevents the compiler from computing it in advance. */
-static ssq_subnormals measure_subnormals(void)
+static ssq_subnormals guard_device_measure_subnormals(void)
 {
     struct fpenv env = fpenv_enter();
     volatile float least = 0x1p-126f;
@@ -56,8 +57,9 @@ static ssq_subnormals measure_subnormals(void)
 
 /* Create a device without its list of open memory. guard_reserve() allocates
  * that when the first command determines its length. */
-static ssq_status open_device(struct backend_instance *instance, unsigned i,
-                              struct backend_device **device)
+static ssq_status guard_device_open_device(struct backend_instance *instance,
+                                           unsigned i,
+                                           struct backend_device **device)
 {
     (void)instance;
     (void)i;
@@ -73,13 +75,13 @@ static ssq_status open_device(struct backend_instance *instance, unsigned i,
     long pages = sysconf(_SC_PHYS_PAGES);
     d->page = (size_t)sysconf(_SC_PAGESIZE);
     d->memory_bytes = pages > 0 ? (uint64_t)pages * d->page : INT64_MAX;
-    d->subnormals = measure_subnormals();
+    d->subnormals = guard_device_measure_subnormals();
     *device = d;
     return SSQ_OK;
 }
 
 /* No memory is open between two runs, so only the list itself is freed. */
-static void close_device(struct backend_device *device)
+static void guard_device_close_device(struct backend_device *device)
 {
     pthread_mutex_destroy(&device->lock);
     guard_core->mem_free(device->open);
@@ -104,8 +106,8 @@ static void fork_let_go(struct backend_device *device)
 
 /* Asynchronous, as a GPU: callers must sync before they read results. Memory
  * and arithmetic are the host's. */
-static void props(const struct backend_device *device,
-                  ssq_device_props *properties)
+static void guard_device_props(const struct backend_device *device,
+                               ssq_device_props *properties)
 {
     properties->memory_bytes = device->memory_bytes;
     properties->binding_bytes = device->memory_bytes;
@@ -117,8 +119,8 @@ static void props(const struct backend_device *device,
     properties->asynchronous = true;
 }
 
-static void limits(const struct backend_device *device,
-                   struct backend_limits *limit)
+static void guard_device_limits(const struct backend_device *device,
+                                struct backend_limits *limit)
 {
     limit->slab_bytes = 0; /* each buffer has a separate mapping */
     limit->binding_bytes = device->memory_bytes;
@@ -131,15 +133,15 @@ const struct backend guard_backend = {
     .name = "guard",
     .preference = 0, /* "auto" never chooses it */
     .single = true,
-    .init = init,
-    .count = count,
-    .describe = describe,
-    .open = open_device,
-    .close = close_device,
+    .init = guard_device_init,
+    .count = guard_device_count,
+    .describe = guard_device_describe,
+    .open = guard_device_open_device,
+    .close = guard_device_close_device,
     .fork_hold = fork_hold,
     .fork_let_go = fork_let_go,
-    .props = props,
-    .limits = limits,
+    .props = guard_device_props,
+    .limits = guard_device_limits,
     .alloc = guard_alloc,
     .free = guard_free,
     .queue_open = guard_queue_open,

@@ -96,7 +96,8 @@ ssq_status guard_event_sync(struct backend_event *event)
 
 /* Get the time at which an event's mark was reached. Fails if it is not
  * reached, or if its queue had failed by then. */
-static ssq_status seconds_of(struct backend_event *event, double *seconds)
+static ssq_status guard_event_seconds_of(struct backend_event *event,
+                                         double *seconds)
 {
     ssq_status st = guard_event_query(event);
     if (st != SSQ_OK)
@@ -113,9 +114,9 @@ ssq_status guard_event_elapsed(struct backend_event *from,
                                struct backend_event *to, double *seconds)
 {
     double begin, end;
-    ssq_status st = seconds_of(from, &begin);
+    ssq_status st = guard_event_seconds_of(from, &begin);
     if (st == SSQ_OK)
-        st = seconds_of(to, &end);
+        st = guard_event_seconds_of(to, &end);
     if (st == SSQ_OK)
         *seconds = end - begin;
     return st;

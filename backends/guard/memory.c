@@ -18,7 +18,8 @@
 
 /* Fill memory with a pattern. The last copy is cut if bytes is not a multiple
  * of 4. */
-static void fill(unsigned char *p, uint64_t bytes, uint32_t pattern)
+static void guard_memory_fill(unsigned char *p, uint64_t bytes,
+                              uint32_t pattern)
 {
     uint64_t i = 0;
     for (; i + 4 <= bytes; i += 4)
@@ -49,7 +50,7 @@ static ssq_status no_memory(uint64_t bytes, const char *why)
 }
 
 /* Map m's pages, and write the patterns of a new buffer. */
-static ssq_status map(struct guard_mem *m, uint64_t bytes)
+static ssq_status guard_memory_map(struct guard_mem *m, uint64_t bytes)
 {
     size_t page = m->device->page;
     m->body_bytes = body_bytes(m->device, bytes);
@@ -67,10 +68,10 @@ static ssq_status map(struct guard_mem *m, uint64_t bytes)
         munmap(m->map, m->map_bytes);
         return no_memory(bytes, strerror(error));
     }
-    fill(m->body, GUARD_ALIGN, GUARD_CANARY);
-    fill(m->body + GUARD_ALIGN, bytes, GUARD_POISON);
-    fill(m->body + GUARD_ALIGN + bytes, m->body_bytes - GUARD_ALIGN - bytes,
-         GUARD_CANARY);
+    guard_memory_fill(m->body, GUARD_ALIGN, GUARD_CANARY);
+    guard_memory_fill(m->body + GUARD_ALIGN, bytes, GUARD_POISON);
+    guard_memory_fill(m->body + GUARD_ALIGN + bytes,
+                      m->body_bytes - GUARD_ALIGN - bytes, GUARD_CANARY);
     m->mem.host = m->body + GUARD_ALIGN;
     m->mem.bytes = bytes;
     return SSQ_OK;
@@ -87,7 +88,7 @@ ssq_status guard_alloc(struct backend_device *device, uint64_t bytes,
         return guard_core->error_set(
             SSQ_ERR_NOMEM, "guard: no host memory for %zu bytes", sizeof(*m));
     m->device = device;
-    ssq_status st = map(m, bytes);
+    ssq_status st = guard_memory_map(m, bytes);
     if (st != SSQ_OK)
         goto out_free;
     if (mprotect(m->body, m->body_bytes, PROT_NONE) != 0) {
@@ -107,7 +108,7 @@ out_free:
 
 /* Convert a pointer of the core. guard_alloc() created all memory of this
  * backend's devices. */
-static struct guard_mem *mem_of(struct backend_mem *mem)
+static struct guard_mem *guard_memory_mem_of(struct backend_mem *mem)
 {
     return (struct guard_mem *)mem; /* mem is the first member */
 }
@@ -115,7 +116,8 @@ static struct guard_mem *mem_of(struct backend_mem *mem)
 /* Remove memory from the list of open memory. A command counts as finished
  * before its memory is closed. A thread may therefore free memory while another
  * still runs the queue. */
-static void forget(struct backend_device *device, const struct guard_mem *m)
+static void guard_memory_forget(struct backend_device *device,
+                                const struct guard_mem *m)
 {
     size_t kept = 0;
     for (size_t i = 0; i < device->open_count; i++)
@@ -126,9 +128,9 @@ static void forget(struct backend_device *device, const struct guard_mem *m)
 
 void guard_free(struct backend_device *device, struct backend_mem *mem)
 {
-    struct guard_mem *m = mem_of(mem);
+    struct guard_mem *m = guard_memory_mem_of(mem);
     pthread_mutex_lock(&device->lock);
-    forget(device, m);
+    guard_memory_forget(device, m);
     pthread_mutex_unlock(&device->lock);
     munmap(m->map, m->map_bytes);
     guard_core->mem_free(m);
@@ -151,18 +153,18 @@ static ssq_status protect(struct guard_mem *m, int prot)
 }
 
 /* Return the memory of an operand, or NULL. */
-static struct guard_mem *operand(const struct view *v)
+static struct guard_mem *guard_memory_operand(const struct view *v)
 {
     if (v->buffer == NULL || v->buffer->mem == NULL)
         return NULL;
-    return mem_of(v->buffer->mem);
+    return guard_memory_mem_of(v->buffer->mem);
 }
 
 /* Add the accesses of a view to the accesses of the current command to its
  * memory. */
 static void name_view(struct backend_device *device, const struct view *v)
 {
-    struct guard_mem *m = operand(v);
+    struct guard_mem *m = guard_memory_operand(v);
     if (m == NULL)
         return;
     if (m->epoch != device->epoch) {
@@ -241,7 +243,7 @@ ssq_status guard_unlock(struct backend_device *device, const struct op *op)
         name_view(device, op_operand(op, i));
     ssq_status st = close_others(device);
     for (size_t i = 0; i < n && st == SSQ_OK; i++) {
-        struct guard_mem *m = operand(op_operand(op, i));
+        struct guard_mem *m = guard_memory_operand(op_operand(op, i));
         if (m == NULL)
             continue;
         int prot = (m->access & ACCESS_WRITE) != 0 ? PROT_READ | PROT_WRITE

@@ -25,7 +25,7 @@ enum what {
 
 /* An entry of the ring. RUN uses command; MARK and WAIT use mark, to which the
  * entry holds a reference. */
-struct entry {
+struct queue_entry {
     enum what what;
     struct command command;
     struct guard_mark *mark;
@@ -35,7 +35,7 @@ struct entry {
  * without it. */
 struct backend_queue {
     struct backend_device *device;
-    struct entry *ring;
+    struct queue_entry *ring;
     size_t room; /* a power of two, or 0 */
     size_t head, count;
     atomic_uint_fast64_t completed;
@@ -66,14 +66,14 @@ static ssq_status sticky(const struct backend_queue *q)
 }
 
 /* Enlarge the ring for n more entries. */
-static ssq_status grow(struct backend_queue *q, size_t n)
+static ssq_status guard_queue_grow(struct backend_queue *q, size_t n)
 {
     if (q->room - q->count >= n)
         return SSQ_OK;
     size_t room = q->room == 0 ? 64 : 2 * q->room;
     while (room - q->count < n)
         room *= 2;
-    struct entry *ring = guard_core->mem_alloc(room * sizeof(*ring));
+    struct queue_entry *ring = guard_core->mem_alloc(room * sizeof(*ring));
     if (ring == NULL)
         return guard_core->error_set(
             SSQ_ERR_NOMEM, "guard: no host memory for %zu queued commands",
@@ -88,11 +88,11 @@ static ssq_status grow(struct backend_queue *q, size_t n)
 }
 
 /* Append an entry. A queue that has failed returns its error instead. */
-static ssq_status push(struct backend_queue *q, const struct entry *e)
+static ssq_status push(struct backend_queue *q, const struct queue_entry *e)
 {
     ssq_status st = sticky(q);
     if (st == SSQ_OK)
-        st = grow(q, 1);
+        st = guard_queue_grow(q, 1);
     if (st == SSQ_OK)
         q->ring[(q->head + q->count++) & (q->room - 1)] = *e;
     return st;
@@ -102,7 +102,7 @@ static ssq_status push(struct backend_queue *q, const struct entry *e)
  * can be returned to the caller. */
 ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
 {
-    const struct entry e = {.what = RUN, .command = *c};
+    const struct queue_entry e = {.what = RUN, .command = *c};
     pthread_mutex_lock(&queue->device->lock);
     ssq_status st = guard_reserve(queue->device, c->op);
     if (st == SSQ_OK)
@@ -116,7 +116,7 @@ ssq_status guard_queue_reserve(struct backend_queue *queue,
                                const struct command *commands, size_t n)
 {
     pthread_mutex_lock(&queue->device->lock);
-    ssq_status st = grow(queue, n);
+    ssq_status st = guard_queue_grow(queue, n);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         st = guard_reserve(queue->device, commands[i].op);
     pthread_mutex_unlock(&queue->device->lock);
@@ -127,7 +127,7 @@ ssq_status guard_queue_reserve(struct backend_queue *queue,
 static ssq_status push_mark(struct backend_queue *q, enum what what,
                             struct guard_mark *mark)
 {
-    const struct entry e = {.what = what, .mark = mark};
+    const struct queue_entry e = {.what = what, .mark = mark};
     ssq_status st = push(q, &e);
     if (st == SSQ_OK)
         mark->refs++;
@@ -166,7 +166,7 @@ ssq_status guard_mark_status(const struct guard_mark *mark)
 
 /* Store the first failure; the caller must check that there is none. The text
  * is the thread's error text. */
-static void fail(struct backend_queue *q, ssq_status status)
+static void guard_queue_fail(struct backend_queue *q, ssq_status status)
 {
     q->status = status;
     snprintf(q->text, sizeof(q->text), "%s", guard_core->error_text());
@@ -187,7 +187,8 @@ static ssq_status run_command(struct backend_queue *q, const struct command *c)
 
 /* Mark as reached, with the time and the queue's status. The mark stores both,
  * because the queue may be closed before they are read. */
-static void reach(const struct backend_queue *q, struct guard_mark *mark)
+static void guard_queue_reach(const struct backend_queue *q,
+                              struct guard_mark *mark)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -206,24 +207,25 @@ static void reach(const struct backend_queue *q, struct guard_mark *mark)
 /* Run entries until the mark is reached; all of them if it is NULL. After a
  * failure commands are dropped, because their operands are not valid. Marks are
  * still reached, so that no thread waits forever. */
-static void run(struct backend_queue *q, const struct guard_mark *until)
+static void guard_queue_run(struct backend_queue *q,
+                            const struct guard_mark *until)
 {
     while (until != NULL ? !until->done : q->count > 0) {
-        struct entry e = q->ring[q->head];
+        struct queue_entry e = q->ring[q->head];
         ssq_status st = SSQ_OK;
         q->head = (q->head + 1) & (q->room - 1);
         q->count--;
         if (e.what == MARK) {
-            reach(q, e.mark);
+            guard_queue_reach(q, e.mark);
         } else if (e.what == WAIT && q->status == SSQ_OK) {
             if (!e.mark->done)
-                run(e.mark->queue, e.mark);
+                guard_queue_run(e.mark->queue, e.mark);
             st = guard_mark_status(e.mark);
         } else if (q->status == SSQ_OK) {
             st = run_command(q, &e.command);
         }
         if (st != SSQ_OK)
-            fail(q, st);
+            guard_queue_fail(q, st);
         if (e.what == RUN)
             atomic_fetch_add(&q->completed, 1);
         guard_mark_put(e.mark);
@@ -234,7 +236,7 @@ void guard_mark_run(struct guard_mark *mark)
 {
     if (!mark->done) {
         struct backend_device *device = mark->queue->device;
-        run(mark->queue, mark);
+        guard_queue_run(mark->queue, mark);
         guard_lock(device);
     }
 }
@@ -242,7 +244,7 @@ void guard_mark_run(struct guard_mark *mark)
 ssq_status guard_queue_sync(struct backend_queue *queue)
 {
     pthread_mutex_lock(&queue->device->lock);
-    run(queue, NULL);
+    guard_queue_run(queue, NULL);
     guard_lock(queue->device);
     ssq_status st = sticky(queue);
     pthread_mutex_unlock(&queue->device->lock);
@@ -254,7 +256,7 @@ ssq_status guard_queue_sync(struct backend_queue *queue)
 void guard_queue_close(struct backend_queue *queue)
 {
     pthread_mutex_lock(&queue->device->lock);
-    run(queue, NULL);
+    guard_queue_run(queue, NULL);
     guard_lock(queue->device);
     pthread_mutex_unlock(&queue->device->lock);
     guard_core->mem_free(queue->ring);

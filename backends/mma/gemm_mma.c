@@ -17,7 +17,7 @@
  *  to round up. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
-static uint32_t size_of(ssq_dtype dtype)
+static uint32_t gemm_mma_size_of(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 ? 4 : 2;
 }
@@ -34,7 +34,8 @@ static bool are_types(const struct mma *mma, const struct gemm_op *op,
     return kind->admitted ? true : mma_refuse(why, "%s", kind->why.text);
 }
 
-static bool is_counted(const struct view *v, const char *name, struct why *why)
+static bool gemm_mma_is_counted(const struct view *v, const char *name,
+                                struct why *why)
 {
     if (v->buffer == NULL || product_span(v) <= MOST_ELEMENTS)
         return true;
@@ -43,10 +44,10 @@ static bool is_counted(const struct view *v, const char *name, struct why *why)
 }
 
 /* Do all lines of a factor begin at multiples of 16 bytes? */
-static bool is_aligned(const struct mma *mma, const struct view *v,
-                       const char *name, struct why *why)
+static bool gemm_mma_is_aligned(const struct mma *mma, const struct view *v,
+                                const char *name, struct why *why)
 {
-    uint32_t row, column, each = MMA_ALIGN / size_of(v->dtype);
+    uint32_t row, column, each = MMA_ALIGN / gemm_mma_size_of(v->dtype);
     product_steps(v, &row, &column);
     uint32_t leading = column == 1 ? row : column, batch = product_step(v, 0);
     uint32_t off = mma->calls->off(v);
@@ -68,7 +69,7 @@ static bool is_turned(const struct view *v, bool along_rows)
 }
 
 /* Tiles of d, over all matrices of the batch: what groups have to do. */
-static uint64_t tiles(const struct product *g, unsigned variant)
+static uint64_t gemm_mma_tiles(const struct product *g, unsigned variant)
 {
     uint64_t side = mma_tile(variant);
     return (uint64_t)g->batch * (((uint64_t)g->m + side - 1) / side) *
@@ -77,11 +78,12 @@ static uint64_t tiles(const struct product *g, unsigned variant)
 
 /* A line of either factor goes along k, or it is turned. Tiles are large where
  * there are enough of them for every multiprocessor, and memory. */
-static unsigned variant_of(const struct mma *mma, const struct product *g)
+static unsigned gemm_mma_variant_of(const struct mma *mma,
+                                    const struct product *g)
 {
     unsigned v = (is_turned(&g->a, true) ? MMA_A_TURNED : 0) |
                  (is_turned(&g->b, false) ? MMA_B_TURNED : 0);
-    bool large = tiles(g, v | MMA_LARGE) >= mma->processors &&
+    bool large = gemm_mma_tiles(g, v | MMA_LARGE) >= mma->processors &&
                  mma->local_bytes >= mma_local_bytes(mma, v | MMA_LARGE);
     return v | (large ? MMA_LARGE : 0);
 }
@@ -93,14 +95,16 @@ bool mma_check(struct mma *mma, struct backend_device *d,
         return mma_refuse(why, "k or alpha is 0: nothing is multiplied");
     if (op->d.rank != 3)
         return mma_refuse(why, "it has one batch dimension");
-    if (!are_types(mma, op, why) || !is_counted(&op->a, "a", why) ||
-        !is_counted(&op->b, "b", why) || !is_counted(&op->c, "c", why) ||
-        !is_counted(&op->bias, "bias", why) || !is_counted(&op->d, "d", why) ||
-        !is_aligned(mma, &op->a, "a", why) ||
-        !is_aligned(mma, &op->b, "b", why))
+    if (!are_types(mma, op, why) || !gemm_mma_is_counted(&op->a, "a", why) ||
+        !gemm_mma_is_counted(&op->b, "b", why) ||
+        !gemm_mma_is_counted(&op->c, "c", why) ||
+        !gemm_mma_is_counted(&op->bias, "bias", why) ||
+        !gemm_mma_is_counted(&op->d, "d", why) ||
+        !gemm_mma_is_aligned(mma, &op->a, "a", why) ||
+        !gemm_mma_is_aligned(mma, &op->b, "b", why))
         return false;
     const struct product g = product_rows(op);
-    return mma_try(mma, d, op->a.dtype, variant_of(mma, &g), why);
+    return mma_try(mma, d, op->a.dtype, gemm_mma_variant_of(mma, &g), why);
 }
 
 bool mma_last(const struct gemm_op *op)
@@ -110,21 +114,22 @@ bool mma_last(const struct gemm_op *op)
 
 /* ---- a launch ---- */
 
-static void bind(struct launch *l, const struct view *v, unsigned forms,
-                 enum access access)
+static void gemm_mma_bind(struct launch *l, const struct view *v,
+                          unsigned forms, enum access access)
 {
     if (v->buffer == NULL)
         mma_bind(l, NULL, 0, 0, forms, access);
     else
         mma_bind(l, v->buffer->mem, v->buffer->offset + v->offset,
-                 (uint64_t)product_span(v) * size_of(v->dtype), forms, access);
+                 (uint64_t)product_span(v) * gemm_mma_size_of(v->dtype), forms,
+                 access);
 }
 
 ssq_status mma_run(const struct mma *mma, struct backend_device *d,
                    struct backend_queue *q, const struct gemm_op *op)
 {
     const struct product g = product_rows(op);
-    unsigned variant = variant_of(mma, &g);
+    unsigned variant = gemm_mma_variant_of(mma, &g);
     struct gemm_mma_args x;
     struct launch l = {.nwords = sizeof(x) / sizeof(uint32_t)};
     ssq_status st = mma_code(mma, d, op->a.dtype, variant, &l.code);
@@ -136,12 +141,12 @@ ssq_status mma_run(const struct mma *mma, struct backend_device *d,
     product_steps(&g.b, &x.b_row, &x.b_column);
     memcpy(l.param, &x, sizeof(x));
     /* where a launch cannot have as many groups, each does several tiles */
-    uint64_t groups = tiles(&g, variant);
+    uint64_t groups = gemm_mma_tiles(&g, variant);
     l.groups = groups > LAUNCH_GROUPS ? LAUNCH_GROUPS : (uint32_t)groups;
-    bind(&l, &g.d, 2, ACCESS_WRITE);
-    bind(&l, &g.c, 2, ACCESS_READ);
-    bind(&l, &g.bias, 2, ACCESS_READ);
-    bind(&l, &g.a, 1, ACCESS_READ);
-    bind(&l, &g.b, 1, ACCESS_READ);
+    gemm_mma_bind(&l, &g.d, 2, ACCESS_WRITE);
+    gemm_mma_bind(&l, &g.c, 2, ACCESS_READ);
+    gemm_mma_bind(&l, &g.bias, 2, ACCESS_READ);
+    gemm_mma_bind(&l, &g.a, 1, ACCESS_READ);
+    gemm_mma_bind(&l, &g.b, 1, ACCESS_READ);
     return mma->calls->launch(q, &l);
 }

@@ -3,7 +3,7 @@
  * right: what each is worth is found out once. */
 #include "backends/mma/mma.h"
 
-static struct mma_kind *kind_of(struct mma *mma, ssq_dtype dtype)
+static struct mma_kind *mma_kind_of(struct mma *mma, ssq_dtype dtype)
 {
     return &mma->kind[dtype == SSQ_BF16];
 }
@@ -37,7 +37,7 @@ static ssq_status try_variant(const struct mma *mma, struct backend_device *d,
 bool mma_try(struct mma *mma, struct backend_device *d, ssq_dtype dtype,
              unsigned variant, struct why *why)
 {
-    struct mma_kind *kind = kind_of(mma, dtype);
+    struct mma_kind *kind = mma_kind_of(mma, dtype);
     struct mma_variant *v = &kind->variant[variant];
     pthread_mutex_lock(&mma->lock);
     ssq_status st = try_variant(mma, d, kind, variant);
@@ -49,7 +49,8 @@ bool mma_try(struct mma *mma, struct backend_device *d, ssq_dtype dtype,
 }
 
 /* Does this capability have the instructions, and groups the memory? */
-static bool has_kind(const struct mma *mma, ssq_dtype dtype, struct why *why)
+static bool mma_has_kind(const struct mma *mma, ssq_dtype dtype,
+                         struct why *why)
 {
     int least = dtype == SSQ_F16 ? MMA_LEAST : MMA_ASYNC;
     if (mma->capability < least)
@@ -70,9 +71,9 @@ static bool has_kind(const struct mma *mma, ssq_dtype dtype, struct why *why)
 ssq_status mma_kind_open(struct mma *mma, struct backend_device *d,
                          ssq_dtype dtype, bool tried)
 {
-    struct mma_kind *kind = kind_of(mma, dtype);
+    struct mma_kind *kind = mma_kind_of(mma, dtype);
     kind->dtype = dtype;
-    if (!has_kind(mma, dtype, &kind->why))
+    if (!mma_has_kind(mma, dtype, &kind->why))
         return SSQ_OK;
     kind->admitted = true;
     if (!tried)

@@ -23,13 +23,13 @@
 
 /* A set of numbers: integers of at most `most`, scaled; the sums of K products
  * stay below 2^24 times the scales' product. */
-struct set {
+struct mma_test_set {
     const char *name;
     int a_most, b_most;
     float a_scale[2], b_scale[2]; /* f16, bf16 */
 };
 
-static const struct set sets[] = {
+static const struct mma_test_set sets[] = {
     {"integers", 120, 120, {1.0f, 1.0f}, {1.0f, 1.0f}},
     {"subnormal factors", 200, 4, {0x1p-24f, 0x1p-100f}, {1.0f, 0x1p60f}}};
 #define SETS (sizeof(sets) / sizeof(sets[0]))
@@ -45,12 +45,12 @@ struct host {
     int16_t a[MOST * MOST], b[MOST * MOST]; /* a by rows, b by columns */
 };
 
-struct test {
+struct tool_mma_test {
     const struct mma *mma;
     struct backend_device *device;
     ssq_dtype dtype;
     unsigned variant;
-    const struct set *set;
+    const struct mma_test_set *set;
     uint32_t m, n;
     struct mma_bench bench;
     struct host *host;
@@ -58,7 +58,7 @@ struct test {
 };
 
 /* The i-th of a row of integers from -most to most, the same ones each time. */
-static int draw(uint32_t i, int most)
+static int mma_test_draw(uint32_t i, int most)
 {
     uint32_t x = (i + 1u) * 2654435761u;
     x ^= x >> 15;
@@ -68,12 +68,12 @@ static int draw(uint32_t i, int most)
 }
 
 /* Elements from a line to the next. */
-static uint32_t line(uint32_t elements)
+static uint32_t mma_test_line(uint32_t elements)
 {
     return (elements + 7u) / 8u * 8u;
 }
 
-static void set_args(struct test *t)
+static void set_args(struct tool_mma_test *t)
 {
     struct gemm_mma_args *x = &t->args;
     bool a = (t->variant & MMA_A_TURNED) != 0,
@@ -87,23 +87,23 @@ static void set_args(struct test *t)
     x->g.types = GEMM_TYPES((uint32_t)t->dtype, (uint32_t)t->dtype, 0u, 0u,
                             (uint32_t)SSQ_F32);
     x->g.d_row = t->n;
-    x->a_row = a ? 1 : line(K);
-    x->a_column = a ? line(t->m) : 1;
-    x->b_row = b ? line(t->n) : 1;
-    x->b_column = b ? 1 : line(K);
+    x->a_row = a ? 1 : mma_test_line(K);
+    x->a_column = a ? mma_test_line(t->m) : 1;
+    x->b_row = b ? mma_test_line(t->n) : 1;
+    x->b_column = b ? 1 : mma_test_line(K);
 }
 
 /* ---- numbers ---- */
 
-static uint16_t encode(const struct test *t, float x)
+static uint16_t mma_test_encode(const struct tool_mma_test *t, float x)
 {
     return (uint16_t)(t->dtype == SSQ_F16 ? f16_store(x) : bf16_store(x));
 }
 
 /* Draw a factor of `lines` lines of K, write it with the steps of its order,
  * and send it. What lies between lines is no number: nobody may add it. */
-static ssq_status send(struct test *t, int what, uint32_t lines, uint32_t step,
-                       uint32_t along)
+static ssq_status mma_test_send(struct tool_mma_test *t, int what,
+                                uint32_t lines, uint32_t step, uint32_t along)
 {
     bool is_a = what == A, bf16 = t->dtype == SSQ_BF16;
     int most = is_a ? t->set->a_most : t->set->b_most;
@@ -111,21 +111,21 @@ static ssq_status send(struct test *t, int what, uint32_t lines, uint32_t step,
     int16_t *value = is_a ? t->host->a : t->host->b;
     memset(t->host->bits, 0xff, sizeof(t->host->bits));
     for (uint32_t i = 0; i < lines * K; i++) {
-        value[i] = (int16_t)draw((uint32_t)what * 77777u + i, most);
+        value[i] = (int16_t)mma_test_draw((uint32_t)what * 77777u + i, most);
         t->host->bits[i / K * step + i % K * along] =
-            encode(t, (float)value[i] * scale);
+            mma_test_encode(t, (float)value[i] * scale);
     }
     return t->mma->calls->bench_write(t->device, &t->bench,
                                       (uint64_t)what * ROOM, t->host->bits,
                                       sizeof(t->host->bits));
 }
 
-static ssq_status send_all(struct test *t)
+static ssq_status mma_test_send_all(struct tool_mma_test *t)
 {
     const struct gemm_mma_args *x = &t->args;
-    ssq_status st = send(t, A, t->m, x->a_row, x->a_column);
+    ssq_status st = mma_test_send(t, A, t->m, x->a_row, x->a_column);
     if (st == SSQ_OK)
-        st = send(t, B, t->n, x->b_column, x->b_row);
+        st = mma_test_send(t, B, t->n, x->b_column, x->b_row);
     memset(t->host->bits, 0xff, sizeof(t->host->bits));
     return st != SSQ_OK ? st
                         : t->mma->calls->bench_write(t->device, &t->bench,
@@ -133,7 +133,8 @@ static ssq_status send_all(struct test *t)
                                                      sizeof(t->host->bits));
 }
 
-static ssq_status multiply(struct test *t, const struct backend_kernel *code)
+static ssq_status mma_test_multiply(struct tool_mma_test *t,
+                                    const struct backend_kernel *code)
 {
     const struct mma_calls *calls = t->mma->calls;
     struct launch l = {.code = code,
@@ -153,7 +154,7 @@ static ssq_status multiply(struct test *t, const struct backend_kernel *code)
 
 /* ---- what is right, and what is wrong ---- */
 
-static float result(const struct test *t, uint32_t at)
+static float mma_test_result(const struct tool_mma_test *t, uint32_t at)
 {
     bool bf16 = t->dtype == SSQ_BF16;
     const int16_t *a = t->host->a + (size_t)(at / t->n) * K,
@@ -165,13 +166,13 @@ static float result(const struct test *t, uint32_t at)
 }
 
 /* Are they about right, as sums of 16 bits are? */
-static bool is_rounded(const struct test *t)
+static bool mma_test_is_rounded(const struct tool_mma_test *t)
 {
     bool bf16 = t->dtype == SSQ_BF16;
     float one = (float)(t->set->a_most * t->set->b_most) *
                 t->set->a_scale[bf16] * t->set->b_scale[bf16];
     for (uint32_t i = 0; i < t->m * t->n; i++) {
-        float x = t->host->sums[i], y = result(t, i);
+        float x = t->host->sums[i], y = mma_test_result(t, i);
         if (!(fabsf(x - y) <= 0x1p-4f * (fabsf(y) + one)))
             return false;
     }
@@ -179,19 +180,20 @@ static bool is_rounded(const struct test *t)
 }
 
 /* Is every row the one of another place in its matrix of 16? */
-static bool are_moved(const struct test *t)
+static bool are_moved(const struct tool_mma_test *t)
 {
     for (uint32_t i = 0; i < t->m / 16u * 16u * t->n; i++)
-        if (t->host->sums[i] != result(t, (i / t->n ^ 8u) * t->n + i % t->n))
+        if (t->host->sums[i] !=
+            mma_test_result(t, (i / t->n ^ 8u) * t->n + i % t->n))
             return false;
     return true;
 }
 
-static bool compare(struct test *t, struct why *why)
+static bool mma_test_compare(struct tool_mma_test *t, struct why *why)
 {
     uint32_t n = 0, first = 0;
     for (uint32_t i = 0; i < t->m * t->n; i++)
-        if (t->host->sums[i] != result(t, i) && n++ == 0)
+        if (t->host->sums[i] != mma_test_result(t, i) && n++ == 0)
             first = i;
     if (n == 0)
         return true;
@@ -203,27 +205,28 @@ static bool compare(struct test *t, struct why *why)
         (t->variant & MMA_A_TURNED) != 0 ? ", a turned" : "",
         (t->variant & MMA_B_TURNED) != 0 ? ", b turned" : "",
         mma_tile(t->variant), t->set->name,
-        are_moved(t)    ? "rows have changed places"
-        : is_rounded(t) ? "sums are rounded to less than float32"
-                        : "wrong sums",
+        are_moved(t)             ? "rows have changed places"
+        : mma_test_is_rounded(t) ? "sums are rounded to less than float32"
+                                 : "wrong sums",
         n, t->m * t->n, first / t->n, first % t->n,
-        (double)t->host->sums[first], (double)result(t, first));
+        (double)t->host->sums[first], (double)mma_test_result(t, first));
 }
 
 /* ---- the test ---- */
 
-static ssq_status test_all(struct test *t, const struct backend_kernel *code,
-                           bool *right, struct why *why)
+static ssq_status test_all(struct tool_mma_test *t,
+                           const struct backend_kernel *code, bool *right,
+                           struct why *why)
 {
     ssq_status st = SSQ_OK;
     *right = true;
     for (size_t i = 0; st == SSQ_OK && *right && i < SETS; i++) {
         t->set = &sets[i];
-        st = send_all(t);
+        st = mma_test_send_all(t);
         if (st == SSQ_OK)
-            st = multiply(t, code);
+            st = mma_test_multiply(t, code);
         if (st == SSQ_OK)
-            *right = compare(t, why);
+            *right = mma_test_compare(t, why);
     }
     return st;
 }
@@ -233,12 +236,12 @@ ssq_status mma_test(const struct mma *mma, struct backend_device *d,
                     struct why *why)
 {
     const struct backend_kernel *code;
-    struct test t = {.mma = mma,
-                     .device = d,
-                     .dtype = dtype,
-                     .variant = variant,
-                     .m = mma_tile(variant) + MORE_M,
-                     .n = mma_tile(variant) + MORE_N};
+    struct tool_mma_test t = {.mma = mma,
+                              .device = d,
+                              .dtype = dtype,
+                              .variant = variant,
+                              .m = mma_tile(variant) + MORE_M,
+                              .n = mma_tile(variant) + MORE_N};
     *right = false;
     ssq_status st = mma_code(mma, d, dtype, variant, &code);
     if (st != SSQ_OK)

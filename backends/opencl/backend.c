@@ -4,8 +4,8 @@
 
 /* The core lends its services once for each copy of the library; devices get
  * them from here. */
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
+static ssq_status opencl_backend_init(struct backend_instance *instance,
+                                      const struct services *services)
 {
     instance->core = services;
     return SSQ_OK;
@@ -24,7 +24,7 @@ static const struct backend opencl_backend = {
     .preference = 30,
     .preference_of = opencl_preference_of,
     .instance_bytes = sizeof(struct backend_instance),
-    .init = init,
+    .init = opencl_backend_init,
     .count = opencl_count,
     .describe = opencl_describe,
     .open = opencl_open,
@@ -60,11 +60,11 @@ static const struct backend opencl_backend = {
     .ops = &ops,
 };
 
-static const struct backend *entry(uint32_t abi)
+static const struct backend *opencl_backend_entry(uint32_t abi)
 {
     (void)abi; /* the core compares */
     return &opencl_backend;
 }
 
 extern SSQ_API const backend_module_fn ssq_backend_module;
-const backend_module_fn ssq_backend_module = entry;
+const backend_module_fn ssq_backend_module = opencl_backend_entry;

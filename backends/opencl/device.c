@@ -35,7 +35,8 @@ static const struct room_cache pocl_cache = {
 /* A number that a device tells of itself, whichever of its three types it has;
  * 0 where the device does not answer, which *error remembers over several
  * questions. */
-static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
+static cl_ulong opencl_device_number(cl_device_id id, cl_device_info what,
+                                     cl_int *error)
 {
     union {
         cl_uint u32;
@@ -117,8 +118,8 @@ static unsigned add_devices(struct backend_instance *instance,
     for (cl_uint i = 0;
          i < have && i < OPENCL_MOST_DEVICES && n < OPENCL_MOST_DEVICES; i++) {
         cl_int e; /* no answer is a no */
-        if (!number(id[i], CL_DEVICE_AVAILABLE, &e) ||
-            !number(id[i], CL_DEVICE_COMPILER_AVAILABLE, &e)) {
+        if (!opencl_device_number(id[i], CL_DEVICE_AVAILABLE, &e) ||
+            !opencl_device_number(id[i], CL_DEVICE_COMPILER_AVAILABLE, &e)) {
             ++*unfit;
             continue;
         }
@@ -160,8 +161,8 @@ unsigned opencl_count(struct backend_instance *instance, struct why *reason)
 int opencl_preference_of(const struct backend_instance *instance, unsigned i)
 {
     cl_int e;
-    cl_device_type type =
-        (cl_device_type)number(instance->found[i].id, CL_DEVICE_TYPE, &e);
+    cl_device_type type = (cl_device_type)opencl_device_number(
+        instance->found[i].id, CL_DEVICE_TYPE, &e);
     return (type & CL_DEVICE_TYPE_GPU) != 0           ? 30
            : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 25
                                                       : 5;
@@ -199,12 +200,13 @@ static ssq_status group_from_environment(const struct services *core,
  * up to 256 items with vectors of 4. */
 static ssq_status choose_shape(struct backend_device *d, cl_int *e)
 {
-    uint32_t most =
-        (uint32_t)number(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, e) & 0x7fffffffu;
+    uint32_t most = (uint32_t)opencl_device_number(
+                        d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, e) &
+                    0x7fffffffu;
     uint32_t wanted;
     ssq_status st = group_from_environment(d->core, most, &wanted);
-    uint32_t lanes =
-        (uint32_t)number(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, e);
+    uint32_t lanes = (uint32_t)opencl_device_number(
+        d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, e);
     d->group = 1;
     if (wanted != 0)
         d->group = wanted;
@@ -216,24 +218,31 @@ static ssq_status choose_shape(struct backend_device *d, cl_int *e)
 }
 
 /* Ask for everything else that the device is. */
-static ssq_status measure(struct backend_device *d)
+static ssq_status opencl_device_measure(struct backend_device *d)
 {
     cl_int e = CL_SUCCESS;
-    d->cpu = (number(d->id, CL_DEVICE_TYPE, &e) & CL_DEVICE_TYPE_CPU) != 0;
-    uint64_t floats = number(d->id, CL_DEVICE_SINGLE_FP_CONFIG, &e);
+    d->cpu = (opencl_device_number(d->id, CL_DEVICE_TYPE, &e) &
+              CL_DEVICE_TYPE_CPU) != 0;
+    uint64_t floats =
+        opencl_device_number(d->id, CL_DEVICE_SINGLE_FP_CONFIG, &e);
     d->exact_div = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     d->unfused = (floats & CL_FP_FMA) == 0;
-    d->memory_bytes = number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE, &e);
-    d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &e);
+    d->memory_bytes =
+        opencl_device_number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE, &e);
+    d->most_bytes =
+        opencl_device_number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &e);
     if (d->most_bytes > MOST_BYTES)
         d->most_bytes = MOST_BYTES;
     /* the driver tells bits */
-    d->sub_align =
-        (uint32_t)number(d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, &e) / 8u;
+    d->sub_align = (uint32_t)opencl_device_number(
+                       d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, &e) /
+                   8u;
     if (d->sub_align < OPENCL_ALIGN)
         d->sub_align = OPENCL_ALIGN;
-    d->units = (uint32_t)number(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, &e);
-    d->local_bytes = (uint32_t)number(d->id, CL_DEVICE_LOCAL_MEM_SIZE, &e);
+    d->units =
+        (uint32_t)opencl_device_number(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, &e);
+    d->local_bytes =
+        (uint32_t)opencl_device_number(d->id, CL_DEVICE_LOCAL_MEM_SIZE, &e);
     /* an offset and an index below 2^31 make less than 2^32 */
     d->reach = UINT64_C(1) << 31;
     ssq_status st = choose_shape(d, &e);
@@ -259,7 +268,8 @@ void opencl_close(struct backend_device *d)
 
 /* Make a context, or retain the caller's, so that closing is the same for
  * both. */
-static ssq_status take_context(struct backend_device *d, cl_context native)
+static ssq_status opencl_device_take_context(struct backend_device *d,
+                                             cl_context native)
 {
     const cl_context_properties wanted[] = {
         CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
@@ -304,11 +314,11 @@ ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
     }
     ssq_status st = measure_words(d);
     if (st == SSQ_OK)
-        st = measure(d);
+        st = opencl_device_measure(d);
     if (st == SSQ_OK)
         st = check_room(d);
     if (st == SSQ_OK)
-        st = take_context(d, native);
+        st = opencl_device_take_context(d, native);
     if (st == SSQ_OK) {
         *device = d;
         return SSQ_OK;
@@ -362,7 +372,8 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
 /* Are products of this dtype on tensor cores? */
-static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
+static uint32_t opencl_device_matrix_caps(const struct backend_device *d,
+                                          ssq_dtype dtype)
 {
     return d->mma != NULL && mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX
                                                                : 0;
@@ -373,8 +384,8 @@ void opencl_props(const struct backend_device *d, ssq_device_props *p)
     p->memory_bytes = d->memory_bytes;
     p->binding_bytes = d->most_bytes;
     p->alignment = OPENCL_ALIGN;
-    p->f16 = HALF_CAPS | matrix_caps(d, SSQ_F16);
-    p->bf16 = HALF_CAPS | matrix_caps(d, SSQ_BF16);
+    p->f16 = HALF_CAPS | opencl_device_matrix_caps(d, SSQ_F16);
+    p->bf16 = HALF_CAPS | opencl_device_matrix_caps(d, SSQ_BF16);
     p->f32_subnormals = d->subnormals;
     p->host_memory = d->cpu;
     p->asynchronous = true;

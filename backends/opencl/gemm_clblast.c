@@ -13,7 +13,7 @@
 #include <clblast_c.h>
 #include <stdio.h>
 
-static bool no(struct why *why, const char *text)
+static bool gemm_clblast_no(struct why *why, const char *text)
 {
     if (why != NULL)
         snprintf(why->text, sizeof(why->text), "%s", text);
@@ -36,36 +36,38 @@ bool opencl_clblast_check(const struct backend_device *device,
 {
     (void)device;
     if (op->k == 0)
-        return no(why, "k or alpha is 0: nothing is multiplied");
+        return gemm_clblast_no(why, "k or alpha is 0: nothing is multiplied");
     if (op->a.dtype != SSQ_F32 || op->b.dtype != SSQ_F32 ||
         op->d.dtype != SSQ_F32)
-        return no(why, "a, b and d must be f32: its products of 16-bit floats "
-                       "are summed in half");
+        return gemm_clblast_no(
+            why, "a, b and d must be f32: its products of 16-bit floats "
+                 "are summed in half");
     if (op->bias.buffer != NULL)
-        return no(why, "it adds no bias");
+        return gemm_clblast_no(why, "it adds no bias");
     if (op->activation != SSQ_ACTIVATION_NONE)
-        return no(why, "it has no activations");
+        return gemm_clblast_no(why, "it has no activations");
     if (op->c.buffer != NULL &&
         (op->c.dtype != SSQ_F32 || !same_place(&op->c, &op->d)))
-        return no(why, "c must be f32 and d itself: it adds in place");
+        return gemm_clblast_no(why,
+                               "c must be f32 and d itself: it adds in place");
     if (op->d.rank != 3)
-        return no(why, "it has one batch dimension");
+        return gemm_clblast_no(why, "it has one batch dimension");
     return true;
 }
 
 /* A matrix as BLAS sees it: where it begins, its leading dimension, and from
  * one matrix of the batch to the next, all in elements. columns: its columns
  * are what lies together. */
-struct matrix {
+struct gemm_clblast_matrix {
     cl_mem mem;
     size_t at, leading, batch;
     bool columns;
 };
 
 /* A factor or d of an op that check() has admitted: one of its strides is 1. */
-static struct matrix matrix_of(const struct view *v)
+static struct gemm_clblast_matrix gemm_clblast_matrix_of(const struct view *v)
 {
-    struct matrix x;
+    struct gemm_clblast_matrix x;
     x.mem = ((const struct opencl_mem *)v->buffer->mem)->cl;
     x.at = (size_t)((v->buffer->offset + v->offset) / sizeof(float));
     x.leading = (size_t)gemm_leading(v, &x.columns);
@@ -79,8 +81,9 @@ ssq_status opencl_clblast_run(struct backend_queue *queue,
     ssq_status st = opencl_queue_check(queue);
     if (st != SSQ_OK)
         return st;
-    struct matrix a = matrix_of(&op->a), b = matrix_of(&op->b);
-    struct matrix d = matrix_of(&op->d);
+    struct gemm_clblast_matrix a = gemm_clblast_matrix_of(&op->a),
+                               b = gemm_clblast_matrix_of(&op->b);
+    struct gemm_clblast_matrix d = gemm_clblast_matrix_of(&op->d);
     size_t m = (size_t)op->m, n = (size_t)op->n, k = (size_t)op->k;
     float beta = op->c.buffer == NULL ? 0.0f : op->beta;
     /* d decides the layout; a factor that lies the other way is a transposed

@@ -20,7 +20,8 @@ struct backend_graph {
 /* Look up a call of the extension. ISO C has no conversion from a pointer to an
  * object to one to a function; POSIX promises the same representation, so its
  * bytes are copied. */
-static bool find(const struct backend_device *d, const char *name, void *call)
+static bool graph_find(const struct backend_device *d, const char *name,
+                       void *call)
 {
     void *p = CL(GetExtensionFunctionAddressForPlatform)(d->platform, name);
     memcpy(call, &p, sizeof(p));
@@ -44,11 +45,11 @@ static bool usable(const struct backend_device *d)
 void opencl_recorder_find(struct backend_device *d)
 {
     struct opencl_recorder r;
-    if (usable(d) && find(d, "clCreateCommandBufferKHR", &r.create) &&
-        find(d, "clFinalizeCommandBufferKHR", &r.finalize) &&
-        find(d, "clReleaseCommandBufferKHR", &r.release) &&
-        find(d, "clEnqueueCommandBufferKHR", &r.enqueue) &&
-        find(d, "clCommandNDRangeKernelKHR", &r.kernel))
+    if (usable(d) && graph_find(d, "clCreateCommandBufferKHR", &r.create) &&
+        graph_find(d, "clFinalizeCommandBufferKHR", &r.finalize) &&
+        graph_find(d, "clReleaseCommandBufferKHR", &r.release) &&
+        graph_find(d, "clEnqueueCommandBufferKHR", &r.enqueue) &&
+        graph_find(d, "clCommandNDRangeKernelKHR", &r.kernel))
         d->record = r;
 }
 

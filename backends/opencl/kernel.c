@@ -21,7 +21,8 @@ struct backend_kernel {
 };
 
 /* Also of one of which only a part was made. */
-static void kernel_free(const struct services *core, struct backend_kernel *k)
+static void opencl_kernel_free(const struct services *core,
+                               struct backend_kernel *k)
 {
     if (k->cl != NULL)
         (void)CL(ReleaseKernel)(k->cl);
@@ -35,7 +36,8 @@ static void kernel_free(const struct services *core, struct backend_kernel *k)
 /* Compile a kernel in a variant and see that its groups may be as large as all
  * launches take for granted: a kernel that needs many registers may allow less.
  * What was made is freed with k where this fails. */
-static ssq_status build(struct backend_device *d, struct backend_kernel *k)
+static ssq_status opencl_kernel_build(struct backend_device *d,
+                                      struct backend_kernel *k)
 {
     const struct kernel *kernel = k->entry.kernel;
     k->lockable = pthread_mutex_init(&k->lock, NULL) == 0;
@@ -75,11 +77,11 @@ ssq_status opencl_kernel_get(struct backend_device *d,
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
         return opencl_no_memory(d->core, sizeof(*k));
-    ssq_status st = mine ? build(d, k) : SSQ_OK;
+    ssq_status st = mine ? opencl_kernel_build(d, k) : SSQ_OK;
     if (mine)
         kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st != SSQ_OK)
-        kernel_free(d->core, k);
+        opencl_kernel_free(d->core, k);
     else
         *code = k;
     return st;
@@ -92,15 +94,16 @@ void opencl_kernels_free(struct backend_device *d)
            NULL) {
         if (k->fresh)
             opencl_program_store(d, k->entry.kernel, k->entry.key, k->program);
-        kernel_free(d->core, k);
+        opencl_kernel_free(d->core, k);
     }
 }
 
 /* A sub-buffer for an operand that begins where a word of parameters cannot
  * say: from the last place before it where the device lets one begin. *offset
  * is then from there. */
-static cl_mem window(const struct backend_device *d, const struct binding *b,
-                     uint64_t *offset, cl_int *error)
+static cl_mem kernel_window(const struct backend_device *d,
+                            const struct binding *b, uint64_t *offset,
+                            cl_int *error)
 {
     uint64_t aligned = b->offset - b->offset % d->sub_align;
     uint64_t rest = b->mem->bytes - aligned;
@@ -112,9 +115,9 @@ static cl_mem window(const struct backend_device *d, const struct binding *b,
 }
 
 /* Bind operand i, and say in *place where it begins, in its units. */
-static cl_int bind(const struct backend_device *d, cl_kernel kernel,
-                   const struct binding *b, uint32_t i, uint32_t *place,
-                   const char **call)
+static cl_int kernel_bind(const struct backend_device *d, cl_kernel kernel,
+                          const struct binding *b, uint32_t i, uint32_t *place,
+                          const char **call)
 {
     cl_mem mem = ((const struct opencl_mem *)b->mem)->cl, part = NULL;
     uint64_t offset = b->offset;
@@ -122,7 +125,7 @@ static cl_int bind(const struct backend_device *d, cl_kernel kernel,
     /* the kernel adds a place and an index in 32 bits: both below 2^31 */
     if (offset / b->unit >= d->reach) {
         *call = "clCreateSubBuffer";
-        part = window(d, b, &offset, &e);
+        part = kernel_window(d, b, &offset, &e);
         if (part == NULL)
             return e;
         mem = part;
@@ -147,7 +150,7 @@ static cl_int set_arguments(const struct backend_device *d, cl_kernel kernel,
     cl_int e = CL_SUCCESS;
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings && e == CL_SUCCESS; i++)
-        e = bind(d, kernel, &l->binding[i], i, &param[i], call);
+        e = kernel_bind(d, kernel, &l->binding[i], i, &param[i], call);
     if (e != CL_SUCCESS)
         return e;
     *call = "clSetKernelArg";

@@ -10,8 +10,8 @@
 #include "lib/core/module/data.h"
 
 /* A memory over a buffer, whose reference is taken over, also on failure. */
-static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,
-                       struct backend_mem **mem)
+static ssq_status opencl_memory_wrap(const struct services *core, cl_mem cl,
+                                     uint64_t bytes, struct backend_mem **mem)
 {
     struct opencl_mem *m = core->mem_alloc(sizeof(*m));
     if (m == NULL) {
@@ -42,7 +42,7 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
     cl_mem cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE,
                                  (size_t)bytes, NULL, &e);
     return cl == NULL ? opencl_create_error(device->core, "clCreateBuffer", e)
-                      : wrap(device->core, cl, bytes, mem);
+                      : opencl_memory_wrap(device->core, cl, bytes, mem);
 }
 
 ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
@@ -54,7 +54,7 @@ ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
             "opencl: the buffer has %llu bytes, a launch reaches %llu",
             (unsigned long long)bytes, (unsigned long long)device->most_bytes);
     cl_int e = CL(RetainMemObject)(cl);
-    return e == CL_SUCCESS ? wrap(device->core, cl, bytes, mem)
+    return e == CL_SUCCESS ? opencl_memory_wrap(device->core, cl, bytes, mem)
                            : opencl_error(device->core, "clRetainMemObject", e);
 }
 
@@ -65,30 +65,30 @@ void opencl_free(struct backend_device *device, struct backend_mem *mem)
     device->core->mem_free(m);
 }
 
-static cl_mem mem_of(const struct view *v)
+static cl_mem opencl_memory_mem_of(const struct view *v)
 {
     return ((struct opencl_mem *)v->buffer->mem)->cl;
 }
 
 /* Bytes from the buffer's begin to the view's first element. */
-static size_t place_of(const struct view *v)
+static size_t opencl_memory_place_of(const struct view *v)
 {
     return (size_t)(v->buffer->offset + v->offset);
 }
 
 /* Enqueue a copy of the host's bytes, or of the few that the op carries
  * itself. */
-static ssq_status upload(struct backend_queue *queue,
-                         const struct upload_op *op)
+static ssq_status opencl_memory_upload(struct backend_queue *queue,
+                                       const struct upload_op *op)
 {
     ssq_status st = opencl_queue_check(queue);
     if (st != SSQ_OK)
         return st;
     cl_event done;
-    cl_int e = CL(EnqueueWriteBuffer)(queue->cl, mem_of(&op->dst), CL_FALSE,
-                                      place_of(&op->dst), (size_t)op->bytes,
-                                      op->host == NULL ? op->inlined : op->host,
-                                      0, NULL, &done);
+    cl_int e = CL(EnqueueWriteBuffer)(
+        queue->cl, opencl_memory_mem_of(&op->dst), CL_FALSE,
+        opencl_memory_place_of(&op->dst), (size_t)op->bytes,
+        op->host == NULL ? op->inlined : op->host, 0, NULL, &done);
     if (e != CL_SUCCESS)
         return opencl_queue_fail(queue, "clEnqueueWriteBuffer", e);
     opencl_queue_enqueued(queue, done);
@@ -97,23 +97,24 @@ static ssq_status upload(struct backend_queue *queue,
 
 /* Enqueue a copy to the host, whose memory the caller keeps until the queue has
  * passed it. */
-static ssq_status download(struct backend_queue *queue,
-                           const struct download_op *op)
+static ssq_status opencl_memory_download(struct backend_queue *queue,
+                                         const struct download_op *op)
 {
     ssq_status st = opencl_queue_check(queue);
     if (st != SSQ_OK)
         return st;
     cl_event done;
-    cl_int e = CL(EnqueueReadBuffer)(queue->cl, mem_of(&op->src), CL_FALSE,
-                                     place_of(&op->src), (size_t)op->bytes,
-                                     op->host, 0, NULL, &done);
+    cl_int e =
+        CL(EnqueueReadBuffer)(queue->cl, opencl_memory_mem_of(&op->src),
+                              CL_FALSE, opencl_memory_place_of(&op->src),
+                              (size_t)op->bytes, op->host, 0, NULL, &done);
     if (e != CL_SUCCESS)
         return opencl_queue_fail(queue, "clEnqueueReadBuffer", e);
     opencl_queue_enqueued(queue, done);
     return SSQ_OK;
 }
 
-const struct upload_impl opencl_uploads[] = {{.name = "write", .run = upload},
-                                             {.name = NULL}};
+const struct upload_impl opencl_uploads[] = {
+    {.name = "write", .run = opencl_memory_upload}, {.name = NULL}};
 const struct download_impl opencl_downloads[] = {
-    {.name = "read", .run = download}, {.name = NULL}};
+    {.name = "read", .run = opencl_memory_download}, {.name = NULL}};

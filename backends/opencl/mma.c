@@ -15,7 +15,7 @@
 
 /* ---- what the driver says ---- */
 
-static uint32_t number(const struct backend_device *d, cl_device_info what)
+static uint32_t mma_number(const struct backend_device *d, cl_device_info what)
 {
     cl_uint n = 0;
     return CL(GetDeviceInfo)(d->id, what, sizeof(n), &n, NULL) == CL_SUCCESS
@@ -50,7 +50,7 @@ static char *extensions_of(const struct backend_device *d)
 /* The compute capability, 80 for 8.0; 0: it is not for this device. */
 static int capability_of(struct backend_device *d)
 {
-    if (number(d, CL_DEVICE_VENDOR_ID) != NVIDIA) {
+    if (mma_number(d, CL_DEVICE_VENDOR_ID) != NVIDIA) {
         (void)mma_refuse(&d->mma_why, "it is for NVIDIA's GPUs");
         return 0;
     }
@@ -70,8 +70,8 @@ static int capability_of(struct backend_device *d)
                          MMA_GROUP, d->group);
         return 0;
     }
-    return (int)(number(d, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 +
-                 number(d, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV));
+    return (int)(mma_number(d, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 +
+                 mma_number(d, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV));
 }
 
 /* ---- a test's bench: a queue of its own ---- */
@@ -98,13 +98,13 @@ static ssq_status kernel_get(struct backend_device *d,
 /* A buffer begins at a multiple of OPENCL_ALIGN: what is lent by a caller is an
  * object of the driver's, or a part of one that begins where the driver lets
  * parts begin. */
-static uint32_t off(const struct view *v)
+static uint32_t opencl_mma_off(const struct view *v)
 {
     return (uint32_t)((v->buffer->offset + v->offset) % MMA_ALIGN);
 }
 
-static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
-                             struct mma_bench *b)
+static ssq_status opencl_mma_bench_open(struct backend_device *d,
+                                        uint64_t bytes, struct mma_bench *b)
 {
     struct backend_queue *q = NULL;
     ssq_status st = opencl_queue_open(d, &q);
@@ -117,55 +117,56 @@ static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
     return st;
 }
 
-static void bench_close(struct backend_device *d, struct mma_bench *b)
+static void opencl_mma_bench_close(struct backend_device *d,
+                                   struct mma_bench *b)
 {
     opencl_queue_close(b->order); /* waits */
     opencl_free(d, b->mem);
 }
 
-static cl_mem mem_of(const struct mma_bench *b)
+static cl_mem mma_mem_of(const struct mma_bench *b)
 {
     return ((const struct opencl_mem *)b->mem)->cl;
 }
 
-static ssq_status bench_write(struct backend_device *d,
-                              const struct mma_bench *b, uint64_t at,
-                              const void *host, size_t bytes)
+static ssq_status opencl_mma_bench_write(struct backend_device *d,
+                                         const struct mma_bench *b, uint64_t at,
+                                         const void *host, size_t bytes)
 {
     const struct backend_queue *q = b->order;
-    cl_int e = CL(EnqueueWriteBuffer)(q->cl, mem_of(b), CL_TRUE, (size_t)at,
+    cl_int e = CL(EnqueueWriteBuffer)(q->cl, mma_mem_of(b), CL_TRUE, (size_t)at,
                                       bytes, host, 0, NULL, NULL);
     return e == CL_SUCCESS ? SSQ_OK
                            : opencl_error(d->core, "clEnqueueWriteBuffer", e);
 }
 
-static ssq_status bench_read(struct backend_device *d,
-                             const struct mma_bench *b, uint64_t at, void *host,
-                             size_t bytes)
+static ssq_status opencl_mma_bench_read(struct backend_device *d,
+                                        const struct mma_bench *b, uint64_t at,
+                                        void *host, size_t bytes)
 {
     const struct backend_queue *q = b->order;
-    cl_int e = CL(EnqueueReadBuffer)(q->cl, mem_of(b), CL_TRUE, (size_t)at,
+    cl_int e = CL(EnqueueReadBuffer)(q->cl, mma_mem_of(b), CL_TRUE, (size_t)at,
                                      bytes, host, 0, NULL, NULL);
     return e == CL_SUCCESS ? SSQ_OK
                            : opencl_error(d->core, "clEnqueueReadBuffer", e);
 }
 
-static ssq_status bench_launch(struct backend_device *d,
-                               const struct mma_bench *b,
-                               const struct launch *l)
+static ssq_status opencl_mma_bench_launch(struct backend_device *d,
+                                          const struct mma_bench *b,
+                                          const struct launch *l)
 {
     (void)d;
     return opencl_launch(b->order, l);
 }
 
 static const struct mma_calls calls = {.kernel_get = kernel_get,
-                                       .off = off,
+                                       .off = opencl_mma_off,
                                        .launch = opencl_launch,
-                                       .bench_open = bench_open,
-                                       .bench_close = bench_close,
-                                       .bench_write = bench_write,
-                                       .bench_read = bench_read,
-                                       .bench_launch = bench_launch};
+                                       .bench_open = opencl_mma_bench_open,
+                                       .bench_close = opencl_mma_bench_close,
+                                       .bench_write = opencl_mma_bench_write,
+                                       .bench_read = opencl_mma_bench_read,
+                                       .bench_launch = opencl_mma_bench_launch};
 
 /* ---- a device's ---- */
 

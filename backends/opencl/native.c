@@ -6,7 +6,8 @@
  * asked of the driver, which refuses most of what is none. */
 #include "backends/opencl/opencl.h"
 
-static ssq_status refuse_handle(const struct services *core, const char *what)
+static ssq_status opencl_native_refuse_handle(const struct services *core,
+                                              const char *what)
 {
     return core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
 }
@@ -38,8 +39,8 @@ ssq_status opencl_open_native(struct backend_instance *instance,
             SSQ_ERR_NOT_FOUND,
             "opencl: the device is not one that is available and compiles");
     if (!context_has(context, id))
-        return refuse_handle(instance->core,
-                             "the context does not have the device");
+        return opencl_native_refuse_handle(
+            instance->core, "the context does not have the device");
     return opencl_open_over(instance, *i, context, device);
 }
 
@@ -61,13 +62,15 @@ ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
         e = CL(GetCommandQueueInfo)(native, CL_QUEUE_PROPERTIES, sizeof(how),
                                     &how, NULL);
     if (e != CL_SUCCESS)
-        return refuse_handle(d->core, "the queue is no cl_command_queue");
+        return opencl_native_refuse_handle(d->core,
+                                           "the queue is no cl_command_queue");
     if (context != d->context || id != d->id)
-        return refuse_handle(d->core,
-                             "the queue is of another context or device");
+        return opencl_native_refuse_handle(
+            d->core, "the queue is of another context or device");
     /* marks and copies rely on the order of commands */
     if ((how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
-        return refuse_handle(d->core, "the queue is out of order");
+        return opencl_native_refuse_handle(d->core,
+                                           "the queue is out of order");
     return opencl_queue_over(d, native, queue);
 }
 
@@ -92,12 +95,13 @@ ssq_status opencl_import(struct backend_device *d, const void *handle,
         e = CL(GetMemObjectInfo)(native, CL_MEM_SIZE, sizeof(bytes), &bytes,
                                  NULL);
     if (e != CL_SUCCESS || type != CL_MEM_OBJECT_BUFFER)
-        return refuse_handle(d->core, "the memory is no buffer");
+        return opencl_native_refuse_handle(d->core, "the memory is no buffer");
     if (context != d->context)
-        return refuse_handle(d->core, "the buffer is of another context");
+        return opencl_native_refuse_handle(d->core,
+                                           "the buffer is of another context");
     if ((flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) != 0)
-        return refuse_handle(d->core,
-                             "kernels may not read and write the buffer");
+        return opencl_native_refuse_handle(
+            d->core, "kernels may not read and write the buffer");
     return opencl_mem_over(d, native, bytes, mem);
 }
 

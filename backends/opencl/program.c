@@ -16,7 +16,8 @@
 
 /* Append " -DNAME=VALUE" to the options, which are far shorter than their
  * room. */
-static void add(char *text, size_t bytes, const char *name, unsigned value)
+static void program_add(char *text, size_t bytes, const char *name,
+                        unsigned value)
 {
     size_t at = strlen(text);
     snprintf(text + at, bytes - at, " -D%s=%u", name, value);
@@ -51,16 +52,16 @@ static void options_of(const struct backend_device *d,
                  " -cl-fp32-correctly-rounded-divide-sqrt -DNATIVE_EXACT_DIV");
     }
     if (d->half_load)
-        add(text, bytes, "NATIVE_HALF_LOAD", 1);
+        program_add(text, bytes, "NATIVE_HALF_LOAD", 1);
     if (d->half_store)
-        add(text, bytes, "NATIVE_HALF_STORE", 1);
+        program_add(text, bytes, "NATIVE_HALF_STORE", 1);
     if (d->unfused)
-        add(text, bytes, "UNFUSED", 1);
-    add(text, bytes, "WG", d->group);
-    add(text, bytes, "WIDTH", d->width);
-    add(text, bytes, "ONE_VARIANT", 1);
+        program_add(text, bytes, "UNFUSED", 1);
+    program_add(text, bytes, "WG", d->group);
+    program_add(text, bytes, "WIDTH", d->width);
+    program_add(text, bytes, "ONE_VARIANT", 1);
     for (uint32_t i = 0; i < kernel->nkeys; i++)
-        add(text, bytes, kernel->keys[i], key[i]);
+        program_add(text, bytes, kernel->keys[i], key[i]);
     uint32_t registers = registers_of(d, kernel, key);
     if (registers != 0) {
         size_t at = strlen(text);
@@ -96,7 +97,7 @@ static ssq_status build_error(struct backend_device *d, cl_program program,
 /* Which file a program is in, the options that it is built with, and the
  * text of all that its binary depends on, which is kept in the file to be
  * compared. */
-struct identity {
+struct program_identity {
     char options[384];
     char name[96];
     char key[2048];
@@ -105,9 +106,10 @@ struct identity {
 /* The file's name has no hash of the kernel's text, so that a changed kernel
  * writes over the old one. The key has two, with different beginnings: one of
  * 64 bits might meet by chance. */
-static void identify(const struct backend_device *d,
-                     const struct kernel *kernel,
-                     const uint8_t key[LAUNCH_KEYS], struct identity *id)
+static void program_identify(const struct backend_device *d,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             struct program_identity *id)
 {
     options_of(d, kernel, key, id->options, sizeof(id->options));
     int n = snprintf(id->key, sizeof(id->key),
@@ -130,7 +132,8 @@ static void identify(const struct backend_device *d,
 
 /* A program from the disk; NULL: it is not there, or the driver does not take
  * it. */
-static cl_program load(struct backend_device *d, const struct identity *id)
+static cl_program program_load(struct backend_device *d,
+                               const struct program_identity *id)
 {
     size_t bytes;
     if (!disk_cache_programs(d->core))
@@ -154,7 +157,8 @@ static cl_program load(struct backend_device *d, const struct identity *id)
 /* Compile a kernel's text, which is put together from texts that several
  * kernels share. */
 static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
-                          const struct identity *id, cl_program *program)
+                          const struct program_identity *id,
+                          cl_program *program)
 {
     const struct kernel_text *text = &kernel_texts[kernel->id];
     const char *pieces[64];
@@ -180,13 +184,13 @@ ssq_status opencl_program_create(struct backend_device *d,
                                  const uint8_t key[LAUNCH_KEYS],
                                  cl_program *program, bool *fresh)
 {
-    struct identity id;
+    struct program_identity id;
     struct why why;
     if (!room_for_bytes(ROOM_TO_COMPILE, "clBuildProgram", &why))
         return d->core->error_set(SSQ_ERR_NOMEM, "opencl: kernel %s: %s",
                                   kernel->name, why.text);
-    identify(d, kernel, key, &id);
-    cl_program p = load(d, &id);
+    program_identify(d, kernel, key, &id);
+    cl_program p = program_load(d, &id);
     /* whoever takes it from the disk need not store it again */
     *fresh = p == NULL;
     d->core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
@@ -202,7 +206,7 @@ void opencl_program_store(const struct backend_device *d,
                           const struct kernel *kernel,
                           const uint8_t key[LAUNCH_KEYS], cl_program program)
 {
-    struct identity id;
+    struct program_identity id;
     size_t bytes = 0;
     if (!d->binaries || !disk_cache_programs(d->core))
         /* Asked for a binary, a driver may compile once more: only where it is
@@ -215,7 +219,7 @@ void opencl_program_store(const struct backend_device *d,
     unsigned char *binary = d->core->mem_alloc(bytes);
     if (binary == NULL)
         return;
-    identify(d, kernel, key, &id);
+    program_identify(d, kernel, key, &id);
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof(binary),
                            &binary, NULL) == CL_SUCCESS)
         disk_cache_store(d->core, id.name, id.key, binary, bytes);

@@ -22,8 +22,9 @@ struct opencl_mark {
 
 /* A queue over a command queue, whose reference is taken over, also on
  * failure. */
-static ssq_status open_over(struct backend_device *device, cl_command_queue cl,
-                            struct backend_queue **queue)
+static ssq_status opencl_queue_open_over(struct backend_device *device,
+                                         cl_command_queue cl,
+                                         struct backend_queue **queue)
 {
     struct backend_queue *q = device->core->mem_alloc(sizeof(*q));
     if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
@@ -45,7 +46,7 @@ ssq_status opencl_queue_open(struct backend_device *device,
                                                  CL_QUEUE_PROFILING_ENABLE, &e);
     return cl == NULL
                ? opencl_create_error(device->core, "clCreateCommandQueue", e)
-               : open_over(device, cl, queue);
+               : opencl_queue_open_over(device, cl, queue);
 }
 
 ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
@@ -53,14 +54,14 @@ ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
 {
     cl_int e = CL(RetainCommandQueue)(cl);
     return e == CL_SUCCESS
-               ? open_over(device, cl, queue)
+               ? opencl_queue_open_over(device, cl, queue)
                : opencl_error(device->core, "clRetainCommandQueue", e);
 }
 
 /* Keep a failure, unless there was one before: what follows the first one is
  * its consequence. With the lock. */
-static void note_failure(struct backend_queue *q, const char *call,
-                         cl_int error)
+static void opencl_queue_note_failure(struct backend_queue *q, const char *call,
+                                      cl_int error)
 {
     if (q->status != SSQ_OK)
         return;
@@ -90,7 +91,7 @@ static void pop(struct backend_queue *q)
 }
 
 /* Is an event's work done? *error: it failed, or there was no answer. */
-static bool is_done(cl_event event, cl_int *error)
+static bool opencl_queue_is_done(cl_event event, cl_int *error)
 {
     cl_int status = CL_QUEUED;
     *error = CL(GetEventInfo)(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -107,9 +108,9 @@ static void pass_done(struct backend_queue *q)
     bool done = true;
     while (q->count > 0 && done) {
         cl_int error;
-        done = is_done(q->ring[q->head].event, &error);
+        done = opencl_queue_is_done(q->ring[q->head].event, &error);
         if (error != CL_SUCCESS)
-            note_failure(q, "a command", error);
+            opencl_queue_note_failure(q, "a command", error);
         if (done)
             pop(q);
     }
@@ -117,7 +118,7 @@ static void pass_done(struct backend_queue *q)
 
 /* Wait for everything. The lock is only taken to write down what came of it, so
  * that other threads may ask meanwhile. */
-static void finish(struct backend_queue *q)
+static void opencl_queue_finish(struct backend_queue *q)
 {
     cl_int e = CL(Finish)(q->cl);
     /* It may have waited for a part only, and the rest still has the host's
@@ -126,7 +127,7 @@ static void finish(struct backend_queue *q)
         (void)CL(Finish)(q->cl);
     pthread_mutex_lock(&q->lock);
     if (e != CL_SUCCESS)
-        note_failure(q, "clFinish", e);
+        opencl_queue_note_failure(q, "clFinish", e);
     pass_done(q);
     while (q->count > 0) /* a device that failed finishes nothing more */
         pop(q);
@@ -139,22 +140,22 @@ ssq_status opencl_queue_fail(struct backend_queue *q, const char *call,
                              cl_int error)
 {
     pthread_mutex_lock(&q->lock);
-    note_failure(q, call, error);
+    opencl_queue_note_failure(q, call, error);
     pthread_mutex_unlock(&q->lock);
     /* the core lets go of the command's operands after this */
-    finish(q);
+    opencl_queue_finish(q);
     return opencl_queue_check(q);
 }
 
 ssq_status opencl_queue_sync(struct backend_queue *q)
 {
-    finish(q);
+    opencl_queue_finish(q);
     return opencl_queue_check(q);
 }
 
 void opencl_queue_close(struct backend_queue *q)
 {
-    finish(q);
+    opencl_queue_finish(q);
     if (q->last != NULL)
         (void)CL(ReleaseEvent)(q->last);
     (void)CL(ReleaseCommandQueue)(q->cl);
@@ -171,7 +172,7 @@ void opencl_queue_enqueued(struct backend_queue *q, cl_event event)
 }
 
 /* Make room for one more mark; false: no memory. With the lock. */
-static bool grow(struct backend_queue *q)
+static bool opencl_queue_grow(struct backend_queue *q)
 {
     if (q->count < q->room)
         return true;
@@ -195,7 +196,7 @@ void opencl_command_end(struct backend_queue *q)
     q->submitted++;
     q->unflushed++;
     if (q->last != NULL) {
-        marked = grow(q);
+        marked = opencl_queue_grow(q);
         if (marked)
             q->ring[(q->head + q->count++) & (q->room - 1)] =
                 (struct opencl_mark){q->last, q->submitted};
@@ -212,7 +213,7 @@ void opencl_command_end(struct backend_queue *q)
     /* Without memory for the mark nobody could tell when the command is done:
      * wait for it instead. */
     if (!marked) {
-        finish(q);
+        opencl_queue_finish(q);
         (void)CL(ReleaseEvent)(q->last);
     } else if (flush) {
         (void)CL(Flush)(q->cl); /* a failure shows at the next sync */

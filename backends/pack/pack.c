@@ -13,13 +13,13 @@ static voidpf lend(voidpf core, uInt n, uInt size)
     return ((const struct services *)core)->mem_alloc((size_t)n * size);
 }
 
-static void take_back(voidpf core, voidpf p)
+static void pack_take_back(voidpf core, voidpf p)
 {
     ((const struct services *)core)->mem_free(p);
 }
 
-static ssq_status broken(const struct services *core, const struct pack *pack,
-                         const char *name)
+static ssq_status pack_broken(const struct services *core,
+                              const struct pack *pack, const char *name)
 {
     return core->error_set(SSQ_ERR_DEVICE,
                            "%s: kernel %s: its module does not unpack",
@@ -28,15 +28,16 @@ static ssq_status broken(const struct services *core, const struct pack *pack,
 
 /* Unpack a member into as many bytes as its module has: not one more or less,
  * and nothing behind it. */
-static ssq_status unpack(const struct services *core, const struct pack *pack,
-                         const struct packed_module *m, const char *name,
-                         unsigned char *module)
+static ssq_status pack_unpack(const struct services *core,
+                              const struct pack *pack,
+                              const struct packed_module *m, const char *name,
+                              unsigned char *module)
 {
     if ((size_t)m->at + m->bytes > (size_t)(pack->end - pack->begin))
-        return broken(core, pack, name);
+        return pack_broken(core, pack, name);
 
     z_stream z = {.zalloc = lend,
-                  .zfree = take_back,
+                  .zfree = pack_take_back,
                   /* lend only reads */ .opaque = (void *)(uintptr_t)core};
     /* zlib writes nothing there; its older headers do not say so */
     z.next_in = (unsigned char *)(uintptr_t)(pack->begin + m->at);
@@ -54,13 +55,13 @@ static ssq_status unpack(const struct services *core, const struct pack *pack,
                                pack->backend, name);
     return e == Z_STREAM_END && z.avail_in == 0 && z.avail_out == 0
                ? SSQ_OK
-               : broken(core, pack, name);
+               : pack_broken(core, pack, name);
 }
 
 /* The number of a variant among the kernel's; nvariants: it has no such. A
  * kernel without keys has one, number 0. */
-static uint32_t variant_of(const struct kernel *kernel,
-                           const uint8_t key[LAUNCH_KEYS])
+static uint32_t pack_variant_of(const struct kernel *kernel,
+                                const uint8_t key[LAUNCH_KEYS])
 {
     uint32_t i = 0;
     if (kernel->nkeys > 0)
@@ -75,20 +76,19 @@ ssq_status pack_module(const struct services *core, const struct pack *pack,
                        const uint8_t key[LAUNCH_KEYS], const char *name,
                        void **module, size_t *size)
 {
-    uint32_t variant = variant_of(kernel, key);
+    uint32_t variant = pack_variant_of(kernel, key);
     uint32_t first = pack->first[kernel->id];
     if (first == 0 || (kernel->nkeys > 0 && variant == kernel->nvariants))
         return core->error_set(SSQ_ERR_UNSUPPORTED, "%s: there is no kernel %s",
                                pack->backend, name);
-    const struct packed_module *m =
-        &pack->modules[first - 1 + variant];
+    const struct packed_module *m = &pack->modules[first - 1 + variant];
     size_t bytes = (size_t)m->size + 1;
     unsigned char *made = core->mem_alloc(bytes);
     if (made == NULL)
         return core->error_set(SSQ_ERR_NOMEM,
                                "%s: no host memory for %zu bytes",
                                pack->backend, bytes);
-    ssq_status st = unpack(core, pack, m, name, made);
+    ssq_status st = pack_unpack(core, pack, m, name, made);
     if (st != SSQ_OK) {
         core->mem_free(made);
         return st;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* A backend_mem and the start of its memory. */
-struct block {
+struct memory_block {
     struct backend_mem mem;
     void *start;
 };
@@ -20,7 +20,7 @@ ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem)
 {
     (void)device;
-    struct block *b = mem_alloc(sizeof(*b));
+    struct memory_block *b = mem_alloc(sizeof(*b));
     if (b == NULL)
         return error_nomem("reference", sizeof(*b));
     if (bytes > SIZE_MAX - REFERENCE_ALIGNMENT ||
@@ -41,7 +41,7 @@ ssq_status reference_import(struct backend_device *device, const void *handle,
 {
     const struct native_span *span = handle;
     (void)device;
-    struct block *b = mem_alloc(sizeof(*b));
+    struct memory_block *b = mem_alloc(sizeof(*b));
     if (b == NULL)
         return error_nomem("reference", sizeof(*b));
     b->mem.bytes = span->bytes;
@@ -58,7 +58,7 @@ void *reference_mem_handle(const struct backend_mem *mem)
 void reference_free(struct backend_device *device, struct backend_mem *mem)
 {
     (void)device;
-    struct block *b = (struct block *)mem;
+    struct memory_block *b = (struct memory_block *)mem;
     free(b->start);
     mem_free(b);
 }

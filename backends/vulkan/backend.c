@@ -5,8 +5,8 @@
 
 /* The core lends its services once for each copy of the library; devices get
  * them from here. */
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
+static ssq_status vulkan_backend_init(struct backend_instance *instance,
+                                      const struct services *services)
 {
     instance->core = services;
     return SSQ_OK;
@@ -25,7 +25,7 @@ static const struct backend vulkan_backend = {
     .preference = 40,
     .preference_of = vulkan_preference_of,
     .instance_bytes = sizeof(struct backend_instance),
-    .init = init,
+    .init = vulkan_backend_init,
     .count = vulkan_count,
     .describe = vulkan_describe,
     .open = vulkan_open,
@@ -72,7 +72,7 @@ static const struct backend vulkan_backend = {
     .ops = &ops,
 };
 
-static const struct backend *entry(uint32_t abi)
+static const struct backend *vulkan_backend_entry(uint32_t abi)
 {
     /* the core compares the number with the table's */
     (void)abi;
@@ -80,4 +80,4 @@ static const struct backend *entry(uint32_t abi)
 }
 
 extern SSQ_API const backend_module_fn ssq_backend_module;
-const backend_module_fn ssq_backend_module = entry;
+const backend_module_fn ssq_backend_module = vulkan_backend_entry;

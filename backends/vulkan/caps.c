@@ -31,8 +31,8 @@ struct answers {
 };
 
 /* Refuse a device: its name and the reason. */
-static ssq_status no(struct why *why, const struct vulkan_caps *c,
-                     const char *format, ...)
+static ssq_status caps_no(struct why *why, const struct vulkan_caps *c,
+                          const char *format, ...)
 {
     int at = snprintf(why->text, sizeof(why->text), "%.64s: ", c->name);
     va_list args;
@@ -44,7 +44,7 @@ static ssq_status no(struct why *why, const struct vulkan_caps *c,
 }
 
 /* A name and a version, in the driver's words or by its numbers. */
-static void driver_words(const struct answers *a, struct vulkan_caps *c)
+static void caps_driver_words(const struct answers *a, struct vulkan_caps *c)
 {
     const VkPhysicalDeviceDriverProperties *d = &a->p.driver;
     uint32_t v = a->p.base.properties.driverVersion;
@@ -89,26 +89,27 @@ static bool loops_end(const struct answers *a)
 
 /* The lesser of a limit and another one, which is 0 where the device does not
  * say it. */
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t caps_less(uint64_t a, uint64_t b)
 {
     return b != 0 && b < a ? b : a;
 }
 
-static void read_limits(const struct answers *a, struct vulkan_caps *c)
+static void caps_read_limits(const struct answers *a, struct vulkan_caps *c)
 {
     const VkPhysicalDeviceProperties *p = &a->p.base.properties;
     const VkPhysicalDeviceLimits *l = &p->limits;
     uint64_t align = l->minStorageBufferOffsetAlignment;
     snprintf(c->name, sizeof(c->name), "%s", p->deviceName);
-    driver_words(a, c);
+    caps_driver_words(a, c);
     c->type = p->deviceType;
     c->vendor = p->vendorID;
     c->id = p->deviceID;
     memcpy(c->cache_uuid, p->pipelineCacheUUID, sizeof(c->cache_uuid));
     c->timestamp_period = l->timestampPeriod;
     c->binding_bytes = l->maxStorageBufferRange;
-    c->most_bytes = less(UINT64_MAX, a->p.maintenance3.maxMemoryAllocationSize);
-    c->most_bytes = less(c->most_bytes, a->p.maintenance4.maxBufferSize);
+    c->most_bytes =
+        caps_less(UINT64_MAX, a->p.maintenance3.maxMemoryAllocationSize);
+    c->most_bytes = caps_less(c->most_bytes, a->p.maintenance4.maxBufferSize);
     c->local_bytes = l->maxComputeSharedMemorySize;
     c->units = units_of(a, c->type);
     if (loops_end(a)) {
@@ -223,27 +224,29 @@ static ssq_status enough(const struct answers *a, const struct vulkan_caps *c,
 {
     const VkPhysicalDeviceLimits *l = &a->p.base.properties.limits;
     if (!c->storage16)
-        return no(why, c,
-                  "its driver has no 16-bit storage "
-                  "(storageBuffer16BitAccess): a newer one may");
+        return caps_no(why, c,
+                       "its driver has no 16-bit storage "
+                       "(storageBuffer16BitAccess): a newer one may");
     if (!a->f.layout.uniformBufferStandardLayout)
-        return no(why, c,
-                  "its driver has neither Vulkan 1.2 nor "
-                  "VK_KHR_uniform_buffer_standard_layout: a newer one may");
+        return caps_no(
+            why, c,
+            "its driver has neither Vulkan 1.2 nor "
+            "VK_KHR_uniform_buffer_standard_layout: a newer one may");
     if (c->bindings < LAUNCH_BINDINGS)
-        return no(why, c, "%u storage buffers in a kernel, %u are needed",
-                  c->bindings, LAUNCH_BINDINGS);
+        return caps_no(why, c, "%u storage buffers in a kernel, %u are needed",
+                       c->bindings, LAUNCH_BINDINGS);
     if (l->maxComputeWorkGroupInvocations < VULKAN_GROUP ||
         l->maxComputeWorkGroupSize[0] < VULKAN_GROUP)
-        return no(why, c, "groups of %u invocations, %u are needed",
-                  l->maxComputeWorkGroupInvocations, VULKAN_GROUP);
+        return caps_no(why, c, "groups of %u invocations, %u are needed",
+                       l->maxComputeWorkGroupInvocations, VULKAN_GROUP);
     if (c->local_bytes < LOCAL_BYTES)
-        return no(why, c, "%u bytes of shared memory, %u are needed",
-                  c->local_bytes, LOCAL_BYTES);
+        return caps_no(why, c, "%u bytes of shared memory, %u are needed",
+                       c->local_bytes, LOCAL_BYTES);
     if (c->storage_align > VULKAN_ALIGN ||
         l->minUniformBufferOffsetAlignment > VULKAN_ALIGN)
-        return no(why, c, "buffers begin at multiples of %u bytes, not of %u",
-                  c->storage_align, VULKAN_ALIGN);
+        return caps_no(why, c,
+                       "buffers begin at multiples of %u bytes, not of %u",
+                       c->storage_align, VULKAN_ALIGN);
     return SSQ_OK;
 }
 
@@ -259,23 +262,25 @@ ssq_status vulkan_caps_get(const struct services *core,
     snprintf(c->name, sizeof(c->name), "%s", plain.properties.deviceName);
     c->api = plain.properties.apiVersion;
     if (c->api < VK_API_VERSION_1_1)
-        return no(why, c, "its driver has Vulkan %u.%u, 1.1 is needed",
-                  VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
+        return caps_no(why, c, "its driver has Vulkan %u.%u, 1.1 is needed",
+                       VK_API_VERSION_MAJOR(c->api),
+                       VK_API_VERSION_MINOR(c->api));
     /* what the instance was not made for must not be used, even if the device
      * has it */
     if (c->api > api)
         c->api = api;
     ssq_status st = vulkan_features_ask(core, physical, c->api, &a.f, &a.p);
     if (st != SSQ_OK) {
-        (void)no(why, c, "%s", core->error_text());
+        (void)caps_no(why, c, "%s", core->error_text());
         return st;
     }
-    read_limits(&a, c);
+    caps_read_limits(&a, c);
     read_features(&a, c);
     if (!find_family(physical, c))
-        return no(why, c, "it has no queue that computes");
+        return caps_no(why, c, "it has no queue that computes");
     if (!read_memory(physical, c))
-        return no(why, c, "it has no coherent memory that the host can map");
+        return caps_no(why, c,
+                       "it has no coherent memory that the host can map");
     return enough(&a, c, why);
 }
 

@@ -48,7 +48,7 @@ enum constant {
 /* It is in no table of kernels: its name is for texts of errors. */
 static const struct kernel kernel = {.name = "gemm_coopmat"};
 
-static void no(struct why *why, const char *text)
+static void coopmat_no(struct why *why, const char *text)
 {
     snprintf(why->text, sizeof(why->text), "%s", text);
 }
@@ -56,7 +56,7 @@ static void no(struct why *why, const char *text)
 /* ---- shapes ---- */
 
 /* A multiplication: m rows, n columns, k products for each sum. */
-struct shape {
+struct coopmat_shape {
     uint32_t m, n, k;
 };
 
@@ -77,7 +77,7 @@ static bool fits_kind(const VkCooperativeMatrixPropertiesKHR *p,
            p->KSize <= 64;
 }
 
-static uint32_t worth(const struct shape *s)
+static uint32_t worth(const struct coopmat_shape *s)
 {
     uint32_t products = s->m * s->n * s->k;
     return products > GOOD_PRODUCTS ? GOOD_PRODUCTS : products;
@@ -85,7 +85,8 @@ static uint32_t worth(const struct shape *s)
 
 /* Put a shape into the list: the best first, those that are worth the same in
  * the device's order. Returns how many there are then. */
-static uint32_t insert(struct shape *list, uint32_t n, struct shape s)
+static uint32_t coopmat_insert(struct coopmat_shape *list, uint32_t n,
+                               struct coopmat_shape s)
 {
     uint32_t at = n;
     while (at > 0 && worth(&list[at - 1]) < worth(&s)) {
@@ -100,7 +101,8 @@ static uint32_t insert(struct shape *list, uint32_t n, struct shape s)
  * anything, for the text of a refusal. INCOMPLETE means that there are more
  * than are looked at. */
 static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
-                              struct shape *list, uint32_t *n, uint32_t *all)
+                              struct coopmat_shape *list, uint32_t *n,
+                              uint32_t *all)
 {
     VkCooperativeMatrixPropertiesKHR p[MOST_SHAPES];
     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR get =
@@ -122,8 +124,9 @@ static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
     }
     for (uint32_t i = 0; i < *all; i++)
         if (fits_kind(&p[i], dtype))
-            *n = insert(list, *n,
-                        (struct shape){p[i].MSize, p[i].NSize, p[i].KSize});
+            *n = coopmat_insert(
+                list, *n,
+                (struct coopmat_shape){p[i].MSize, p[i].NSize, p[i].KSize});
     return SSQ_OK;
 }
 
@@ -139,7 +142,7 @@ static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
 /* The 16-byte words that a stage of so many lines takes. Each line is one word
  * longer than its elements, so that neighbouring lines begin in different banks
  * of shared memory. */
-static uint32_t room(uint32_t lines, uint32_t elements)
+static uint32_t coopmat_room(uint32_t lines, uint32_t elements)
 {
     return lines * (elements / 8u + 1u);
 }
@@ -167,8 +170,10 @@ static bool choose_constants(const struct vulkan_caps *caps,
         if (depth % kind->k != 0)
             depth = kind->k; /* the least */
         c[STAGE_DEPTH] = depth;
-        c[A_ROOM] = (uint32_t)size_most(room(m, depth), room(depth, m));
-        c[B_ROOM] = (uint32_t)size_most(room(n, depth), room(depth, n));
+        c[A_ROOM] =
+            (uint32_t)size_most(coopmat_room(m, depth), coopmat_room(depth, m));
+        c[B_ROOM] =
+            (uint32_t)size_most(coopmat_room(n, depth), coopmat_room(depth, n));
         /* two stages of 16-byte words */
         if ((c[A_ROOM] + c[B_ROOM]) * 2u * 16u + sums <= caps->local_bytes)
             return c[ITEMS] <= MOST_ITEMS;
@@ -181,9 +186,10 @@ static bool choose_constants(const struct vulkan_caps *caps,
 /* A pipeline for these constants. Where the device can be told, it has to take
  * the size of subgroup that the shape is tried with, and full subgroups:
  * matrices are undefined in others. */
-static ssq_status make_pipeline(struct backend_device *d, VkShaderModule module,
-                                const uint32_t c[CONSTANTS],
-                                VkPipeline *pipeline)
+static ssq_status coopmat_make_pipeline(struct backend_device *d,
+                                        VkShaderModule module,
+                                        const uint32_t c[CONSTANTS],
+                                        VkPipeline *pipeline)
 {
     VkSpecializationMapEntry entry[CONSTANTS];
     for (uint32_t i = 0; i < CONSTANTS; i++)
@@ -232,7 +238,7 @@ static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
     tile->m = DOWN * side * kind->m;
     tile->n = ACROSS * side * kind->n;
     tile->depth = c[STAGE_DEPTH];
-    return make_pipeline(d, module, c, &tile->code.pipeline);
+    return coopmat_make_pipeline(d, module, c, &tile->code.pipeline);
 }
 
 /* ---- trying ---- */
@@ -282,7 +288,7 @@ static uint32_t subgroup_size(const struct vulkan_caps *caps, uint32_t i)
  * the first. */
 static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
                              struct coopmat_kind *kind,
-                             const struct shape *shapes, uint32_t n)
+                             const struct coopmat_shape *shapes, uint32_t n)
 {
     struct why first = {""};
     for (uint32_t i = 0; i < n && i < MOST_TRIES; i++)
@@ -331,17 +337,19 @@ static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
  * spare the program: no host memory, a lost device. */
 static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
 {
-    struct shape shapes[MOST_SHAPES];
+    struct coopmat_shape shapes[MOST_SHAPES];
     uint32_t n, all;
     VkShaderModule module;
     const char *type = kind->dtype == SSQ_F16 ? "f16" : "bf16";
     if (!d->caps.coopmat) {
-        no(&kind->why, "its driver has no VK_KHR_cooperative_matrix: a newer "
-                       "one may");
+        coopmat_no(&kind->why,
+                   "its driver has no VK_KHR_cooperative_matrix: a newer "
+                   "one may");
         return SSQ_OK;
     }
     if (kind->dtype == SSQ_BF16 && !d->caps.shader_bfloat16) {
-        no(&kind->why, "its driver has no VK_KHR_shader_bfloat16 for matrices");
+        coopmat_no(&kind->why,
+                   "its driver has no VK_KHR_shader_bfloat16 for matrices");
         return SSQ_OK;
     }
     ssq_status st = find_shapes(d, kind->dtype, shapes, &n, &all);
@@ -359,12 +367,13 @@ static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
     if (st == SSQ_ERR_NOMEM)
         return st;
     if (st != SSQ_OK) {
-        no(&kind->why, d->core->error_text());
+        coopmat_no(&kind->why, d->core->error_text());
         return vulkan_device_check(d);
     }
     if (module == VK_NULL_HANDLE) {
-        no(&kind->why, "the library was built without its shader: glslc did "
-                       "not know GL_KHR_cooperative_matrix");
+        coopmat_no(&kind->why,
+                   "the library was built without its shader: glslc did "
+                   "not know GL_KHR_cooperative_matrix");
         return SSQ_OK;
     }
     st = try_shapes(d, module, kind, shapes, n);

@@ -24,7 +24,7 @@
 
 /* A test of one tile of a kind: its queue, the factors and the product in
  * memory that the host sees, and the sizes, which no tile divides. */
-struct test {
+struct vulkan_coopmat_test {
     struct backend_device *device;
     struct coopmat_kind *kind;
     const struct coopmat_tile *tile;
@@ -36,13 +36,13 @@ struct test {
 
 /* A set of numbers: factors are integers of at most `most`, scaled. With k
  * products of them, sums stay below 2^24 times the scales' product. */
-struct set {
+struct coopmat_test_set {
     const char *name;
     int a_most, b_most;
     float a_scale[2], b_scale[2]; /* f16, bf16 */
 };
 
-static const struct set sets[SETS] = {
+static const struct coopmat_test_set sets[SETS] = {
     {"sums of integers", 120, 120, {1.0f, 1.0f}, {1.0f, 1.0f}},
     {"sums of subnormal factors",
      200,
@@ -50,19 +50,20 @@ static const struct set sets[SETS] = {
      {0x1p-24f, 0x1p-100f},
      {1.0f, 0x1p60f}}};
 
-static bool is_bf16(const struct test *t)
+static bool is_bf16(const struct vulkan_coopmat_test *t)
 {
     return t->kind->dtype == SSQ_BF16;
 }
 
 /* The bits of a factor; what is encoded here is exact in either type. */
-static uint16_t encode(const struct test *t, float x)
+static uint16_t coopmat_test_encode(const struct vulkan_coopmat_test *t,
+                                    float x)
 {
     return (uint16_t)(is_bf16(t) ? bf16_store(x) : f16_store(x));
 }
 
 /* The i-th of a row of integers from -most to most, the same ones each time. */
-static int draw(uint32_t i, int most)
+static int coopmat_test_draw(uint32_t i, int most)
 {
     uint32_t x = (i + 1u) * 2654435761u;
     x ^= x >> 15;
@@ -73,16 +74,16 @@ static int draw(uint32_t i, int most)
 
 /* The integer behind a[i, q]; behind b[q, j] below. Both are computed again for
  * the comparison, whatever the order in memory. */
-static int a_value(const struct test *t, const struct set *s, uint32_t i,
-                   uint32_t q)
+static int a_value(const struct vulkan_coopmat_test *t,
+                   const struct coopmat_test_set *s, uint32_t i, uint32_t q)
 {
-    return draw(i * t->k + q, s->a_most);
+    return coopmat_test_draw(i * t->k + q, s->a_most);
 }
 
-static int b_value(const struct test *t, const struct set *s, uint32_t q,
-                   uint32_t j)
+static int b_value(const struct vulkan_coopmat_test *t,
+                   const struct coopmat_test_set *s, uint32_t q, uint32_t j)
 {
-    return draw(77777u + q * t->n + j, s->b_most);
+    return coopmat_test_draw(77777u + q * t->n + j, s->b_most);
 }
 
 /* ---- a launch ---- */
@@ -104,7 +105,7 @@ void coopmat_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
 
 /* Elements from a line to the next: odd, so that the shader loads one by one,
  * or whole multiples of 16 bytes, so that it loads these. */
-static uint32_t line(uint32_t elements, bool whole)
+static uint32_t coopmat_test_line(uint32_t elements, bool whole)
 {
     return whole ? (elements + 7u) / 8u * 8u : elements | 1u;
 }
@@ -112,13 +113,13 @@ static uint32_t line(uint32_t elements, bool whole)
 /* Sizes and strides for an order of the operands. Bit 0: a's columns are its
  * lines; bit 1: b's are. The orders 0 and 3 have whole lines, the others odd
  * ones. */
-static void set_order(struct test *t, uint32_t order)
+static void set_order(struct vulkan_coopmat_test *t, uint32_t order)
 {
     struct gemm_coopmat_args *x = &t->args;
     bool whole = order == 0 || order == 3;
     bool a_columns = (order & 1u) != 0, b_columns = (order & 2u) != 0;
-    uint32_t a_line = line(a_columns ? t->m : t->k, whole);
-    uint32_t b_line = line(b_columns ? t->k : t->n, whole);
+    uint32_t a_line = coopmat_test_line(a_columns ? t->m : t->k, whole);
+    uint32_t b_line = coopmat_test_line(b_columns ? t->k : t->n, whole);
     x->g.m = t->m;
     x->g.n = t->n;
     x->g.k = t->k;
@@ -137,7 +138,7 @@ static void set_order(struct test *t, uint32_t order)
 
 /* Multiply and wait. The product's memory is filled before, so that what is not
  * written is no right sum. */
-static ssq_status launch(struct test *t)
+static ssq_status coopmat_test_launch(struct vulkan_coopmat_test *t)
 {
     struct launch l = {.code = &t->tile->code,
                        .groups = GROUPS,
@@ -156,7 +157,8 @@ static ssq_status launch(struct test *t)
 /* ---- exact sums ---- */
 
 /* Write the numbers of a set into both factors, by the strides of the order. */
-static void fill(struct test *t, const struct set *s)
+static void coopmat_test_fill(struct vulkan_coopmat_test *t,
+                              const struct coopmat_test_set *s)
 {
     uint16_t *a = t->a->map, *b = t->b->map;
     const struct gemm_coopmat_args *x = &t->args;
@@ -164,16 +166,17 @@ static void fill(struct test *t, const struct set *s)
     for (uint32_t i = 0; i < t->m; i++)
         for (uint32_t q = 0; q < t->k; q++)
             a[i * x->a_row + q * x->a_column] =
-                encode(t, (float)a_value(t, s, i, q) * a_scale);
+                coopmat_test_encode(t, (float)a_value(t, s, i, q) * a_scale);
     for (uint32_t q = 0; q < t->k; q++)
         for (uint32_t j = 0; j < t->n; j++)
             b[q * x->b_row + j * x->b_column] =
-                encode(t, (float)b_value(t, s, q, j) * b_scale);
+                coopmat_test_encode(t, (float)b_value(t, s, q, j) * b_scale);
 }
 
 /* Compare all sums with those of integers; the first wrong one goes into the
  * kind's why. */
-static bool compare(struct test *t, const struct set *s)
+static bool coopmat_test_compare(struct vulkan_coopmat_test *t,
+                                 const struct coopmat_test_set *s)
 {
     const float *d = t->d->map;
     float scale = s->a_scale[is_bf16(t)] * s->b_scale[is_bf16(t)];
@@ -202,15 +205,15 @@ static bool compare(struct test *t, const struct set *s)
     return false;
 }
 
-static ssq_status test_sums(struct test *t, bool *passed)
+static ssq_status test_sums(struct vulkan_coopmat_test *t, bool *passed)
 {
     for (uint32_t i = 0; i < SETS * ORDERS; i++) {
         set_order(t, i % ORDERS);
-        fill(t, &sets[i / ORDERS]);
-        ssq_status st = launch(t);
+        coopmat_test_fill(t, &sets[i / ORDERS]);
+        ssq_status st = coopmat_test_launch(t);
         if (st != SSQ_OK)
             return st;
-        *passed = compare(t, &sets[i / ORDERS]);
+        *passed = coopmat_test_compare(t, &sets[i / ORDERS]);
         if (!*passed)
             break;
     }
@@ -239,7 +242,7 @@ static const struct inexact inexacts[] = {
 /* Compute all inexact sums at once: sum i is d[i, i], of row i and column i.
  * What is not on the diagonal is of no interest. One sum that is not to nearest
  * tells that the units cut off. */
-static ssq_status test_rounding(struct test *t)
+static ssq_status test_rounding(struct vulkan_coopmat_test *t)
 {
     uint16_t *a = t->a->map, *b = t->b->map;
     const struct gemm_coopmat_args *x = &t->args;
@@ -249,12 +252,12 @@ static ssq_status test_rounding(struct test *t)
     memset(b, 0, t->b->mem.bytes);
     for (uint32_t i = 0; i < INEXACTS; i++) {
         uint32_t q = inexacts[i].next ? t->kind->k : 1;
-        a[i * x->a_row] = encode(t, 1.0f);
-        b[i] = encode(t, 1.0f);
-        a[i * x->a_row + q] = encode(t, inexacts[i].x);
-        b[q * x->b_row + i] = encode(t, inexacts[i].y);
+        a[i * x->a_row] = coopmat_test_encode(t, 1.0f);
+        b[i] = coopmat_test_encode(t, 1.0f);
+        a[i * x->a_row + q] = coopmat_test_encode(t, inexacts[i].x);
+        b[q * x->b_row + i] = coopmat_test_encode(t, inexacts[i].y);
     }
-    ssq_status st = launch(t);
+    ssq_status st = coopmat_test_launch(t);
     if (st != SSQ_OK)
         return st;
     for (uint32_t i = 0; i < INEXACTS; i++)
@@ -266,8 +269,8 @@ static ssq_status test_rounding(struct test *t)
 /* ---- all of it ---- */
 
 /* Memory for the factors and the product, with 8 elements more each way for the
- * longest lines of line(). */
-static ssq_status open_memory(struct test *t)
+ * longest lines of coopmat_test_line(). */
+static ssq_status open_memory(struct vulkan_coopmat_test *t)
 {
     uint64_t m = t->m + 8u, n = t->n + 8u, k = t->k + 8u;
     ssq_status st =
@@ -283,12 +286,12 @@ ssq_status coopmat_test(struct backend_device *device,
                         struct coopmat_kind *kind,
                         const struct coopmat_tile *tile, bool *passed)
 {
-    struct test t = {.device = device,
-                     .kind = kind,
-                     .tile = tile,
-                     .m = tile->m + 3u,
-                     .n = tile->n + 5u,
-                     .k = 2u * tile->depth + 5u};
+    struct vulkan_coopmat_test t = {.device = device,
+                                    .kind = kind,
+                                    .tile = tile,
+                                    .m = tile->m + 3u,
+                                    .n = tile->n + 5u,
+                                    .k = 2u * tile->depth + 5u};
     *passed = false;
     ssq_status st = vulkan_queue_open(device, &t.queue);
     if (st != SSQ_OK)

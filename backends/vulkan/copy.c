@@ -15,7 +15,7 @@
 /** Pieces of staging memory begin at multiples of so many bytes. */
 #define PIECE_ALIGN 16u
 
-static const struct vulkan_mem *mem_of(const struct view *v)
+static const struct vulkan_mem *vulkan_copy_mem_of(const struct view *v)
 {
     return (const struct vulkan_mem *)v->buffer->mem;
 }
@@ -74,9 +74,9 @@ static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
 
 /* Record a copy, behind a barrier if the device's side needs one. The staging
  * memory needs none: each part of it is used once. */
-static void copy(struct backend_queue *q, struct vulkan_submission *s,
-                 VkBuffer from, VkBuffer to, VkBufferCopy part,
-                 const struct binding *device)
+static void vulkan_copy(struct backend_queue *q, struct vulkan_submission *s,
+                        VkBuffer from, VkBuffer to, VkBufferCopy part,
+                        const struct binding *device)
 {
     vulkan_record_barrier(&s->rec, &q->hazards, device, 1);
     VK(CmdCopyBuffer)(s->rec.commands, from, to, 1, &part);
@@ -103,10 +103,11 @@ ssq_status vulkan_reserve(struct backend_queue *q,
 
 /* Upload through staging memory, by as many copies as it takes. With the
  * queue's lock. */
-static ssq_status send(struct backend_queue *q, const struct upload_op *op,
-                       const unsigned char *host)
+static ssq_status vulkan_copy_send(struct backend_queue *q,
+                                   const struct upload_op *op,
+                                   const unsigned char *host)
 {
-    const struct vulkan_mem *m = mem_of(&op->dst);
+    const struct vulkan_mem *m = vulkan_copy_mem_of(&op->dst);
     for (uint64_t at = 0, n; at < op->bytes; at += n) {
         struct vulkan_submission *s;
         ssq_status st = stage(q, true, &s, &n);
@@ -117,33 +118,35 @@ static ssq_status send(struct backend_queue *q, const struct upload_op *op,
         n = n < op->bytes - at ? n : op->bytes - at;
         memcpy((char *)s->up->map + s->up_used, host + at, (size_t)n);
         struct binding to = piece(&op->dst, at, n, ACCESS_WRITE);
-        copy(q, s, s->up->buffer, m->buffer,
-             (VkBufferCopy){s->up_used, to.offset, n}, &to);
+        vulkan_copy(q, s, s->up->buffer, m->buffer,
+                    (VkBufferCopy){s->up_used, to.offset, n}, &to);
         s->up_used += whole_pieces(n);
     }
     return SSQ_OK;
 }
 
-static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
+static ssq_status vulkan_copy_upload(struct backend_queue *q,
+                                     const struct upload_op *op)
 {
     const unsigned char *host = op->host == NULL ? op->inlined : op->host;
-    void *map = mem_of(&op->dst)->map;
+    void *map = vulkan_copy_mem_of(&op->dst)->map;
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK && map != NULL && is_quiet(q))
         memcpy((char *)map + op->dst.buffer->offset + op->dst.offset, host,
                (size_t)op->bytes);
     else if (st == SSQ_OK)
-        st = send(q, op, host);
+        st = vulkan_copy_send(q, op, host);
     pthread_mutex_unlock(&q->lock);
     return st;
 }
 
 /* Download through staging memory; retire_first() brings it to the caller's.
  * With the queue's lock. */
-static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
+static ssq_status vulkan_copy_fetch(struct backend_queue *q,
+                                    const struct download_op *op)
 {
-    const struct vulkan_mem *m = mem_of(&op->src);
+    const struct vulkan_mem *m = vulkan_copy_mem_of(&op->src);
     for (uint64_t at = 0, n; at < op->bytes; at += n) {
         struct vulkan_submission *s;
         ssq_status st = stage(q, false, &s, &n);
@@ -151,8 +154,8 @@ static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
             return at == 0 ? st : vulkan_queue_broken(q, st);
         n = n < op->bytes - at ? n : op->bytes - at;
         struct binding from = piece(&op->src, at, n, ACCESS_READ);
-        copy(q, s, m->buffer, s->down->buffer,
-             (VkBufferCopy){from.offset, s->down_used, n}, &from);
+        vulkan_copy(q, s, m->buffer, s->down->buffer,
+                    (VkBufferCopy){from.offset, s->down_used, n}, &from);
         s->arrivals[s->narrivals++] =
             (struct vulkan_arrival){(char *)op->host + at, s->down_used, n};
         s->down_used += whole_pieces(n);
@@ -160,10 +163,10 @@ static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
     return SSQ_OK;
 }
 
-static ssq_status download(struct backend_queue *q,
-                           const struct download_op *op)
+static ssq_status vulkan_copy_download(struct backend_queue *q,
+                                       const struct download_op *op)
 {
-    const struct vulkan_mem *m = mem_of(&op->src);
+    const struct vulkan_mem *m = vulkan_copy_mem_of(&op->src);
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     /* Mapped memory that is not cached is read far slower by the host than
@@ -173,12 +176,12 @@ static ssq_status download(struct backend_queue *q,
                (const char *)m->map + op->src.buffer->offset + op->src.offset,
                (size_t)op->bytes);
     else if (st == SSQ_OK)
-        st = fetch(q, op);
+        st = vulkan_copy_fetch(q, op);
     pthread_mutex_unlock(&q->lock);
     return st;
 }
 
-const struct upload_impl vulkan_uploads[] = {{.name = "write", .run = upload},
-                                             {.name = NULL}};
+const struct upload_impl vulkan_uploads[] = {
+    {.name = "write", .run = vulkan_copy_upload}, {.name = NULL}};
 const struct download_impl vulkan_downloads[] = {
-    {.name = "read", .run = download}, {.name = NULL}};
+    {.name = "read", .run = vulkan_copy_download}, {.name = NULL}};

@@ -113,7 +113,7 @@ static ssq_status make_set_layout(struct backend_device *d)
                : vulkan_error(d->core, "vkCreateDescriptorSetLayout", e);
 }
 
-static ssq_status make_layout(struct backend_device *d)
+static ssq_status vulkan_device_make_layout(struct backend_device *d)
 {
     ssq_status st = make_set_layout(d);
     if (st != SSQ_OK)
@@ -131,7 +131,7 @@ ssq_status vulkan_device_begin(struct backend_device *d)
 {
     find_timeline(d);
     vulkan_share_find(d);
-    ssq_status st = make_layout(d);
+    ssq_status st = vulkan_device_make_layout(d);
     if (st == SSQ_OK)
         st = vulkan_kernels_open(d);
     d->kernels_open = st == SSQ_OK;
@@ -210,7 +210,7 @@ ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
 /* Bytes of a buffer that one launch sees: what a descriptor's range may have,
  * less the bytes that may lie before an operand, because a descriptor begins at
  * a multiple of storage_align. */
-static uint64_t binding_bytes(const struct vulkan_caps *c)
+static uint64_t vulkan_device_binding_bytes(const struct vulkan_caps *c)
 {
     uint64_t most =
         c->binding_bytes < c->most_bytes ? c->binding_bytes : c->most_bytes;
@@ -225,7 +225,7 @@ static uint64_t binding_bytes(const struct vulkan_caps *c)
 void vulkan_props(const struct backend_device *d, ssq_device_props *p)
 {
     p->memory_bytes = d->caps.memory_bytes;
-    p->binding_bytes = binding_bytes(&d->caps);
+    p->binding_bytes = vulkan_device_binding_bytes(&d->caps);
     p->alignment = VULKAN_ALIGN;
     struct why why;
     uint32_t matrices = vulkan_coopmat_dtypes(d, &why);
@@ -245,7 +245,7 @@ void vulkan_certified(struct backend_device *d, const struct findings *f)
 
 void vulkan_limits(const struct backend_device *d, struct backend_limits *l)
 {
-    l->binding_bytes = binding_bytes(&d->caps);
+    l->binding_bytes = vulkan_device_binding_bytes(&d->caps);
     l->slab_bytes =
         l->binding_bytes < SLAB_BYTES ? l->binding_bytes : SLAB_BYTES;
     l->memory_bytes = d->caps.memory_bytes;

@@ -37,8 +37,8 @@ void vulkan_event_close(struct backend_event *event)
 
 /* Put a mark into the submission that is recorded: it and the caller hold it.
  * Its value is the number that this submission is going to have. */
-static void set(struct backend_queue *q, struct vulkan_submission *s,
-                struct vulkan_mark *m)
+static void vulkan_event_set(struct backend_queue *q,
+                             struct vulkan_submission *s, struct vulkan_mark *m)
 {
     m->refs = 2;
     m->device = q->device;
@@ -56,7 +56,8 @@ static void set(struct backend_queue *q, struct vulkan_submission *s,
 
 /* Give the event the mark that was sent; its last one goes. If the mark was not
  * sent, the event keeps the last one. */
-static void keep(struct backend_event *event, struct vulkan_mark *m, bool sent)
+static void vulkan_event_keep(struct backend_event *event,
+                              struct vulkan_mark *m, bool sent)
 {
     pthread_mutex_lock(&event->device->lock);
     vulkan_mark_put(sent ? event->mark : m);
@@ -80,9 +81,9 @@ ssq_status vulkan_event_record(struct backend_event *event,
     if (st == SSQ_OK)
         st = vulkan_submission_get(q, &s);
     if (st == SSQ_OK) {
-        set(q, s, m);
+        vulkan_event_set(q, s, m);
         st = vulkan_submission_send(q);
-        keep(event, m, st == SSQ_OK);
+        vulkan_event_keep(event, m, st == SSQ_OK);
     } else {
         q->device->core->mem_free(m);
     }
@@ -142,7 +143,7 @@ static struct vulkan_mark *hold_pending(struct backend_event *event,
 }
 
 /* Give a reference to a mark back, without a lock. */
-static void let_go(struct vulkan_mark *m)
+static void vulkan_event_let_go(struct vulkan_mark *m)
 {
     struct backend_device *d = m->device;
     pthread_mutex_lock(&d->lock);
@@ -167,7 +168,7 @@ static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
     if (st == SSQ_OK)
         s->waits[s->nwaits++] = m;
     else
-        let_go(m);
+        vulkan_event_let_go(m);
     return st;
 }
 
@@ -232,7 +233,7 @@ bool vulkan_event_semaphore(struct backend_event *event, uint64_t *semaphore,
 }
 
 /* Wait for a mark that is held, and let go of it. */
-static ssq_status wait_for(struct vulkan_mark *m)
+static ssq_status vulkan_event_wait_for(struct vulkan_mark *m)
 {
     const char *call;
     VkResult e = vulkan_mark_wait(m, &call);
@@ -241,7 +242,7 @@ static ssq_status wait_for(struct vulkan_mark *m)
         st = call_failed(m, call, e);
     else if (m->status != SSQ_OK)
         st = failed_before(m);
-    let_go(m);
+    vulkan_event_let_go(m);
     return st;
 }
 
@@ -254,7 +255,7 @@ ssq_status vulkan_event_wait(struct backend_queue *q,
     /* A device cannot wait for a fence: the host waits here, without the
      * queue's lock. */
     if (fence)
-        st = wait_for(m);
+        st = vulkan_event_wait_for(m);
     pthread_mutex_lock(&q->lock);
     if (m != NULL && !fence)
         st = add_wait(q, m);
@@ -287,7 +288,7 @@ ssq_status vulkan_event_query(struct backend_event *event)
             SSQ_ERR_NOT_READY, "vulkan: the event is not reached yet");
     else if (m->status != SSQ_OK)
         st = failed_before(m);
-    let_go(m);
+    vulkan_event_let_go(m);
     return st;
 }
 
@@ -295,7 +296,7 @@ ssq_status vulkan_event_sync(struct backend_event *event)
 {
     ssq_status st;
     struct vulkan_mark *m = hold_pending(event, &st);
-    return m == NULL ? st : wait_for(m);
+    return m == NULL ? st : vulkan_event_wait_for(m);
 }
 
 ssq_status vulkan_event_elapsed(struct backend_event *from,

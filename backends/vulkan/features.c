@@ -10,7 +10,7 @@
 
 /* A structure of a chain, known since a version of Vulkan or by an
  * extension. */
-struct part {
+struct features_part {
     size_t at; /* bytes, in the struct of all */
     VkStructureType type;
     /* version that has it without the extension; 0: none yet */
@@ -20,7 +20,7 @@ struct part {
 
 /* clang-format off */
 #define AT(MEMBER) offsetof(struct vulkan_features, MEMBER)
-static const struct part feature_parts[] = {
+static const struct features_part feature_parts[] = {
     {AT(storage16), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
      VK_API_VERSION_1_1, NULL},
     {AT(storage8), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
@@ -50,7 +50,7 @@ static const struct part feature_parts[] = {
 #undef AT
 
 #define AT(MEMBER) offsetof(struct vulkan_properties, MEMBER)
-static const struct part property_parts[] = {
+static const struct features_part property_parts[] = {
     {AT(maintenance3),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
      VK_API_VERSION_1_1, NULL},
@@ -82,7 +82,7 @@ static const struct part property_parts[] = {
 
 /* Put a part of `all`, whose first member is the chain's head, behind the head.
  * All parts begin as VkBaseOutStructure does. */
-static void chain(void *all, const struct part *part)
+static void chain(void *all, const struct features_part *part)
 {
     VkBaseOutStructure *head = all;
     VkBaseOutStructure *s = (void *)((char *)all + part->at);
@@ -97,7 +97,7 @@ struct extensions {
     uint32_t n;
 };
 
-static bool has(const struct extensions *x, const char *name)
+static bool features_has(const struct extensions *x, const char *name)
 {
     for (uint32_t i = 0; name != NULL && i < x->n; i++)
         if (strcmp(x->list[i].extensionName, name) == 0)
@@ -127,12 +127,12 @@ static ssq_status list_extensions(const struct services *core,
 
 /* Chain the parts that a device of this version, with these extensions,
  * knows. */
-static void chain_known(void *all, const struct part *parts, size_t n,
+static void chain_known(void *all, const struct features_part *parts, size_t n,
                         uint32_t api, const struct extensions *x)
 {
     for (size_t i = 0; i < n; i++)
         if ((parts[i].core != 0 && api >= parts[i].core) ||
-            has(x, parts[i].extension))
+            features_has(x, parts[i].extension))
             chain(all, &parts[i]);
 }
 
@@ -150,9 +150,11 @@ ssq_status vulkan_features_ask(const struct services *core,
     if (st == SSQ_OK) {
         chain_known(f, feature_parts, COUNT(feature_parts), api, &x);
         chain_known(p, property_parts, COUNT(property_parts), api, &x);
-        p->budget = has(&x, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
-        p->memory_fd = has(&x, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-        p->semaphore_fd = has(&x, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+        p->budget = features_has(&x, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+        p->memory_fd =
+            features_has(&x, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+        p->semaphore_fd =
+            features_has(&x, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
         VK(GetPhysicalDeviceFeatures2)(physical, &f->base);
         VK(GetPhysicalDeviceProperties2)(physical, &p->base);
     }
@@ -162,7 +164,8 @@ ssq_status vulkan_features_ask(const struct services *core,
 
 /* Switch on what the caps have, in all parts, those included that are not
  * chained. */
-static void fill(const struct vulkan_caps *c, struct vulkan_features *f)
+static void features_fill(const struct vulkan_caps *c,
+                          struct vulkan_features *f)
 {
     f->base.features.shaderInt16 = c->int16;
     f->storage16.storageBuffer16BitAccess = c->storage16;
@@ -212,9 +215,9 @@ uint32_t vulkan_features_wanted(const struct vulkan_caps *c,
     uint32_t n = 0;
     memset(f, 0, sizeof(*f));
     f->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    fill(c, f);
+    features_fill(c, f);
     for (size_t i = 0; i < COUNT(feature_parts); i++) {
-        const struct part *part = &feature_parts[i];
+        const struct features_part *part = &feature_parts[i];
         if (!part_wanted(c, part->at))
             continue;
         chain(f, part);

@@ -20,17 +20,17 @@
  * to round up. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
-static bool no(struct why *why, const char *text)
+static bool gemm_coopmat_no(struct why *why, const char *text)
 {
     if (why != NULL)
         snprintf(why->text, sizeof(why->text), "%s", text);
     return false;
 }
 
-/* The kind for a dtype of factors; check() asks for f16 and bf16 only, so that
- * there is one. */
-static const struct coopmat_kind *kind_of(const struct backend_device *d,
-                                          ssq_dtype dtype)
+/* The kind for a dtype of factors; gemm_coopmat_check() asks for f16 and bf16
+ * only, so that there is one. */
+static const struct coopmat_kind *
+gemm_coopmat_kind_of(const struct backend_device *d, ssq_dtype dtype)
 {
     for (int i = 0; i < 2; i++)
         if (d->coopmat->kind[i].dtype == dtype)
@@ -45,22 +45,22 @@ static bool reachable(const struct view *v)
     return v->buffer == NULL || product_span(v) <= MOST_ELEMENTS;
 }
 
-static bool check(const struct backend_device *d, const struct gemm_op *op,
-                  struct why *why)
+static bool gemm_coopmat_check(const struct backend_device *d,
+                               const struct gemm_op *op, struct why *why)
 {
     if (op->k == 0)
-        return no(why, "k or alpha is 0: nothing is multiplied");
+        return gemm_coopmat_no(why, "k or alpha is 0: nothing is multiplied");
     if (op->a.dtype != op->b.dtype ||
         (op->a.dtype != SSQ_F16 && op->a.dtype != SSQ_BF16))
-        return no(why, "a and b must both be f16 or both bf16");
-    const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
+        return gemm_coopmat_no(why, "a and b must both be f16 or both bf16");
+    const struct coopmat_kind *kind = gemm_coopmat_kind_of(d, op->a.dtype);
     if (!kind->admitted)
-        return no(why, kind->why.text);
+        return gemm_coopmat_no(why, kind->why.text);
     if (op->d.rank != 3)
-        return no(why, "it has one batch dimension");
+        return gemm_coopmat_no(why, "it has one batch dimension");
     if (!reachable(&op->a) || !reachable(&op->b) || !reachable(&op->c) ||
         !reachable(&op->bias) || !reachable(&op->d))
-        return no(why, "an operand reaches over 2^31 elements");
+        return gemm_coopmat_no(why, "an operand reaches over 2^31 elements");
     return true;
 }
 
@@ -68,28 +68,30 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
 
 /* Do all lines of a factor begin at multiples of 16 bytes, which are 8
  * elements? Then the shader loads 16 bytes at a time. */
-static bool whole(const struct view *v, uint32_t row, uint32_t column)
+static bool gemm_coopmat_whole(const struct view *v, uint32_t row,
+                               uint32_t column)
 {
     return (v->buffer->offset + v->offset) % 16 == 0 &&
            (column == 1 ? row : column) % 8 == 0 && product_step(v, 0) % 8 == 0;
 }
 
-/* The shader's parameters, but for those of the epilogue, which run() has
- * set. */
-static void fill(struct gemm_coopmat_args *x, const struct product *g)
+/* The shader's parameters, but for those of the epilogue, which
+ * gemm_coopmat_run() has set. */
+static void gemm_coopmat_fill(struct gemm_coopmat_args *x,
+                              const struct product *g)
 {
     x->g = product_shape(g);
     product_steps(&g->a, &x->a_row, &x->a_column);
     product_steps(&g->b, &x->b_row, &x->b_column);
-    if (whole(&g->a, x->a_row, x->a_column))
+    if (gemm_coopmat_whole(&g->a, x->a_row, x->a_column))
         x->g.types |= GEMM_WHOLE_A;
-    if (whole(&g->b, x->b_row, x->b_column))
+    if (gemm_coopmat_whole(&g->b, x->b_row, x->b_column))
         x->g.types |= GEMM_WHOLE_B;
 }
 
 /* Bind a view, or an absent operand, with the bytes that it spans. */
-static void bind(struct launch *l, const struct view *v, uint32_t unit,
-                 enum access access)
+static void gemm_coopmat_bind(struct launch *l, const struct view *v,
+                              uint32_t unit, enum access access)
 {
     if (v->buffer == NULL)
         coopmat_bind(l, NULL, 0, 0, unit, access);
@@ -101,56 +103,61 @@ static void bind(struct launch *l, const struct view *v, uint32_t unit,
 }
 
 /* Tiles of d, over all matrices of the batch: what groups have to do. */
-static uint64_t tiles(const struct product *g, const struct coopmat_tile *t)
+static uint64_t gemm_coopmat_tiles(const struct product *g,
+                                   const struct coopmat_tile *t)
 {
     return (uint64_t)g->batch * (((uint64_t)g->m + t->m - 1) / t->m) *
            (((uint64_t)g->n + t->n - 1) / t->n);
 }
 
-static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
+static ssq_status gemm_coopmat_run(struct backend_queue *queue,
+                                   const struct gemm_op *op)
 {
     const struct backend_device *d = queue->device;
-    const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
+    const struct coopmat_kind *kind = gemm_coopmat_kind_of(d, op->a.dtype);
     const struct product g = product_rows(op);
     struct gemm_coopmat_args x = {0};
     /* large tiles where there are enough for all of the device */
     const struct coopmat_tile *tile = &kind->tile[1];
     if (tile->code.pipeline == VK_NULL_HANDLE ||
-        tiles(&g, tile) < d->caps.units)
+        gemm_coopmat_tiles(&g, tile) < d->caps.units)
         tile = &kind->tile[0];
     /* where a launch cannot have as many groups, each does several tiles */
-    uint64_t groups = tiles(&g, tile);
+    uint64_t groups = gemm_coopmat_tiles(&g, tile);
     struct launch l = {.code = &tile->code,
                        .groups = groups > LAUNCH_GROUPS ? LAUNCH_GROUPS
                                                         : (uint32_t)groups,
                        .nwords = sizeof(x) / sizeof(uint32_t)};
-    fill(&x, &g);
+    gemm_coopmat_fill(&x, &g);
     memcpy(l.param, &x, sizeof(x));
-    bind(&l, &g.d, 4, ACCESS_WRITE);
-    bind(&l, &g.c, 4, ACCESS_READ);
-    bind(&l, &g.bias, 4, ACCESS_READ);
-    bind(&l, &g.a, 16, ACCESS_READ);
-    bind(&l, &g.b, 16, ACCESS_READ);
+    gemm_coopmat_bind(&l, &g.d, 4, ACCESS_WRITE);
+    gemm_coopmat_bind(&l, &g.c, 4, ACCESS_READ);
+    gemm_coopmat_bind(&l, &g.bias, 4, ACCESS_READ);
+    gemm_coopmat_bind(&l, &g.a, 16, ACCESS_READ);
+    gemm_coopmat_bind(&l, &g.b, 16, ACCESS_READ);
     return vulkan_launch(queue, &l);
 }
 
 /* Is the plan better, so that this is asked only after it? */
-static bool last(const struct backend_device *d, const struct gemm_op *op)
+static bool gemm_coopmat_last(const struct backend_device *d,
+                              const struct gemm_op *op)
 {
     return d->caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU || op->m < LEAST_SIDE ||
            op->n < LEAST_SIDE;
 }
 
-const struct gemm_impl vulkan_gemms[] = {
-    {.name = "coopmat", .check = check, .run = run, .last = last},
-    {.name = NULL}};
+const struct gemm_impl vulkan_gemms[] = {{.name = "coopmat",
+                                          .check = gemm_coopmat_check,
+                                          .run = gemm_coopmat_run,
+                                          .last = gemm_coopmat_last},
+                                         {.name = NULL}};
 
 void vulkan_gemm_explain(const struct backend_device *d,
                          const struct gemm_op *op, unsigned impl,
                          struct gemm_explanation *e)
 {
     if (impl == GEMM_BY_PLAN)
-        return; /* check() tells why it was not this one */
+        return; /* gemm_coopmat_check() tells why it was not this one */
     e->matrix_units = true;
-    e->block = kind_of(d, op->a.dtype)->block;
+    e->block = gemm_coopmat_kind_of(d, op->a.dtype)->block;
 }

@@ -13,7 +13,7 @@
 
 /* Launches that follow each other, with their secondary command buffer,
  * descriptors, parameters. */
-struct part {
+struct graph_part {
     struct vulkan_recording rec;
     /* rec.used of them, to be recorded anew; the core keeps them longer than
      * the graph */
@@ -24,12 +24,13 @@ struct backend_graph {
     struct backend_device *device;
     VkCommandPool pool;
     size_t n;
-    struct part parts[];
+    struct graph_part parts[];
 };
 
 /* Begin a command buffer that may run while an earlier run of it has not ended:
  * a graph is launched again without waiting for it. */
-static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
+static ssq_status vulkan_graph_begin(struct backend_graph *g,
+                                     struct vulkan_recording *r)
 {
     const VkCommandBufferAllocateInfo one = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
@@ -52,9 +53,11 @@ static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
 }
 
 /* Record a part. Its hazards begin with nothing: what comes before a part in
- * its queue is behind a barrier already (run()). */
-static ssq_status record(struct backend_graph *g, struct part *part,
-                         const struct launch *const *launches, uint32_t n)
+ * its queue is behind a barrier already (graph_run()). */
+static ssq_status vulkan_graph_record(struct backend_graph *g,
+                                      struct graph_part *part,
+                                      const struct launch *const *launches,
+                                      uint32_t n)
 {
     struct vulkan_hazards hazards = {.core = g->device->core};
     struct vulkan_recording *r = &part->rec;
@@ -64,7 +67,7 @@ static ssq_status record(struct backend_graph *g, struct part *part,
     part->launches = g->device->core->mem_alloc(n * sizeof(*part->launches));
     st = part->launches == NULL
              ? vulkan_no_memory(g->device->core, n * sizeof(*launches))
-             : begin(g, r);
+             : vulkan_graph_begin(g, r);
     if (st != SSQ_OK)
         return st;
     for (uint32_t i = 0; i < n; i++) {
@@ -87,7 +90,8 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .queueFamilyIndex = d->caps.family};
     size_t parts = (n + PART - 1) / PART;
-    size_t bytes = sizeof(struct backend_graph) + parts * sizeof(struct part);
+    size_t bytes =
+        sizeof(struct backend_graph) + parts * sizeof(struct graph_part);
     struct backend_graph *g = queue->device->core->mem_alloc(bytes);
     if (g == NULL)
         return vulkan_no_memory(queue->device->core, bytes);
@@ -98,8 +102,8 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
                                                    "vkCreateCommandPool", e);
     for (; g->n < parts && st == SSQ_OK; g->n++) {
         size_t from = g->n * PART, rest = n - from;
-        st = record(g, &g->parts[g->n], launches + from,
-                    rest < PART ? (uint32_t)rest : PART);
+        st = vulkan_graph_record(g, &g->parts[g->n], launches + from,
+                                 rest < PART ? (uint32_t)rest : PART);
     }
     if (st != SSQ_OK) {
         vulkan_graph_free(g);
@@ -111,7 +115,8 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
 
 /* Launch by launch, where a whole part is too long for a submission. With the
  * queue's lock, as below. */
-static ssq_status run_anew(struct backend_queue *q, const struct part *part)
+static ssq_status run_anew(struct backend_queue *q,
+                           const struct graph_part *part)
 {
     ssq_status st = SSQ_OK;
     for (uint32_t i = 0; i < part->rec.used && st == SSQ_OK; i++)
@@ -122,7 +127,8 @@ static ssq_status run_anew(struct backend_queue *q, const struct part *part)
 /* All of a part at once, in a submission that has room for it. What it touches
  * is in its own command buffer and not remembered by the queue, so there is a
  * barrier before it, and whatever comes next gets one. */
-static ssq_status run(struct backend_queue *q, const struct part *part)
+static ssq_status graph_run(struct backend_queue *q,
+                            const struct graph_part *part)
 {
     const struct vulkan_recording *r = &part->rec;
     struct vulkan_submission *s;
@@ -154,7 +160,7 @@ ssq_status vulkan_graph_launch(struct backend_queue *q,
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     for (size_t i = 0; i < graph->n && st == SSQ_OK; i++)
-        st = run(q, &graph->parts[i]);
+        st = graph_run(q, &graph->parts[i]);
     pthread_mutex_unlock(&q->lock);
     return st;
 }

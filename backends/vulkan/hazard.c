@@ -51,7 +51,7 @@ bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
 
 /* True if n more touches can be remembered. All the room is made at once, and
  * kept: there is little of it. */
-static bool grow(struct vulkan_hazards *h, uint32_t n)
+static bool hazard_grow(struct vulkan_hazards *h, uint32_t n)
 {
     if (h->count + n <= h->room)
         return true;
@@ -71,7 +71,7 @@ void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
 {
     /* Taking everything for touched costs a barrier too many, never one too
      * few. */
-    if (h->all || !grow(h, n)) {
+    if (h->all || !hazard_grow(h, n)) {
         h->all = true;
         return;
     }

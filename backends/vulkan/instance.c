@@ -38,7 +38,7 @@ static uint32_t instance_version(void)
 
 /* An instance without layers and extensions. *instance is VK_NULL_HANDLE where
  * it fails. */
-static VkResult make_instance(VkInstance *instance)
+static VkResult instance_make_instance(VkInstance *instance)
 {
     const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                    .pEngineName = "sesqui",
@@ -52,7 +52,7 @@ static VkResult make_instance(VkInstance *instance)
 
 /* How good a kind of device is: 0 for the best; what is in no kind comes
  * last. */
-static int rank(VkPhysicalDeviceType type)
+static int instance_rank(VkPhysicalDeviceType type)
 {
     static const VkPhysicalDeviceType order[] = {
         VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
@@ -65,11 +65,13 @@ static int rank(VkPhysicalDeviceType type)
 }
 
 /* Put a device into the list, behind all that are as good. */
-static void insert(struct listing *l, VkPhysicalDevice physical,
-                   const struct vulkan_caps *caps)
+static void instance_insert(struct listing *l, VkPhysicalDevice physical,
+                            const struct vulkan_caps *caps)
 {
     unsigned at = l->n++;
-    for (; at > 0 && rank(caps->type) < rank(l->caps[at - 1].type); at--) {
+    for (; at > 0 &&
+           instance_rank(caps->type) < instance_rank(l->caps[at - 1].type);
+         at--) {
         l->caps[at] = l->caps[at - 1];
         l->physical[at] = l->physical[at - 1];
     }
@@ -78,7 +80,7 @@ static void insert(struct listing *l, VkPhysicalDevice physical,
 }
 
 /* Add to a reason, which is cut off where it gets too long. */
-static void append(struct why *reason, const char *text)
+static void instance_append(struct why *reason, const char *text)
 {
     size_t at = strlen(reason->text);
     snprintf(reason->text + at, sizeof(reason->text) - at, "%s%s",
@@ -102,9 +104,9 @@ static VkResult list_devices(const struct services *core, VkInstance instance,
         ssq_status st =
             vulkan_caps_get(core, all[i], instance_version(), &caps, &why);
         if (st == SSQ_OK)
-            insert(l, all[i], &caps);
+            instance_insert(l, all[i], &caps);
         else
-            append(reason, why.text);
+            instance_append(reason, why.text);
         if (st == SSQ_ERR_NOMEM)
             l->no_memory = true;
     }
@@ -131,10 +133,11 @@ unsigned vulkan_count(struct backend_instance *instance, struct why *reason)
     if (!room_for_driver(&to_load, reason))
         return 0;
     if (instance_version() < VK_API_VERSION_1_1) {
-        append(reason, "the Vulkan loader knows 1.0 only, 1.1 is needed");
+        instance_append(reason,
+                        "the Vulkan loader knows 1.0 only, 1.1 is needed");
         return 0;
     }
-    VkResult e = make_instance(&vk);
+    VkResult e = instance_make_instance(&vk);
     if (e == VK_SUCCESS) {
         e = list_devices(instance->core, vk, &l, reason);
         VK(DestroyInstance)(vk, NULL);
@@ -142,7 +145,8 @@ unsigned vulkan_count(struct backend_instance *instance, struct why *reason)
     if (e != VK_SUCCESS)
         (void)loader_says(e, reason);
     else if (l.n == 0 && reason->text[0] == '\0')
-        append(reason, "the Vulkan drivers that are installed have no device");
+        instance_append(reason,
+                        "the Vulkan drivers that are installed have no device");
     instance->found_count = l.n;
     return l.n;
 }
@@ -166,7 +170,8 @@ void vulkan_describe(const struct backend_instance *instance, unsigned i,
 
 /* Is it the same device, with the same driver? The order of a list may have
  * changed since it was counted. */
-static bool same(const struct vulkan_caps *a, const struct vulkan_caps *b)
+static bool instance_same(const struct vulkan_caps *a,
+                          const struct vulkan_caps *b)
 {
     return a->vendor == b->vendor && a->id == b->id && a->type == b->type &&
            strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0 &&
@@ -177,7 +182,7 @@ bool vulkan_device_find(const struct backend_instance *instance,
                         const struct vulkan_caps *caps, unsigned *i)
 {
     for (*i = 0; *i < instance->found_count; ++*i)
-        if (same(&instance->found[*i], caps))
+        if (instance_same(&instance->found[*i], caps))
             return true;
     return false;
 }
@@ -191,7 +196,7 @@ ssq_status vulkan_instance_open(const struct backend_instance *instance,
     struct listing l = {.n = 0};
     struct why reason = {""};
     ssq_status st = SSQ_OK;
-    VkResult e = make_instance(vk);
+    VkResult e = instance_make_instance(vk);
     if (e != VK_SUCCESS)
         return vulkan_error(core, "vkCreateInstance", e);
     l.caps = core->mem_alloc(VULKAN_MOST_DEVICES * sizeof(*l.caps));
@@ -201,7 +206,7 @@ ssq_status vulkan_instance_open(const struct backend_instance *instance,
         e = list_devices(core, *vk, &l, &reason);
         if (e != VK_SUCCESS)
             st = vulkan_error(core, "vkEnumeratePhysicalDevices", e);
-        else if (i >= l.n || !same(&l.caps[i], &instance->found[i]))
+        else if (i >= l.n || !instance_same(&l.caps[i], &instance->found[i]))
             st = core->error_set(l.no_memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
                                  "vulkan: vulkan:%u (%.64s) is gone: %s", i,
                                  instance->found[i].name,

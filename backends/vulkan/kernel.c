@@ -46,9 +46,9 @@ static ssq_status make_shader(struct backend_device *d,
 
 /* Compile a kernel in a variant, if there is memory that a driver's compiler
  * may need: some end the process where there is none. */
-static ssq_status make_pipeline(struct backend_device *d,
-                                const struct kernel_map_entry *e,
-                                VkPipeline *pipeline)
+static ssq_status kernel_make_pipeline(struct backend_device *d,
+                                       const struct kernel_map_entry *e,
+                                       VkPipeline *pipeline)
 {
     char name[96];
     VkShaderModule shader;
@@ -87,7 +87,8 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
     if (k == NULL)
         return vulkan_no_memory(d->core, sizeof(*k));
     /* who is not first has waited in kernel_map_get() until it was made */
-    ssq_status st = mine ? make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
+    ssq_status st =
+        mine ? kernel_make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
     if (mine)
         kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st != SSQ_OK)
@@ -99,7 +100,7 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
 
 /* Which file a pipeline cache is in, and the text of all that it depends on,
  * which is kept in the file to be compared. */
-struct identity {
+struct kernel_identity {
     char name[64];
     char key[1024];
 };
@@ -107,8 +108,8 @@ struct identity {
 /* The words that tell a driver's compiled code and arithmetic from another's,
  * float controls and small integers included: a device of the caller may have
  * been made without them. Returns their length. */
-static int driver_words(const struct vulkan_caps *caps, char *text,
-                        size_t bytes)
+static int kernel_driver_words(const struct vulkan_caps *caps, char *text,
+                               size_t bytes)
 {
     char uuid[2 * VK_UUID_SIZE + 1];
     for (size_t i = 0; i < VK_UUID_SIZE; i++)
@@ -123,14 +124,15 @@ static int driver_words(const struct vulkan_caps *caps, char *text,
 
 void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)
 {
-    (void)driver_words(&d->caps, text, bytes);
+    (void)kernel_driver_words(&d->caps, text, bytes);
 }
 
 /* The file is named by the driver alone: what was compiled of other modules,
  * those of another version, is written over. */
-static void identify(const struct vulkan_caps *caps, struct identity *id)
+static void kernel_identify(const struct vulkan_caps *caps,
+                            struct kernel_identity *id)
 {
-    int n = driver_words(caps, id->key, sizeof(id->key));
+    int n = kernel_driver_words(caps, id->key, sizeof(id->key));
     snprintf(id->name, sizeof(id->name), "vulkan-%016llx",
              (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, id->key,
                                                  (size_t)n));
@@ -155,12 +157,12 @@ static bool is_ours(const struct vulkan_caps *caps, const unsigned char *data,
 
 /* A cache of what the disk has, else an empty one; *found: bytes that the disk
  * had. A driver that refuses what is there gets nothing. */
-static VkResult load(struct backend_device *d, VkPipelineCache *cache,
-                     size_t *found)
+static VkResult kernel_load(struct backend_device *d, VkPipelineCache *cache,
+                            size_t *found)
 {
-    struct identity id;
+    struct kernel_identity id;
     size_t bytes = 0;
-    identify(&d->caps, &id);
+    kernel_identify(&d->caps, &id);
     unsigned char *data = NULL;
     if (disk_cache_programs(d->core))
         data = disk_cache_load(d->core, id.name, id.key, &bytes);
@@ -182,7 +184,7 @@ static VkResult load(struct backend_device *d, VkPipelineCache *cache,
 }
 
 /* Bytes of the cache's data; 0 where the driver does not tell. */
-static size_t size_of(struct backend_device *d)
+static size_t kernel_size_of(struct backend_device *d)
 {
     size_t bytes = 0;
     return VK(GetPipelineCacheData)(d->vk, d->cache, &bytes, NULL) == VK_SUCCESS
@@ -195,12 +197,12 @@ ssq_status vulkan_kernels_open(struct backend_device *d)
     size_t found;
     if (kernel_map_open(&d->kernels, d->core) != SSQ_OK)
         return vulkan_no_memory(d->core, sizeof(d->kernels));
-    VkResult r = load(d, &d->cache, &found);
+    VkResult r = kernel_load(d, &d->cache, &found);
     if (r != VK_SUCCESS) {
         kernel_map_close(&d->kernels);
         return vulkan_error(d->core, "vkCreatePipelineCache", r);
     }
-    d->cache_bytes = size_of(d);
+    d->cache_bytes = kernel_size_of(d);
     d->core->log_line(SSQ_LOG_DEBUG, "vulkan",
                       "pipeline cache: %zu bytes from the disk", found);
     return SSQ_OK;
@@ -208,11 +210,11 @@ ssq_status vulkan_kernels_open(struct backend_device *d)
 
 /* Take up what another process has written to the file since it was read, or
  * its pipelines would be lost with ours. */
-static void merge(struct backend_device *d)
+static void kernel_merge(struct backend_device *d)
 {
     VkPipelineCache theirs;
     size_t found;
-    if (load(d, &theirs, &found) != VK_SUCCESS)
+    if (kernel_load(d, &theirs, &found) != VK_SUCCESS)
         return;
     if (found > 0) /* what cannot be merged is written over */
         (void)VK(MergePipelineCaches)(d->vk, d->cache, 1, &theirs);
@@ -221,15 +223,15 @@ static void merge(struct backend_device *d)
 
 /* Write the cache to the disk. Any failure only means that it is compiled
  * again. */
-static void store(struct backend_device *d)
+static void kernel_store(struct backend_device *d)
 {
-    struct identity id;
-    merge(d);
-    size_t bytes = size_of(d);
+    struct kernel_identity id;
+    kernel_merge(d);
+    size_t bytes = kernel_size_of(d);
     unsigned char *data = bytes > 0 ? d->core->mem_alloc(bytes) : NULL;
     if (data == NULL)
         return;
-    identify(&d->caps, &id);
+    kernel_identify(&d->caps, &id);
     if (VK(GetPipelineCacheData)(d->vk, d->cache, &bytes, data) == VK_SUCCESS)
         disk_cache_store(d->core, id.name, id.key, data, bytes);
     d->core->mem_free(data);
@@ -244,8 +246,8 @@ void vulkan_kernels_close(struct backend_device *d)
         d->core->mem_free(k);
     }
     kernel_map_close(&d->kernels);
-    if (disk_cache_programs(d->core) && size_of(d) > d->cache_bytes)
-        store(d);
+    if (disk_cache_programs(d->core) && kernel_size_of(d) > d->cache_bytes)
+        kernel_store(d);
     VK(DestroyPipelineCache)(d->vk, d->cache, NULL);
     d->cache = VK_NULL_HANDLE;
 }

@@ -87,9 +87,11 @@ static VkResult call_allocate(struct backend_device *d, struct vulkan_mem *m,
 /* Allocate memory of one type for m->buffer, bind it and map it. *next: there
  * was no room, and another type may have some; other failures end the search.
  * What was made is destroyed with m. */
-static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
-                           uint64_t bytes, uint32_t type,
-                           const struct sharing *sharing, bool map, bool *next)
+static ssq_status vulkan_memory_allocate(struct backend_device *d,
+                                         struct vulkan_mem *m, uint64_t bytes,
+                                         uint32_t type,
+                                         const struct sharing *sharing,
+                                         bool map, bool *next)
 {
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
@@ -140,8 +142,8 @@ static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                 continue;
             tried |= 1u << t;
             m->cached = (has & CACHED) != 0;
-            st = allocate(d, m, need.size, t, sharing,
-                          mapped && (has & HOST) == HOST, &next);
+            st = vulkan_memory_allocate(d, m, need.size, t, sharing,
+                                        mapped && (has & HOST) == HOST, &next);
             if (st == SSQ_OK || !next)
                 return st;
         }
@@ -152,9 +154,10 @@ static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                             d->caps.name);
 }
 
-static ssq_status create(struct backend_device *d, uint64_t bytes,
-                         enum vulkan_memory_kind kind,
-                         const struct sharing *sharing, struct vulkan_mem **mem)
+static ssq_status vulkan_memory_create(struct backend_device *d, uint64_t bytes,
+                                       enum vulkan_memory_kind kind,
+                                       const struct sharing *sharing,
+                                       struct vulkan_mem **mem)
 {
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
@@ -189,7 +192,7 @@ ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
                              enum vulkan_memory_kind kind,
                              struct vulkan_mem **mem)
 {
-    return create(d, bytes, kind, NULL, mem);
+    return vulkan_memory_create(d, bytes, kind, NULL, mem);
 }
 
 void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
@@ -202,7 +205,8 @@ void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
     d->core->mem_free(m);
 }
 
-static ssq_status check_bytes(const struct backend_device *d, uint64_t bytes)
+static ssq_status vulkan_memory_check_bytes(const struct backend_device *d,
+                                            uint64_t bytes)
 {
     return bytes <= d->caps.most_bytes
                ? SSQ_OK
@@ -218,8 +222,10 @@ ssq_status vulkan_mem_shared(struct backend_device *d, uint64_t bytes, int *fd,
                              uint64_t size, struct vulkan_mem **mem)
 {
     const struct sharing sharing = {fd, size};
-    ssq_status st = check_bytes(d, bytes);
-    return st == SSQ_OK ? create(d, bytes, VULKAN_DEVICE, &sharing, mem) : st;
+    ssq_status st = vulkan_memory_check_bytes(d, bytes);
+    return st == SSQ_OK
+               ? vulkan_memory_create(d, bytes, VULKAN_DEVICE, &sharing, mem)
+               : st;
 }
 
 ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
@@ -228,7 +234,7 @@ ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
     struct vulkan_mem *m = NULL;
     ssq_status st = vulkan_device_check(d);
     if (st == SSQ_OK)
-        st = check_bytes(d, bytes);
+        st = vulkan_memory_check_bytes(d, bytes);
     if (st == SSQ_OK)
         st = vulkan_mem_create(d, bytes, VULKAN_DEVICE, &m);
     if (st == SSQ_OK)

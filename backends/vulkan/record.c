@@ -10,7 +10,7 @@
 
 /* Descriptors for as many sets as there are launches. Sets are never freed one
  * by one: the pool goes with the recording. */
-static ssq_status make_pool(struct vulkan_recording *r)
+static ssq_status vulkan_record_make_pool(struct vulkan_recording *r)
 {
     const VkDescriptorPoolSize sizes[] = {
         {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, r->room * LAUNCH_BINDINGS},
@@ -82,7 +82,7 @@ ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
         vulkan_mem_create(device, (uint64_t)room * 2 * VULKAN_PARAM_BYTES,
                           VULKAN_FROM_HOST, &r->params);
     if (st == SSQ_OK)
-        st = make_pool(r);
+        st = vulkan_record_make_pool(r);
     if (st == SSQ_OK) {
         r->nothing =
             (VkDescriptorBufferInfo){r->params->buffer, 0, VULKAN_PARAM_BYTES};
@@ -144,9 +144,10 @@ void vulkan_record_name(struct vulkan_recording *r, const char *name)
  * An operand that is absent or has no bytes gets memory that is only this
  * launch's: a range may not be empty, and what sees the command buffer and not
  * the kernel has to take it for written. */
-static void describe(const struct vulkan_recording *r, uint32_t slot,
-                     const struct binding *b, VkDescriptorBufferInfo *info,
-                     uint32_t *place)
+static void vulkan_record_describe(const struct vulkan_recording *r,
+                                   uint32_t slot, const struct binding *b,
+                                   VkDescriptorBufferInfo *info,
+                                   uint32_t *place)
 {
     if (b->access == ACCESS_NONE || b->bytes == 0) {
         *info = r->nothing;
@@ -197,7 +198,7 @@ void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
     for (uint32_t i = 0; i < l->nbindings; i++) {
         /* The first words of the parameters are the operands' places: the core
          * left them for the backend to fill. */
-        describe(r, slot, &l->binding[i], &info[i], &param[i]);
+        vulkan_record_describe(r, slot, &l->binding[i], &info[i], &param[i]);
         write[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = r->sets[slot],

@@ -35,9 +35,9 @@ void vulkan_mark_put(struct vulkan_mark *m)
 
 /* *done: has the device run the submission? With the device's lock, since
  * another thread might retire it and reset its fence. */
-static VkResult is_done(struct backend_queue *q,
-                        const struct vulkan_submission *s, bool *done,
-                        const char **call)
+static VkResult retire_is_done(struct backend_queue *q,
+                               const struct vulkan_submission *s, bool *done,
+                               const char **call)
 {
     struct backend_device *d = q->device;
     uint64_t value = 0;
@@ -55,7 +55,8 @@ static VkResult is_done(struct backend_queue *q,
 }
 
 /* Ticks from a to b, of a clock that has timestamp_bits and wraps. */
-static uint64_t between(const struct backend_device *d, uint64_t a, uint64_t b)
+static uint64_t retire_between(const struct backend_device *d, uint64_t a,
+                               uint64_t b)
 {
     uint32_t bits = d->caps.timestamp_bits;
     return (b - a) & (bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1u);
@@ -69,7 +70,7 @@ static void learn(struct backend_queue *q, const struct vulkan_submission *s,
                   const uint64_t *ticks)
 {
     const struct backend_device *d = q->device;
-    double ns = (double)between(d, ticks[0], ticks[s->ntimes - 1]) *
+    double ns = (double)retire_between(d, ticks[0], ticks[s->ntimes - 1]) *
                 (double)d->caps.timestamp_period;
     double most = (double)d->submission_ns;
     if (ns > most && s->launches > 0) {
@@ -146,7 +147,7 @@ VkResult vulkan_retire(struct backend_queue *q, const char **call)
     VkResult e = VK_SUCCESS;
     bool done = true;
     while (q->first != NULL && done && e == VK_SUCCESS) {
-        e = is_done(q, q->first, &done, call);
+        e = retire_is_done(q, q->first, &done, call);
         if (e == VK_SUCCESS && done)
             retire_first(q);
     }

@@ -75,8 +75,8 @@ ssq_status vulkan_mem_import(struct backend_device *d, int fd, uint64_t bytes,
 }
 
 /* A timeline semaphore; exported: for vkGetSemaphoreFdKHR. */
-static ssq_status make(struct backend_device *d, bool exported,
-                       struct backend_semaphore **semaphore)
+static ssq_status share_make(struct backend_device *d, bool exported,
+                             struct backend_semaphore **semaphore)
 {
     const VkExportSemaphoreCreateInfo to = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
@@ -112,7 +112,7 @@ ssq_status vulkan_shared_open(struct backend_device *d, int *fd,
     if (st == SSQ_OK && fd != NULL && d->share.semaphore_fd == NULL)
         st = lacks(d, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
     if (st == SSQ_OK)
-        st = make(d, fd != NULL, &s);
+        st = share_make(d, fd != NULL, &s);
     if (st != SSQ_OK)
         return st;
     if (fd != NULL) {
@@ -138,7 +138,7 @@ ssq_status vulkan_shared_import(struct backend_device *d, int fd,
     if (st == SSQ_OK && d->share.import_semaphore == NULL)
         st = lacks(d, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
     if (st == SSQ_OK)
-        st = make(d, false, &s);
+        st = share_make(d, false, &s);
     if (st != SSQ_OK) {
         close(fd);
         return st;

@@ -37,15 +37,15 @@ struct control {
     bool wanted;
 };
 
-/* What a module begins with, found by walk(). */
+/* What a module begins with, found by spirv_walk(). */
 struct layout {
     size_t extensions; /* word behind the capabilities */
     size_t modes;      /* word behind the entry point */
     uint32_t entry;    /* its id */
 };
 
-static ssq_status bad(const struct services *core, const char *name,
-                      const char *what)
+static ssq_status spirv_bad(const struct services *core, const char *name,
+                            const char *what)
 {
     return core->error_set(SSQ_ERR_DEVICE,
                            "vulkan: kernel %s: its SPIR-V is damaged: "
@@ -94,20 +94,20 @@ static ssq_status check_capability(const struct services *core,
 
 /* Look at an instruction: check a capability, and note the places behind the
  * capabilities and behind the entry point. */
-static ssq_status see(const struct services *core,
-                      const struct vulkan_caps *caps, const char *name,
-                      const uint32_t *words, size_t at, uint32_t length,
-                      struct layout *l)
+static ssq_status spirv_see(const struct services *core,
+                            const struct vulkan_caps *caps, const char *name,
+                            const uint32_t *words, size_t at, uint32_t length,
+                            struct layout *l)
 {
     switch (words[at] & 0xffffu) {
     case OP_CAPABILITY:
         if (length != 2)
-            return bad(core, name, "the length of a capability");
+            return spirv_bad(core, name, "the length of a capability");
         l->extensions = at + length;
         return check_capability(core, caps, name, words[at + 1]);
     case OP_ENTRY_POINT:
         if (length < 4 || words[at + 1] != MODEL_COMPUTE || l->modes != 0)
-            return bad(core, name, "not one entry point that computes");
+            return spirv_bad(core, name, "not one entry point that computes");
         l->entry = words[at + 2];
         l->modes = at + length;
         return SSQ_OK;
@@ -117,27 +117,27 @@ static ssq_status see(const struct services *core,
 }
 
 /* See all instructions, each of which must end within the module. */
-static ssq_status walk(const struct services *core,
-                       const struct vulkan_caps *caps, const char *name,
-                       const uint32_t *words, size_t n, struct layout *l)
+static ssq_status spirv_walk(const struct services *core,
+                             const struct vulkan_caps *caps, const char *name,
+                             const uint32_t *words, size_t n, struct layout *l)
 {
     memset(l, 0, sizeof(*l));
     for (size_t at = HEADER; at < n;) {
         uint32_t length = words[at] >> 16;
         if (length == 0 || length > n - at)
-            return bad(core, name, "an instruction's length");
-        ssq_status st = see(core, caps, name, words, at, length, l);
+            return spirv_bad(core, name, "an instruction's length");
+        ssq_status st = spirv_see(core, caps, name, words, at, length, l);
         if (st != SSQ_OK)
             return st;
         at += length;
     }
     if (l->extensions == 0 || l->modes <= l->extensions)
-        return bad(core, name, "no capability or no entry point");
+        return spirv_bad(core, name, "no capability or no entry point");
     return SSQ_OK;
 }
 
 /* Append words; returns where the next ones go. */
-static uint32_t *put(uint32_t *to, const uint32_t *words, size_t n)
+static uint32_t *spirv_put(uint32_t *to, const uint32_t *words, size_t n)
 {
     memcpy(to, words, n * sizeof(*words));
     return to + n;
@@ -149,22 +149,22 @@ static uint32_t *assemble(uint32_t *to, const uint32_t *words, size_t n,
                           const struct layout *l, const struct control *c,
                           size_t count, size_t wanted)
 {
-    to = put(to, words, l->extensions);
+    to = spirv_put(to, words, l->extensions);
     for (size_t i = 0; i < count; i++)
         if (c[i].wanted) {
             const uint32_t op[] = {2u << 16 | OP_CAPABILITY, c[i].capability};
-            to = put(to, op, COUNT(op));
+            to = spirv_put(to, op, COUNT(op));
         }
     if (wanted > 0)
-        to = put(to, float_controls, COUNT(float_controls));
-    to = put(to, words + l->extensions, l->modes - l->extensions);
+        to = spirv_put(to, float_controls, COUNT(float_controls));
+    to = spirv_put(to, words + l->extensions, l->modes - l->extensions);
     for (size_t i = 0; i < count; i++)
         if (c[i].wanted) {
             const uint32_t op[] = {4u << 16 | OP_EXECUTION_MODE, l->entry,
                                    c[i].mode, 32};
-            to = put(to, op, COUNT(op));
+            to = spirv_put(to, op, COUNT(op));
         }
-    return put(to, words + l->modes, n - l->modes);
+    return spirv_put(to, words + l->modes, n - l->modes);
 }
 
 ssq_status vulkan_spirv(const struct services *core,
@@ -180,11 +180,11 @@ ssq_status vulkan_spirv(const struct services *core,
     struct layout l;
     size_t wanted = 0;
     if (n < HEADER || words[0] != MAGIC)
-        return bad(core, name,
-                   n > 0 && words[0] == MAGIC_SWAPPED
-                       ? "its bytes are in another machine's order"
-                       : "no magic number");
-    ssq_status st = walk(core, caps, name, words, n, &l);
+        return spirv_bad(core, name,
+                         n > 0 && words[0] == MAGIC_SWAPPED
+                             ? "its bytes are in another machine's order"
+                             : "no magic number");
+    ssq_status st = spirv_walk(core, caps, name, words, n, &l);
     if (st != SSQ_OK)
         return st;
     for (size_t i = 0; i < COUNT(controls); i++)

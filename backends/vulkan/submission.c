@@ -126,8 +126,8 @@ static struct vulkan_submission *take_idle(struct backend_queue *q,
 /* A submission that nothing is in: an idle one, a new one, or the oldest under
  * way, which is waited for. That one is there: nothing is recorded now, so
  * those that are not idle are under way. */
-static ssq_status take(struct backend_queue *q,
-                       struct vulkan_submission **submission)
+static ssq_status submission_take(struct backend_queue *q,
+                                  struct vulkan_submission **submission)
 {
     const char *call;
     VkResult e;
@@ -173,7 +173,7 @@ ssq_status vulkan_submission_get(struct backend_queue *q,
     if (st == SSQ_OK && *submission != NULL)
         return SSQ_OK;
     if (st == SSQ_OK)
-        st = take(q, submission);
+        st = submission_take(q, submission);
     if (st != SSQ_OK)
         return st;
     struct vulkan_submission *s = *submission;
@@ -230,7 +230,8 @@ static VkResult end_commands(struct vulkan_submission *s)
  * then runs, then raises the queue's own to its number. Values are ignored
  * where there is no timeline. With the device's lock, which guards the VkQueue
  * and the timelines' flags. */
-static VkResult hand_over(struct backend_queue *q, struct vulkan_submission *s)
+static VkResult submission_hand_over(struct backend_queue *q,
+                                     struct vulkan_submission *s)
 {
     VkSemaphore wait[SUBMISSION_WAITS];
     VkPipelineStageFlags stage[SUBMISSION_WAITS];
@@ -277,7 +278,7 @@ ssq_status vulkan_submission_send(struct backend_queue *q)
     s->value = q->value + 1;
     s->sequence = q->submitted;
     pthread_mutex_lock(&q->device->lock);
-    e = hand_over(q, s);
+    e = submission_hand_over(q, s);
     if (e == VK_SUCCESS) {
         q->value = s->value;
         q->recording = NULL;

@@ -22,7 +22,7 @@ struct post {
     enum post_state state;
 };
 
-struct group {
+struct local_group {
     struct object object;
     pthread_mutex_t lock; /* for all members that follow */
     pthread_cond_t changed;
@@ -34,7 +34,7 @@ struct group {
 };
 
 struct comm_link {
-    struct group *group;
+    struct local_group *group;
     unsigned rank;
 };
 
@@ -51,7 +51,8 @@ static struct post *post_of(const struct comm_link *link,
 /* Copy a message and mark its post as done. The lock is released during the
  * copy; the sender keeps the bytes valid while the post is TAKEN. Other state
  * may change meanwhile, so the caller must check it again. */
-static void receive(struct group *g, struct comm_message *m, struct post *p)
+static void local_receive(struct local_group *g, struct comm_message *m,
+                          struct post *p)
 {
     size_t n = p->size < m->size ? p->size : m->size;
     p->state = POST_TAKEN;
@@ -66,13 +67,13 @@ static void receive(struct group *g, struct comm_message *m, struct post *p)
 
 /* Advance a message as far as possible. Returns true if it is done now and was
  * not done before. */
-static bool advance(const struct comm_link *link, struct comm_message *m)
+static bool local_advance(const struct comm_link *link, struct comm_message *m)
 {
     struct post *p = post_of(link, m);
     if (m->done)
         return false;
     if (!m->send && p->state == POST_SENT) {
-        receive(link->group, m, p);
+        local_receive(link->group, m, p);
     } else if (m->send && p->state == POST_DONE) {
         p->state = POST_EMPTY;
         m->done = true;
@@ -84,8 +85,8 @@ static bool advance(const struct comm_link *link, struct comm_message *m)
 
 /* Write the numbers of the peers whose messages have not passed, each once. For
  * example "1, 3". */
-static void peers_text(const struct comm_message *m, size_t n, char *text,
-                       size_t bytes)
+static void local_peers_text(const struct comm_message *m, size_t n, char *text,
+                             size_t bytes)
 {
     size_t at = 0;
     text[0] = '\0';
@@ -101,10 +102,10 @@ static void peers_text(const struct comm_message *m, size_t n, char *text,
 
 /* Return the first reason why the remaining messages cannot pass; SSQ_OK if
  * they still may. */
-static ssq_status hopeless(const struct comm_link *link,
-                           const struct comm_message *m, size_t n)
+static ssq_status local_hopeless(const struct comm_link *link,
+                                 const struct comm_message *m, size_t n)
 {
-    const struct group *g = link->group;
+    const struct local_group *g = link->group;
     if (g->gone[link->rank])
         return error_set(SSQ_ERR_COMM, "rank %u was destroyed", link->rank);
     if (g->dead)
@@ -121,7 +122,7 @@ static ssq_status hopeless(const struct comm_link *link,
 static void withdraw(const struct comm_link *link, const struct comm_message *m,
                      size_t n)
 {
-    struct group *g = link->group;
+    struct local_group *g = link->group;
     for (size_t i = 0; i < n; i++) {
         struct post *p = post_of(link, &m[i]);
         if (!m[i].send || m[i].done)
@@ -161,27 +162,28 @@ static void post_all(const struct comm_link *link, const struct comm_message *m,
 /* Advance messages until all have passed, one of them cannot pass any more, or
  * the timeout is over. A peer that arrives, leaves or gives up wakes this
  * rank. */
-static ssq_status pass_all(const struct comm_link *link, struct comm_message *m,
-                           size_t n, double timeout)
+static ssq_status local_pass_all(const struct comm_link *link,
+                                 struct comm_message *m, size_t n,
+                                 double timeout)
 {
-    struct group *g = link->group;
+    struct local_group *g = link->group;
     struct timespec until = deadline(timeout);
     char peers[128];
     for (int error = 0;;) {
         bool moved = false, all = true;
         for (size_t i = 0; i < n; i++) {
-            moved = advance(link, &m[i]) || moved;
+            moved = local_advance(link, &m[i]) || moved;
             all = all && m[i].done;
         }
         if (all)
             return SSQ_OK;
         if (moved)
             continue;
-        ssq_status st = hopeless(link, m, n);
+        ssq_status st = local_hopeless(link, m, n);
         if (st != SSQ_OK)
             return st;
         if (error == ETIMEDOUT) {
-            peers_text(m, n, peers, sizeof(peers));
+            local_peers_text(m, n, peers, sizeof(peers));
             return error_set(
                 SSQ_ERR_COMM,
                 "rank %u has waited %g seconds for rank %s, which made no call",
@@ -191,14 +193,14 @@ static ssq_status pass_all(const struct comm_link *link, struct comm_message *m,
     }
 }
 
-static ssq_status exchange(struct comm_link *link,
-                           struct comm_message *messages, size_t n,
-                           double timeout)
+static ssq_status local_exchange(struct comm_link *link,
+                                 struct comm_message *messages, size_t n,
+                                 double timeout)
 {
-    struct group *g = link->group;
+    struct local_group *g = link->group;
     pthread_mutex_lock(&g->lock);
     post_all(link, messages, n);
-    ssq_status st = pass_all(link, messages, n, timeout);
+    ssq_status st = local_pass_all(link, messages, n, timeout);
     if (st != SSQ_OK)
         withdraw(link, messages, n);
     pthread_mutex_unlock(&g->lock);
@@ -207,9 +209,9 @@ static ssq_status exchange(struct comm_link *link,
 
 /* Record why the group ends. Only the first rank that gives up knows the cause,
  * so later texts are ignored. */
-static void abandon(struct comm_link *link, const char *text)
+static void local_abandon(struct comm_link *link, const char *text)
 {
-    struct group *g = link->group;
+    struct local_group *g = link->group;
     pthread_mutex_lock(&g->lock);
     if (!g->dead) {
         (void)snprintf(g->text, sizeof(g->text), "rank %u gave up: %.900s",
@@ -220,16 +222,16 @@ static void abandon(struct comm_link *link, const char *text)
     pthread_mutex_unlock(&g->lock);
 }
 
-static void leave(struct comm_link *link)
+static void local_leave(struct comm_link *link)
 {
-    struct group *g = link->group;
+    struct local_group *g = link->group;
     pthread_mutex_lock(&g->lock);
     g->gone[link->rank] = true;
     pthread_cond_broadcast(&g->changed);
     pthread_mutex_unlock(&g->lock);
 }
 
-static void close_link(struct comm_link *link)
+static void local_close_link(struct comm_link *link)
 {
     object_put(&link->group->object);
     mem_free(link);
@@ -238,17 +240,17 @@ static void close_link(struct comm_link *link)
 static const struct comm_transport local_transport = {
     .abi = SSQ_COMM_ABI,
     .name = "local",
-    .exchange = exchange,
-    .abandon = abandon,
-    .leave = leave,
-    .close = close_link,
+    .exchange = local_exchange,
+    .abandon = local_abandon,
+    .leave = local_leave,
+    .close = local_close_link,
 };
 
 /* ---- groups ---- */
 
-static void group_free(struct object *o)
+static void local_group_free(struct object *o)
 {
-    struct group *g = (struct group *)o;
+    struct local_group *g = (struct local_group *)o;
     pthread_cond_destroy(&g->changed);
     pthread_mutex_destroy(&g->lock);
     mem_free(g->gone);
@@ -258,13 +260,13 @@ static void group_free(struct object *o)
 
 /* Waits use the monotonic clock: a change of the system time does not affect
  * them. */
-static struct group *group_create(unsigned n)
+static struct local_group *group_create(unsigned n)
 {
-    struct group *g = mem_alloc(sizeof(*g));
+    struct local_group *g = mem_alloc(sizeof(*g));
     if (g == NULL)
         return NULL;
     pthread_condattr_t clock;
-    object_init(&g->object, group_free);
+    object_init(&g->object, local_group_free);
     pthread_mutex_init(&g->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -279,8 +281,8 @@ static struct group *group_create(unsigned n)
     return NULL;
 }
 
-static ssq_status check(ssq_device *const *devices, unsigned n,
-                        ssq_comm **comms)
+static ssq_status local_check(ssq_device *const *devices, unsigned n,
+                              ssq_comm **comms)
 {
     static const char what[] = "comm_local_create";
     if (devices == NULL || comms == NULL)
@@ -300,8 +302,9 @@ static ssq_status check(ssq_device *const *devices, unsigned n,
     return SSQ_OK;
 }
 
-static ssq_status make_rank(struct group *g, ssq_device *device, unsigned rank,
-                            const ssq_comm_options *options, ssq_comm **comm)
+static ssq_status make_rank(struct local_group *g, ssq_device *device,
+                            unsigned rank, const ssq_comm_options *options,
+                            ssq_comm **comm)
 {
     struct comm_link *link = mem_alloc(sizeof(*link));
     if (link == NULL)
@@ -318,13 +321,13 @@ ssq_status ssq_comm_local_create(ssq_device *const *devices, unsigned n,
                                  ssq_comm **comms)
 {
     ssq_comm_options chosen;
-    ssq_status st = check(devices, n, comms);
+    ssq_status st = local_check(devices, n, comms);
     if (st == SSQ_OK)
         st = comm_options(options, "comm_local_create", &chosen);
     if (st != SSQ_OK)
         return st;
     ssq_comm **made = mem_alloc_array(n, sizeof(ssq_comm *));
-    struct group *g = group_create(n);
+    struct local_group *g = group_create(n);
     if (made == NULL || g == NULL) {
         mem_free(made);
         if (g != NULL)

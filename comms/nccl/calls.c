@@ -21,23 +21,25 @@
 
 typedef ncclResult_t (*version_fn)(int *version);
 
-struct symbol {
+struct nccl_calls_symbol {
     const char *name;
     size_t at; /* in struct nccl_calls */
 };
 
 #define X(NAME, ANSWER, ARGS) {#NAME, offsetof(struct nccl_calls, NAME)},
-static const struct symbol nccl[] = {NCCL_CALLS(X){NULL, 0}};
+static const struct nccl_calls_symbol nccl[] = {NCCL_CALLS(X){NULL, 0}};
 #undef X
 #define X(NAME, SYMBOL, ARGS) {#SYMBOL, offsetof(struct nccl_calls, NAME)},
-static const struct symbol driver[] = {NCCL_DRIVER_CALLS(X){NULL, 0}};
+static const struct nccl_calls_symbol driver[] = {
+    NCCL_DRIVER_CALLS(X){NULL, 0}};
 #undef X
 
 /* Look up symbols and store them in calls. Returns the first missing name, or
  * NULL. ISO C cannot convert an object pointer to a function pointer; POSIX
  * guarantees the same representation. */
-static const char *look_up(void *library, const struct symbol *s,
-                           struct nccl_calls *calls)
+static const char *calls_look_up(void *library,
+                                 const struct nccl_calls_symbol *s,
+                                 struct nccl_calls *calls)
 {
     for (; s->name != NULL; s++) {
         void *p = dlsym(library, s->name);
@@ -86,7 +88,7 @@ static void *open_nccl(void)
 
 /* Set path to the file from which NCCL was loaded, or to LIBRARY if it is
  * unknown. */
-static void path_of(void *library, char *path, size_t bytes)
+static void calls_path_of(void *library, char *path, size_t bytes)
 {
     Dl_info info;
     void *p = dlsym(library, "ncclGetVersion");
@@ -102,11 +104,11 @@ ssq_status nccl_calls_open(const struct services *services,
     if (library == NULL)
         return services->error_set(SSQ_ERR_UNSUPPORTED, "nccl: no NCCL: %s",
                                    dlerror());
-    path_of(library, path, sizeof(path));
+    calls_path_of(library, path, sizeof(path));
     ssq_status st = check_version(services, library, path, &calls->version);
     if (st != SSQ_OK)
         return st;
-    const char *missing = look_up(library, nccl, calls);
+    const char *missing = calls_look_up(library, nccl, calls);
     if (missing != NULL)
         return services->error_set(SSQ_ERR_UNSUPPORTED, "nccl: %s has no %s",
                                    path, missing);
@@ -114,7 +116,7 @@ ssq_status nccl_calls_open(const struct services *services,
     if (library == NULL)
         return services->error_set(SSQ_ERR_UNSUPPORTED,
                                    "nccl: no NVIDIA driver: %s", dlerror());
-    missing = look_up(library, driver, calls);
+    missing = calls_look_up(library, driver, calls);
     return missing == NULL
                ? SSQ_OK
                : services->error_set(SSQ_ERR_UNSUPPORTED,

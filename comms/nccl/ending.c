@@ -25,7 +25,7 @@ struct ending {
     unsigned users; /* two: the thread, and the caller that waits for it */
 };
 
-static void put(struct ending *e)
+static void ending_put(struct ending *e)
 {
     pthread_mutex_lock(&e->lock);
     bool last = --e->users == 0;
@@ -37,7 +37,7 @@ static void put(struct ending *e)
     e->services->mem_free(e);
 }
 
-static bool finalized(const struct nccl_calls *c, ncclComm_t comm)
+static bool ending_finalized(const struct nccl_calls *c, ncclComm_t comm)
 {
     static const struct timespec pause = {0, 1000000};
     double end = nccl_now() + GENTLY;
@@ -50,9 +50,9 @@ static bool finalized(const struct nccl_calls *c, ncclComm_t comm)
     return r == ncclSuccess;
 }
 
-static void end(const struct nccl_calls *c, ncclComm_t comm, bool gently)
+static void ending_end(const struct nccl_calls *c, ncclComm_t comm, bool gently)
 {
-    if (gently && finalized(c, comm))
+    if (gently && ending_finalized(c, comm))
         (void)c->ncclCommDestroy(comm);
     else
         (void)c->ncclCommAbort(comm);
@@ -61,16 +61,16 @@ static void end(const struct nccl_calls *c, ncclComm_t comm, bool gently)
 static void *end_thread(void *arg)
 {
     struct ending *e = arg;
-    end(&e->calls, e->comm, e->gently);
+    ending_end(&e->calls, e->comm, e->gently);
     pthread_mutex_lock(&e->lock);
     e->done = true;
     pthread_cond_signal(&e->changed);
     pthread_mutex_unlock(&e->lock);
-    put(e);
+    ending_put(e);
     return NULL;
 }
 
-static bool start(struct ending *e)
+static bool ending_start(struct ending *e)
 {
     pthread_t thread;
     sigset_t all, before;
@@ -83,9 +83,9 @@ static bool start(struct ending *e)
     return error == 0;
 }
 
-static struct ending *create(const struct services *services,
-                             const struct nccl_calls *calls, ncclComm_t comm,
-                             bool gently)
+static struct ending *ending_create(const struct services *services,
+                                    const struct nccl_calls *calls,
+                                    ncclComm_t comm, bool gently)
 {
     pthread_condattr_t attr;
     struct ending *e = services->mem_alloc(sizeof(*e));
@@ -113,15 +113,15 @@ void nccl_end(const struct services *services, const struct nccl_calls *calls,
     double t = nccl_now() + patience;
     until.tv_sec = (time_t)t;
     until.tv_nsec = (long)((t - (double)until.tv_sec) * 1e9);
-    struct ending *e = create(services, calls, comm, gently);
+    struct ending *e = ending_create(services, calls, comm, gently);
     if (e == NULL) {
-        end(calls, comm, gently);
+        ending_end(calls, comm, gently);
         return;
     }
-    if (!start(e)) {
-        put(e);
-        put(e);
-        end(calls, comm, gently);
+    if (!ending_start(e)) {
+        ending_put(e);
+        ending_put(e);
+        ending_end(calls, comm, gently);
         return;
     }
     int error = 0;
@@ -129,5 +129,5 @@ void nccl_end(const struct services *services, const struct nccl_calls *calls,
     while (!e->done && error == 0)
         error = pthread_cond_timedwait(&e->changed, &e->lock, &until);
     pthread_mutex_unlock(&e->lock);
-    put(e);
+    ending_put(e);
 }

@@ -95,8 +95,8 @@ static ncclResult_t move_rooted(const struct comm_link *l, cudaStream_t stream,
     }
 }
 
-static ncclResult_t move(const struct comm_link *l, cudaStream_t stream,
-                         const struct comm_move *m, const char **call)
+static ncclResult_t link_move(const struct comm_link *l, cudaStream_t stream,
+                              const struct comm_move *m, const char **call)
 {
     const struct nccl_calls *c = &l->calls;
     const void *from = (const void *)(uintptr_t)m->from;
@@ -133,7 +133,7 @@ static ncclResult_t group(const struct comm_link *l, cudaStream_t stream,
     if (r != ncclSuccess)
         return r;
     for (size_t i = 0; i < n && (r == ncclSuccess || r == ncclInProgress); i++)
-        r = move(l, stream, &moves[i], call);
+        r = link_move(l, stream, &moves[i], call);
     ncclResult_t end = l->calls.ncclGroupEnd();
     if (r == ncclSuccess || r == ncclInProgress) {
         *call = "ncclGroupEnd";
@@ -142,9 +142,9 @@ static ncclResult_t group(const struct comm_link *l, cudaStream_t stream,
     return r;
 }
 
-static ssq_status enqueue(struct comm_link *l, void *native,
-                          const struct comm_move *moves, size_t n,
-                          double timeout)
+static ssq_status link_enqueue(struct comm_link *l, void *native,
+                               const struct comm_move *moves, size_t n,
+                               double timeout)
 {
     const char *call = "";
     ssq_status st;
@@ -162,7 +162,7 @@ static ssq_status enqueue(struct comm_link *l, void *native,
 
 /* Ask NCCL for an asynchronous error. If another call holds the lock, that call
  * reports the error. */
-static ssq_status look(struct comm_link *l)
+static ssq_status link_look(struct comm_link *l)
 {
     ncclResult_t r = ncclSuccess;
     ssq_status st = SSQ_OK;
@@ -181,17 +181,17 @@ static ssq_status look(struct comm_link *l)
 
 /* ---- ending ---- */
 
-static void leave(struct comm_link *l)
+static void nccl_link_leave(struct comm_link *l)
 {
     atomic_store(&l->leaving, true);
 }
 
 /* NCCL cannot send the text. The other ranks notice by NCCL's errors or by
  * their timeout. */
-static void abandon(struct comm_link *l, const char *text)
+static void nccl_link_abandon(struct comm_link *l, const char *text)
 {
     (void)text;
-    leave(l);
+    nccl_link_leave(l);
     pthread_mutex_lock(&l->lock);
     ncclComm_t comm = l->comm;
     if (!l->lent)
@@ -203,7 +203,7 @@ static void abandon(struct comm_link *l, const char *text)
 
 /* A gentle end needs the other ranks. The wait is short, because a program may
  * close the links of several ranks one after the other. */
-static void close_link(struct comm_link *l)
+static void nccl_link_close_link(struct comm_link *l)
 {
     if (l->comm != NULL && !l->lent)
         nccl_end(l->services, &l->calls, l->comm, true, PATIENCE / 10);
@@ -234,7 +234,7 @@ static ssq_status check_context(const struct comm_link *l, int *device)
                      *device);
 }
 
-static ssq_status make(struct comm_link *l, const struct comm_place *p)
+static ssq_status link_make(struct comm_link *l, const struct comm_place *p)
 {
     ncclUniqueId id;
     ncclConfig_t config = {.size = sizeof(config),
@@ -294,13 +294,13 @@ static ssq_status open_link(struct comm_link *l, const struct comm_place *p)
         st = check_context(l, &device);
     if (st != SSQ_OK)
         return st;
-    return p->theirs != NULL ? borrow(l, p, device) : make(l, p);
+    return p->theirs != NULL ? borrow(l, p, device) : link_make(l, p);
 }
 
-static ssq_status connect(const struct services *services,
-                          const struct comm_place *place,
-                          struct comm_link **link, unsigned *rank,
-                          unsigned *size)
+static ssq_status nccl_link_connect(const struct services *services,
+                                    const struct comm_place *place,
+                                    struct comm_link **link, unsigned *rank,
+                                    unsigned *size)
 {
     struct comm_link *l = services->mem_alloc(sizeof(*l));
     if (l == NULL)
@@ -338,7 +338,7 @@ static ssq_status make_id(const struct services *services, void *id)
 /* ---- the module ---- */
 
 static const struct comm_direct direct = {
-    .enqueue = enqueue, .look = look, .id = make_id};
+    .enqueue = link_enqueue, .look = link_look, .id = make_id};
 
 static const struct comm_module module = {
     .abi = SSQ_COMM_ABI,
@@ -346,18 +346,18 @@ static const struct comm_module module = {
     .library = "NCCL",
     .transport = {.abi = SSQ_COMM_ABI,
                   .name = "nccl",
-                  .abandon = abandon,
-                  .leave = leave,
-                  .close = close_link,
+                  .abandon = nccl_link_abandon,
+                  .leave = nccl_link_leave,
+                  .close = nccl_link_close_link,
                   .direct = &direct},
-    .connect = connect,
+    .connect = nccl_link_connect,
 };
 
-static const struct comm_module *enter(uint32_t abi)
+static const struct comm_module *nccl_link_enter(uint32_t abi)
 {
     (void)abi;
     return &module;
 }
 
 extern SSQ_API const comm_module_fn ssq_comm_module;
-SSQ_API const comm_module_fn ssq_comm_module = enter;
+SSQ_API const comm_module_fn ssq_comm_module = nccl_link_enter;

@@ -15,7 +15,7 @@ static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
 #define ORDER_SWAPPED UINT32_C(0x04030201)
 
 /* As in blob.h: 32 bytes without padding, copied as they are. */
-struct header {
+struct blob_header {
     unsigned char magic[8];
     uint32_t order, version, kind, zero;
     uint64_t bytes;
@@ -43,7 +43,7 @@ static void turn(void *number, size_t n)
 
 /* Convert all of a header but `order` from this machine's byte order to
  * little-endian, or back. */
-static void header_little(struct header *h)
+static void header_little(struct blob_header *h)
 {
     if (!big_endian())
         return;
@@ -59,7 +59,7 @@ static bool kind_turned(uint32_t kind)
 }
 
 /* Return the checksum as the blob contains it: its bytes are little-endian. */
-static uint64_t checksum(const unsigned char *p, size_t n)
+static uint64_t blob_checksum(const unsigned char *p, size_t n)
 {
     struct crc64 c;
     crc64_begin(&c);
@@ -75,7 +75,7 @@ void blob_write(struct blob *b, void *bytes, size_t n, uint32_t kind)
 {
     *b = (struct blob){.bytes = bytes,
                        .n = n,
-                       .at = sizeof(struct header),
+                       .at = sizeof(struct blob_header),
                        .turned = kind_turned(kind)};
 }
 
@@ -105,23 +105,23 @@ ssq_status blob_room(const void *blob, size_t bytes, size_t size,
 void blob_seal(struct blob *b, uint32_t kind)
 {
     size_t size = blob_size(b);
-    struct header h = {.order = kind_turned(kind) ? ORDER_SWAPPED : ORDER,
-                       .version = BLOB_VERSION,
-                       .kind = kind,
-                       .bytes = size};
+    struct blob_header h = {.order = kind_turned(kind) ? ORDER_SWAPPED : ORDER,
+                            .version = BLOB_VERSION,
+                            .kind = kind,
+                            .bytes = size};
     memcpy(h.magic, magic, sizeof(magic));
     header_little(&h);
     memcpy(b->bytes, &h, sizeof(h));
     memset(b->bytes + b->at, 0, size - CHECKSUM - b->at);
-    uint64_t sum = checksum(b->bytes, size - CHECKSUM);
+    uint64_t sum = blob_checksum(b->bytes, size - CHECKSUM);
     memcpy(b->bytes + size - CHECKSUM, &sum, sizeof(sum));
 }
 
 /* Check the header first: it contains the size, and so the place of the
  * checksum. A swapped byte order has its own text, because the caller can act
  * on it. The order that is right depends on the kind. */
-static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
-                               const char *what)
+static ssq_status check_header(const struct blob_header *h, size_t n,
+                               uint32_t kind, const char *what)
 {
     if (memcmp(h->magic, magic, sizeof(magic)) != 0)
         return error_set(SSQ_ERR_INVALID,
@@ -155,7 +155,7 @@ static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
 ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
                      const char *what)
 {
-    struct header h;
+    struct blob_header h;
     uint64_t sum;
     if (bytes == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: blob is NULL", what);
@@ -169,16 +169,16 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
     if (st != SSQ_OK)
         return st;
     memcpy(&sum, (const unsigned char *)bytes + n - CHECKSUM, sizeof(sum));
-    uint64_t found = checksum(bytes, n - CHECKSUM);
+    uint64_t found = blob_checksum(bytes, n - CHECKSUM);
     if (sum != found)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the blob's checksum is %016llx, its bytes have "
                          "%016llx",
                          what, (unsigned long long)sum,
                          (unsigned long long)found);
-    /* The struct's pointer is not const, although the bytes are. move() and the
-     * callers of blob_bytes() only read them. The pointer is copied as bytes,
-     * because a cast must not remove const. */
+    /* The struct's pointer is not const, although the bytes are. blob_move()
+     * and the callers of blob_bytes() only read them. The pointer is copied as
+     * bytes, because a cast must not remove const. */
     *b = (struct blob){.n = n - CHECKSUM,
                        .at = sizeof(h),
                        .reading = true,
@@ -195,8 +195,8 @@ ssq_status blob_done(const struct blob *b, const char *what)
     if (b->short_of || end != b->n)
         return error_set(SSQ_ERR_INVALID,
                          "%s: the blob's body has %zu bytes, expected %zu%s",
-                         what, b->n - sizeof(struct header),
-                         end - sizeof(struct header),
+                         what, b->n - sizeof(struct blob_header),
+                         end - sizeof(struct blob_header),
                          b->short_of ? " and more" : "");
     return SSQ_OK;
 }
@@ -204,7 +204,7 @@ ssq_status blob_done(const struct blob *b, const char *what)
 /* Return the next n bytes, at any alignment. NULL if there are fewer, or if
  * bytes are only counted. short_of stays set, because values that are read
  * later mean nothing: blob_done() refuses all of them. */
-static unsigned char *next(struct blob *b, size_t n)
+static unsigned char *blob_next(struct blob *b, size_t n)
 {
     if (b->reading && n > b->n - b->at) {
         b->short_of = true;
@@ -218,9 +218,9 @@ static unsigned char *next(struct blob *b, size_t n)
 /* Copy a number of n bytes between x and the blob, in the blob's direction. A
  * missing number is read as 0, so that callers need only one check, by
  * blob_done(). */
-static void move(struct blob *b, void *x, size_t n)
+static void blob_move(struct blob *b, void *x, size_t n)
 {
-    unsigned char *p = next(b, n);
+    unsigned char *p = blob_next(b, n);
     if (b->reading && p == NULL)
         memset(x, 0, n);
     else if (b->reading)
@@ -236,30 +236,30 @@ static void move(struct blob *b, void *x, size_t n)
  * zeros. */
 void *blob_bytes(struct blob *b, size_t n)
 {
-    unsigned char *gap = next(b, (8 - b->at % 8) % 8);
+    unsigned char *gap = blob_next(b, (8 - b->at % 8) % 8);
     if (gap != NULL && !b->reading)
         memset(gap, 0, (size_t)(b->bytes + b->at - gap));
-    return next(b, n);
+    return blob_next(b, n);
 }
 
 void blob_u32(struct blob *b, uint32_t *x)
 {
-    move(b, x, sizeof(*x));
+    blob_move(b, x, sizeof(*x));
 }
 
 void blob_u64(struct blob *b, uint64_t *x)
 {
-    move(b, x, sizeof(*x));
+    blob_move(b, x, sizeof(*x));
 }
 
 void blob_i32(struct blob *b, int32_t *x)
 {
-    move(b, x, sizeof(*x));
+    blob_move(b, x, sizeof(*x));
 }
 
 void blob_f64(struct blob *b, double *x)
 {
-    move(b, x, sizeof(*x));
+    blob_move(b, x, sizeof(*x));
 }
 
 /* Copy a bool as a u32, because the size and bytes of a bool depend on the

@@ -15,8 +15,8 @@ static uint64_t sum_bytes(const ssq_optimizer *o, size_t i)
 /* Take parameters from the one before *end towards the first, until they make a
  * bucket. Sets *n to how many of them the optimizer has, and *end to the last
  * one taken. */
-static void take(const ssq_optimizer *o, const size_t *which, uint64_t bytes,
-                 size_t *end, size_t *n)
+static void buckets_take(const ssq_optimizer *o, const size_t *which,
+                         uint64_t bytes, size_t *end, size_t *n)
 {
     uint64_t had = 0;
     for (*n = 0; *end > 0 && (*n == 0 || had < bytes); --*end) {
@@ -28,12 +28,12 @@ static void take(const ssq_optimizer *o, const size_t *which, uint64_t bytes,
     }
 }
 
-static size_t count(const ssq_optimizer *o, const size_t *which, size_t n,
-                    uint64_t bytes)
+static size_t buckets_count(const ssq_optimizer *o, const size_t *which,
+                            size_t n, uint64_t bytes)
 {
     size_t buckets = 0, in = 0;
     for (size_t end = n; end > 0; buckets += in > 0)
-        take(o, which, bytes, &end, &in);
+        buckets_take(o, which, bytes, &end, &in);
     return buckets;
 }
 
@@ -81,13 +81,14 @@ static ssq_status make_bucket(const ssq_optimizer *o, const size_t *params,
 }
 
 /* Make all buckets. params: working memory for n numbers. */
-static ssq_status make(const ssq_optimizer *o, const size_t *which, size_t n,
-                       uint64_t bytes, size_t *params, struct buckets *b)
+static ssq_status buckets_make(const ssq_optimizer *o, const size_t *which,
+                               size_t n, uint64_t bytes, size_t *params,
+                               struct buckets *b)
 {
     ssq_status st = SSQ_OK;
     for (size_t end = n, in; end > 0 && st == SSQ_OK;) {
         size_t last = end;
-        take(o, which, bytes, &end, &in);
+        buckets_take(o, which, bytes, &end, &in);
         if (in == 0)
             break;
         in = 0;
@@ -108,7 +109,7 @@ ssq_status buckets_create(ssq_optimizer *o, const size_t *which, size_t n,
     struct buckets *b = mem_alloc(sizeof(*b));
     if (b == NULL)
         return error_nomem("optimizer", sizeof(*b));
-    size_t most = count(o, which, n, bytes);
+    size_t most = buckets_count(o, which, n, bytes);
     size_t *params = mem_alloc_array(n, sizeof(*params));
     b->at = mem_alloc_array(most, sizeof(*b->at));
     b->of = mem_alloc_array(n, sizeof(*b->of));
@@ -118,7 +119,7 @@ ssq_status buckets_create(ssq_optimizer *o, const size_t *which, size_t n,
     for (; b->of_n < n && st == SSQ_OK; b->of_n++)
         b->of[b->of_n] = BUCKET_NONE;
     if (st == SSQ_OK)
-        st = make(o, which, n, bytes, params, b);
+        st = buckets_make(o, which, n, bytes, params, b);
     if (st == SSQ_OK && b->n > 0) {
         struct bucket *last = &b->at[b->n - 1];
         last->sums[last->tensors++] = also;

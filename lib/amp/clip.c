@@ -111,8 +111,8 @@ static ssq_status enqueue_coefficient(ssq_queue *queue, size_t n,
 }
 
 /* Copy the record's word, whose bits are a float32, to the caller's tensor. */
-static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
-                               const ssq_tensor *norm)
+static ssq_status clip_enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
+                                    const ssq_tensor *norm)
 {
     if (norm == NULL)
         return SSQ_OK;
@@ -128,9 +128,9 @@ static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
 /* Enqueue everything between the begin and the end of a bundle. The ops hold
  * what they need, so the record and the words may be released before they run.
  */
-static ssq_status run(ssq_queue *queue, size_t n,
-                      const ssq_tensor *const *grads, double max_norm,
-                      const ssq_tensor *norm)
+static ssq_status clip_run(ssq_queue *queue, size_t n,
+                           const ssq_tensor *const *grads, double max_norm,
+                           const ssq_tensor *norm)
 {
     ssq_tensor *record = NULL, *control = NULL;
     struct view_list *list = grads_list(n, grads, what);
@@ -146,7 +146,7 @@ static ssq_status run(ssq_queue *queue, size_t n,
     if (st == SSQ_OK && n > 0)
         st = enqueue_coefficient(queue, n, grads, control);
     if (st == SSQ_OK)
-        st = enqueue_norm(queue, record, norm);
+        st = clip_enqueue_norm(queue, record, norm);
     object_put(&list->object);
     ssq_tensor_destroy(&record);
     ssq_tensor_destroy(&control);
@@ -162,5 +162,5 @@ ssq_status ssq_clip_grad_norm(ssq_queue *queue, size_t n,
         st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
-    return queue_bundle_end(queue, run(queue, n, grads, max_norm, norm));
+    return queue_bundle_end(queue, clip_run(queue, n, grads, max_norm, norm));
 }

@@ -33,7 +33,7 @@ ssq_status ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm)
     return SSQ_OK;
 }
 
-static uint64_t bytes_of(const ssq_tensor *t)
+static uint64_t distribute_bytes_of(const ssq_tensor *t)
 {
     return t == NULL
                ? 0
@@ -45,13 +45,13 @@ static void add_param(const ssq_optimizer *o, size_t i, ssq_memory_report *r)
     const struct state *s = o->state;
     r->elements += (uint64_t)view_elements(&o->params[i].param->view);
     r->own += (uint64_t)shard_count(o, s, i);
-    r->params += bytes_of(o->params[i].param);
-    r->grads += bytes_of(o->params[i].grad);
-    r->masters += bytes_of(s->slot[i * SLOTS + SLOT_MASTER]);
+    r->params += distribute_bytes_of(o->params[i].param);
+    r->grads += distribute_bytes_of(o->params[i].grad);
+    r->masters += distribute_bytes_of(s->slot[i * SLOTS + SLOT_MASTER]);
     for (size_t k = SLOT_A; k < SLOTS; k++)
-        r->moments += bytes_of(s->slot[i * SLOTS + k]);
+        r->moments += distribute_bytes_of(s->slot[i * SLOTS + k]);
     if (s->sum != NULL)
-        r->sums += bytes_of(s->sum[i]);
+        r->sums += distribute_bytes_of(s->sum[i]);
 }
 
 ssq_status ssq_optimizer_memory(const ssq_optimizer *optimizer,
@@ -74,10 +74,12 @@ ssq_status ssq_optimizer_memory(const ssq_optimizer *optimizer,
                          what);
     for (size_t i = 0; i < optimizer->n; i++)
         add_param(optimizer, i, &r);
-    r.other = bytes_of(s->control) + bytes_of(s->table) + bytes_of(s->record) +
-              bytes_of(s->stats) + bytes_of(s->ratio);
+    r.other = distribute_bytes_of(s->control) + distribute_bytes_of(s->table) +
+              distribute_bytes_of(s->record) + distribute_bytes_of(s->stats) +
+              distribute_bytes_of(s->ratio);
     if (s->shards != NULL)
-        r.other += bytes_of(s->shards->parts) + bytes_of(s->shards->norms);
+        r.other += distribute_bytes_of(s->shards->parts) +
+                   distribute_bytes_of(s->shards->norms);
     *report = r;
     return SSQ_OK;
 }

@@ -100,9 +100,9 @@ static size_t count_pieces(size_t n, const ssq_tensor *const *grads,
 }
 
 /* Set the pieces of all gradients, or, for writing, of all outs. */
-static void set_pieces(struct view_list *list, size_t at, size_t n,
-                       const ssq_tensor *const *grads,
-                       const ssq_tensor *const *outs, enum access access)
+static void grads_set_pieces(struct view_list *list, size_t at, size_t n,
+                             const ssq_tensor *const *grads,
+                             const ssq_tensor *const *outs, enum access access)
 {
     for (size_t i = 0; i < n; i++) {
         const ssq_tensor *out = outs == NULL ? NULL : outs[i];
@@ -123,7 +123,7 @@ struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
 {
     struct view_list *list = list_create(count_pieces(n, grads, NULL), what);
     if (list != NULL)
-        set_pieces(list, 0, n, grads, NULL, ACCESS_READ);
+        grads_set_pieces(list, 0, n, grads, NULL, ACCESS_READ);
     return list;
 }
 
@@ -136,7 +136,7 @@ struct view_list *grads_pairs(size_t n, const ssq_tensor *const *grads,
     struct view_list *list = list_create(2 * pieces, what);
     if (list == NULL)
         return NULL;
-    set_pieces(list, 0, n, grads, outs, ACCESS_READ);
-    set_pieces(list, pieces, n, grads, outs, ACCESS_WRITE);
+    grads_set_pieces(list, 0, n, grads, outs, ACCESS_READ);
+    grads_set_pieces(list, pieces, n, grads, outs, ACCESS_WRITE);
     return list;
 }

@@ -31,7 +31,7 @@ struct mailbox {
     uint32_t words[]; /* the newest that has arrived */
 };
 
-static size_t bytes_of(const struct mailbox *box)
+static size_t mailbox_bytes_of(const struct mailbox *box)
 {
     return box->n * sizeof(box->words[0]);
 }
@@ -60,7 +60,7 @@ struct mailbox *mailbox_create(const uint32_t *words, uint32_t n,
     object_init(&box->object, mailbox_free);
     box->n = n;
     box->magic = magic;
-    memcpy(box->words, words, bytes_of(box));
+    memcpy(box->words, words, mailbox_bytes_of(box));
     return box;
 }
 
@@ -72,7 +72,7 @@ void mailbox_put(struct mailbox *box)
 
 /* Read the letters that have arrived, and mark them free. A failed queue drops
  * copies: their letters have no magic word. */
-static void collect(struct mailbox *box)
+static void mailbox_collect(struct mailbox *box)
 {
     for (struct letter *l = box->letters; l != NULL; l = l->next) {
         if (l->progress == NULL || !progress_reached(l->progress, l->position))
@@ -81,7 +81,7 @@ static void collect(struct mailbox *box)
         l->progress = NULL;
         if (l->words[box->magic] == box->words[box->magic] &&
             l->number > box->number) {
-            memcpy(box->words, l->words, bytes_of(box));
+            memcpy(box->words, l->words, mailbox_bytes_of(box));
             box->number = l->number;
         }
     }
@@ -89,7 +89,8 @@ static void collect(struct mailbox *box)
 
 /* Return the letter to copy into from this queue: the newest in flight if there
  * are enough, otherwise a spare one or a new one. NULL: no memory. */
-static struct letter *choose(struct mailbox *box, struct progress *progress)
+static struct letter *mailbox_choose(struct mailbox *box,
+                                     struct progress *progress)
 {
     struct letter *spare = NULL, *newest = NULL;
     int under_way = 0;
@@ -106,9 +107,9 @@ static struct letter *choose(struct mailbox *box, struct progress *progress)
         return newest; /* in order on its queue: the later copy wins */
     if (spare != NULL)
         return spare;
-    struct letter *l = mem_alloc(sizeof(*l) + bytes_of(box));
+    struct letter *l = mem_alloc(sizeof(*l) + mailbox_bytes_of(box));
     if (l == NULL) {
-        (void)error_nomem("mailbox", sizeof(*l) + bytes_of(box));
+        (void)error_nomem("mailbox", sizeof(*l) + mailbox_bytes_of(box));
         return NULL;
     }
     l->next = box->letters;
@@ -139,9 +140,9 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         return st;
     if (recorded) /* a letter could not be assigned to a launch */
         return op == NULL ? SSQ_OK : queue_enqueue(queue, op);
-    collect(box);
+    mailbox_collect(box);
     struct progress *progress = queue_progress(queue);
-    struct letter *l = choose(box, progress);
+    struct letter *l = mailbox_choose(box, progress);
     if (l == NULL) {
         progress_put(progress);
         return SSQ_ERR_NOMEM;
@@ -152,7 +153,7 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         l->words[box->magic] = 0;
     struct download_op copy = {.op = OP_HEADER(download, src),
                                .host = l->words,
-                               .bytes = bytes_of(box),
+                               .bytes = mailbox_bytes_of(box),
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
     copy.op.keep = &box->object; /* keeps the letter until the copy is done */
@@ -179,7 +180,7 @@ uint64_t mailbox_posted(const struct mailbox *box)
 
 uint64_t mailbox_read(struct mailbox *box, uint32_t *words)
 {
-    collect(box);
-    memcpy(words, box->words, bytes_of(box));
+    mailbox_collect(box);
+    memcpy(words, box->words, mailbox_bytes_of(box));
     return box->number;
 }

@@ -12,7 +12,7 @@
 
 /* A group has no reference count. Callers hold a plain pointer, which is valid
  * as long as the optimizer exists. */
-static void group_free(ssq_group *g)
+static void optimizer_group_free(ssq_group *g)
 {
     schedule_free(&g->schedule[SCHEDULE_LR]);
     schedule_free(&g->schedule[SCHEDULE_MOMENTUM]);
@@ -63,7 +63,7 @@ static void optimizer_free(struct object *object)
     mem_free(o->params);
     for (ssq_group *g = o->groups, *next; g != NULL; g = next) {
         next = g->next;
-        group_free(g);
+        optimizer_group_free(g);
     }
     scaler_put(o->at.scaler);
     comm_put(o->comm);
@@ -106,7 +106,7 @@ static ssq_status check_options(const ssq_optimizer_options *options,
  * are ignored. The comparison refuses NaN and accepts INFINITY, which requests
  * the norm and never clips. A flat master is one float32 buffer, so each
  * parameter must have a position in it. */
-static ssq_status check_whole(const ssq_optimizer_options *o)
+static ssq_status optimizer_check_whole(const ssq_optimizer_options *o)
 {
     if (!optimizer_clip_norm_valid(o->clip_norm))
         return error_set(SSQ_ERR_INVALID,
@@ -169,7 +169,7 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     if (st == SSQ_OK)
         st = kind_from_name(kind, &k);
     if (st == SSQ_OK)
-        st = check_whole(&whole);
+        st = optimizer_check_whole(&whole);
     if (st == SSQ_OK)
         st = device_check(device, "optimizer_create");
     if (st != SSQ_OK)
@@ -233,8 +233,9 @@ ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
 /* Tensors must be contiguous: a step numbers the elements of a parameter, its
  * gradient and its slots alike, and cuts them into pieces at the same numbers.
  */
-static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
-                               const ssq_tensor *t, const char *what)
+static ssq_status optimizer_check_tensor(const ssq_optimizer *o,
+                                         const char *name, const ssq_tensor *t,
+                                         const char *what)
 {
     if (t == NULL)
         return error_set(SSQ_ERR_INVALID, "optimizer_add: %s of %.40s is NULL",
@@ -260,12 +261,13 @@ static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
 /* A split master is a bf16 parameter and 16 more bits, the lower half of a
  * float32. An f16 value has no such half. A float32 parameter is its own master
  * in any case. */
-static ssq_status check_pair(const ssq_optimizer *o, const char *name,
-                             const ssq_tensor *param, const ssq_tensor *grad)
+static ssq_status optimizer_check_pair(const ssq_optimizer *o, const char *name,
+                                       const ssq_tensor *param,
+                                       const ssq_tensor *grad)
 {
-    ssq_status st = check_tensor(o, name, param, "param");
+    ssq_status st = optimizer_check_tensor(o, name, param, "param");
     if (st == SSQ_OK)
-        st = check_tensor(o, name, grad, "grad");
+        st = optimizer_check_tensor(o, name, grad, "grad");
     if (st == SSQ_OK)
         st = check_same_shape(param, "param", grad, "grad", "optimizer_add");
     if (st == SSQ_OK && view_overlap(&param->view, &grad->view))
@@ -285,7 +287,7 @@ static ssq_status check_pair(const ssq_optimizer *o, const char *name,
 }
 
 /* The capacity doubles, so that adding n parameters copies at most 2 n. */
-static ssq_status make_room(ssq_optimizer *o)
+static ssq_status optimizer_make_room(ssq_optimizer *o)
 {
     ssq_status st = names_reserve(&o->names, "optimizer_add");
     if (st != SSQ_OK || o->n < o->room)
@@ -321,8 +323,8 @@ static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
 /* Copy the name, and make our own tensors on the caller's buffers. The caller
  * may destroy its tensors, and the memory stays. If this fails, nothing is
  * held. */
-static ssq_status hold(const char *name, const ssq_tensor *param,
-                       const ssq_tensor *grad, struct parameter *p)
+static ssq_status optimizer_hold(const char *name, const ssq_tensor *param,
+                                 const ssq_tensor *grad, struct parameter *p)
 {
     const struct view *v = &param->view;
     p->name = mem_strdup(name);
@@ -365,18 +367,18 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
     if (optimizer_find(o, name) != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_add: the name %.40s is taken", name);
-    st = check_pair(o, name, param, grad);
+    st = optimizer_check_pair(o, name, param, grad);
     if (st == SSQ_OK && o->n >= INT32_MAX / (PARAM_VIEWS * TABLE_WORDS))
         st = error_set(SSQ_ERR_UNSUPPORTED, "optimizer_add: %zu parameters",
                        o->n);
     if (st == SSQ_OK)
-        st = make_room(o);
+        st = optimizer_make_room(o);
     if (st != SSQ_OK)
         return st;
     struct parameter p = {.id = name_hash(name),
                           .group = group == NULL ? o->groups : group,
                           .truth = truth_of(o, param->view.dtype)};
-    st = hold(name, param, grad, &p);
+    st = optimizer_hold(name, param, grad, &p);
     if (st != SSQ_OK)
         return st;
     o->params[o->n++] = p;

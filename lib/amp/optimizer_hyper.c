@@ -10,7 +10,8 @@
 
 /* Return the field of a hyper-parameter; NULL if the kind does not read it.
  * What torch's schedulers call momentum is beta1 in kinds with betas. */
-static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
+static double *optimizer_hyper_field(uint32_t kind, ssq_optimizer_options *o,
+                                     ssq_hyper hyper)
 {
     bool plain = optimizer_reads(kind, OPTION_MOMENTUM);
     bool betas = optimizer_reads(kind, OPTION_BETAS);
@@ -39,8 +40,8 @@ static const char *const hyper_names[] = {
     "lr", "momentum", "beta1", "beta2", "eps", "weight_decay", "clip_norm"};
 
 /* Check that the group belongs to this optimizer, and that the optimizer has
- * this hyper-parameter. field() only returns a pointer into the options, so
- * their values do not matter. */
+ * this hyper-parameter. optimizer_hyper_field() only returns a pointer into the
+ * options, so their values do not matter. */
 static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
                               ssq_hyper hyper, const char *what)
 {
@@ -56,7 +57,7 @@ static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
                          "be NULL",
                          what);
     ssq_optimizer_options options;
-    if (field(o->kind, &options, hyper) == NULL)
+    if (optimizer_hyper_field(o->kind, &options, hyper) == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s has no %s", what,
                          optimizer_kinds[o->kind].name, hyper_names[hyper]);
     return SSQ_OK;
@@ -145,7 +146,7 @@ ssq_status ssq_optimizer_set(ssq_queue *queue, ssq_optimizer *optimizer,
         return set_clip(queue, o, value);
     ssq_group *g = group == NULL ? o->groups : group;
     ssq_optimizer_options changed = g->options;
-    *field(o->kind, &changed, hyper) = value;
+    *optimizer_hyper_field(o->kind, &changed, hyper) = value;
     if (value < 0.0) /* -1 does not mean the default here */
         return error_set(SSQ_ERR_INVALID, "optimizer_set: %s is %g",
                          hyper_names[hyper], value);
@@ -186,7 +187,7 @@ ssq_status ssq_optimizer_get(const ssq_optimizer *optimizer,
     }
     const ssq_group *g = group == NULL ? o->groups : group;
     ssq_optimizer_options options = g->options;
-    double *from = field(o->kind, &options, hyper);
+    double *from = optimizer_hyper_field(o->kind, &options, hyper);
     /* The second schedule controls momentum, or beta1 in a kind with betas.
      * Other fields have no schedule. */
     int which = hyper == SSQ_HYPER_LR ? SCHEDULE_LR : SCHEDULE_MOMENTUM;

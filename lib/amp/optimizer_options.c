@@ -25,7 +25,8 @@ static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
  * become float32, which ends at FLT_MAX. A mean with a decay of 1 would never
  * change, and the step divides by 1 - beta^t. Dampening has no range in torch,
  * so it has none here. */
-static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
+static ssq_status optimizer_options_check_ranges(const char *what,
+                                                 const ssq_optimizer_options *o)
 {
     const struct {
         const char *name;
@@ -60,8 +61,8 @@ static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
  * option whose default is not 0 (betas, alpha, eps, max_grad_norm) is also set
  * if the caller has not changed it. Two options are on by default, and detected
  * if they are off. */
-static ssq_status check_read(uint32_t kind, const char *what,
-                             const ssq_optimizer_options *o)
+static ssq_status optimizer_options_check_read(uint32_t kind, const char *what,
+                                               const ssq_optimizer_options *o)
 {
     const struct {
         const char *name;
@@ -94,9 +95,9 @@ ssq_status options_resolve(uint32_t kind, const char *what,
                            ssq_optimizer_options *o)
 {
     fill_defaults(kind, o);
-    ssq_status st = check_ranges(what, o);
+    ssq_status st = optimizer_options_check_ranges(what, o);
     if (st == SSQ_OK)
-        st = check_read(kind, what, o);
+        st = optimizer_options_check_read(kind, what, o);
     if (st != SSQ_OK)
         return st;
     if (o->nesterov && (o->momentum <= 0.0 || o->dampening != 0.0))

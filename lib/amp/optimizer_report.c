@@ -113,8 +113,9 @@ static ssq_status read_counters(ssq_queue *queue, const ssq_optimizer *o,
 }
 
 /* Restore the counters if fn has written a t that no run can reach. */
-static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
-                                 const uint32_t before[2])
+static ssq_status optimizer_report_check_counters(ssq_queue *queue,
+                                                  const ssq_optimizer *o,
+                                                  const uint32_t before[2])
 {
     uint32_t now[2];
     ssq_status st = read_counters(queue, o, now);
@@ -156,7 +157,7 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
     char text[ERROR_TEXT];
     if (visited != SSQ_OK)
         error_take(text);
-    st = check_counters(queue, o, before);
+    st = optimizer_report_check_counters(queue, o, before);
     optimizer_tell(queue, o);
     return visited != SSQ_OK ? error_set(visited, "%s", text) : st;
 }

@@ -25,9 +25,10 @@ struct saving {
     uint32_t counters[2]; /* t and the random counter */
 };
 
-static ssq_status differs(const struct saving *s, const char *name,
-                          const char *field, unsigned long long got,
-                          unsigned long long want)
+static ssq_status optimizer_save_differs(const struct saving *s,
+                                         const char *name, const char *field,
+                                         unsigned long long got,
+                                         unsigned long long want)
 {
     return error_set(SSQ_ERR_INVALID,
                      "%s: %s of %.40s is %llu in the blob, expected %llu",
@@ -37,19 +38,20 @@ static ssq_status differs(const struct saving *s, const char *name,
 /* Compare a number that must be the same in the blob. Saving writes the number
  * of this optimizer. Loading reads the blob's into x and discards it: a
  * difference is an error. */
-static ssq_status same(struct saving *s, const char *name, const char *field,
-                       uint64_t want)
+static ssq_status optimizer_save_same(struct saving *s, const char *name,
+                                      const char *field, uint64_t want)
 {
     uint64_t x = want;
     blob_u64(&s->b, &x);
-    return s->walk == WALK_CHECK && x != want ? differs(s, name, field, x, want)
-                                              : SSQ_OK;
+    return s->walk == WALK_CHECK && x != want
+               ? optimizer_save_differs(s, name, field, x, want)
+               : SSQ_OK;
 }
 
 /* Process the bytes of a tensor. The position is taken even if there are no
  * bytes, because a gap may come before it. A blob that ends too early has no
  * position for the tensor. A check needs none: blob_done() reports it. */
-static ssq_status tensor(struct saving *s, const ssq_tensor *t)
+static ssq_status optimizer_save_tensor(struct saving *s, const ssq_tensor *t)
 {
     uint64_t bytes =
         (uint64_t)view_elements(&t->view) * dtype_bytes(t->view.dtype);
@@ -65,10 +67,10 @@ static ssq_status tensor(struct saving *s, const ssq_tensor *t)
 /* A name is its length and its bytes, without the terminating 0. An error shows
  * both names. The blob's name may contain anything, so it is cut to the length
  * of ours. */
-static ssq_status name_of(struct saving *s, const char *name)
+static ssq_status optimizer_save_name_of(struct saving *s, const char *name)
 {
     size_t n = strlen(name);
-    ssq_status st = same(s, name, "the length of the name", n);
+    ssq_status st = optimizer_save_same(s, name, "the length of the name", n);
     if (st != SSQ_OK)
         return st;
     char *at = blob_bytes(&s->b, n);
@@ -99,28 +101,30 @@ static ssq_status parameter(struct saving *s, size_t i)
 {
     const struct parameter *p = &s->o->params[i];
     const struct view *v = &p->param->view;
-    ssq_status st = name_of(s, p->name);
+    ssq_status st = optimizer_save_name_of(s, p->name);
     if (st == SSQ_OK)
-        st = same(s, p->name, "the dtype", (uint64_t)v->dtype);
+        st = optimizer_save_same(s, p->name, "the dtype", (uint64_t)v->dtype);
     if (st == SSQ_OK)
-        st = same(s, p->name, "the kind of master", p->truth);
+        st = optimizer_save_same(s, p->name, "the kind of master", p->truth);
     if (st == SSQ_OK)
-        st = same(s, p->name, "the set of moments", slots_of(s->o, i));
+        st = optimizer_save_same(s, p->name, "the set of moments",
+                                 slots_of(s->o, i));
     if (st == SSQ_OK)
-        st = same(s, p->name, "the rank", (uint64_t)v->rank);
+        st = optimizer_save_same(s, p->name, "the rank", (uint64_t)v->rank);
     for (int k = 0; k < v->rank && st == SSQ_OK; k++)
-        st = same(s, p->name, "a dimension", (uint64_t)v->shape[k]);
+        st = optimizer_save_same(s, p->name, "a dimension",
+                                 (uint64_t)v->shape[k]);
     if (st == SSQ_OK)
-        st = tensor(s, p->param);
+        st = optimizer_save_tensor(s, p->param);
     for (size_t k = 0; k < SLOTS && st == SSQ_OK; k++)
         if (s->o->state->slot[i * SLOTS + k] != NULL)
-            st = tensor(s, s->o->state->slot[i * SLOTS + k]);
+            st = optimizer_save_tensor(s, s->o->state->slot[i * SLOTS + k]);
     return st;
 }
 
 /* t is an unsigned word, and callers get it as an i32. No run reaches a
  * negative one. */
-static ssq_status check_counters(const struct saving *s)
+static ssq_status optimizer_save_check_counters(const struct saving *s)
 {
     if (s->walk != WALK_CHECK || s->counters[CONTROL_T] <= INT32_MAX)
         return SSQ_OK;
@@ -132,13 +136,15 @@ static ssq_status check_counters(const struct saving *s)
  * directly to their position, because the host does not know them in a save.
  * The two numbers before them are u64, so blob_bytes() leaves no gap there, and
  * blob_u32() reads the words at the same position. */
-static ssq_status walk(struct saving *s, enum walk how)
+static ssq_status optimizer_save_walk(struct saving *s, enum walk how)
 {
     const ssq_optimizer *o = s->o;
     s->walk = how;
-    ssq_status st = same(s, "the optimizer", "the kind", o->kind);
+    ssq_status st =
+        optimizer_save_same(s, "the optimizer", "the kind", o->kind);
     if (st == SSQ_OK)
-        st = same(s, "the optimizer", "the number of parameters", o->n);
+        st = optimizer_save_same(s, "the optimizer", "the number of parameters",
+                                 o->n);
     if (how != WALK_SAVE || st != SSQ_OK) {
         for (int k = 0; k < 2; k++)
             blob_u32(&s->b, &s->counters[k]);
@@ -148,7 +154,7 @@ static ssq_status walk(struct saving *s, enum walk how)
                             sizeof(s->counters));
     }
     if (st == SSQ_OK)
-        st = check_counters(s);
+        st = optimizer_save_check_counters(s);
     if (st == SSQ_OK && how == WALK_LOAD)
         st = queue_upload_now(s->queue, &o->state->counters->view, s->counters,
                               sizeof(s->counters));
@@ -176,7 +182,8 @@ ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *o,
 }
 
 /* Check what save and load check first. */
-static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
+static ssq_status optimizer_save_enter(ssq_queue *queue, ssq_optimizer *o,
+                                       const char *what)
 {
     ssq_status st = optimizer_call(queue, o, what);
     if (st == SSQ_OK && o->comm != NULL)
@@ -194,19 +201,19 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
                               void *blob, size_t bytes, size_t *needed)
 {
     const char *what = "optimizer_save";
-    ssq_status st = enter(queue, optimizer, what);
+    ssq_status st = optimizer_save_enter(queue, optimizer, what);
     if (st != SSQ_OK)
         return st;
     struct saving s = {.queue = queue, .o = optimizer, .what = what};
     blob_write(&s.b, NULL, 0, BLOB_OPTIMIZER);
-    st = walk(&s, WALK_COUNT);
+    st = optimizer_save_walk(&s, WALK_COUNT);
     size_t size = blob_size(&s.b);
     if (st == SSQ_OK)
         st = blob_room(blob, bytes, size, needed, what);
     if (st != SSQ_OK || blob == NULL)
         return st;
     blob_write(&s.b, blob, size, BLOB_OPTIMIZER);
-    st = walk(&s, WALK_SAVE);
+    st = optimizer_save_walk(&s, WALK_SAVE);
     ssq_status synced = queue_wait(queue); /* always: copies are in flight */
     if (st == SSQ_OK)
         st = synced;
@@ -222,13 +229,13 @@ ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     const char *what = "optimizer_load";
     struct saving s = {.queue = queue, .o = optimizer, .what = what};
-    ssq_status st = enter(queue, optimizer, what);
+    ssq_status st = optimizer_save_enter(queue, optimizer, what);
     if (st == SSQ_OK)
         st = blob_read(&s.b, blob, bytes, BLOB_OPTIMIZER, what);
     if (st != SSQ_OK)
         return st;
     struct blob begin = s.b;
-    st = walk(&s, WALK_CHECK);
+    st = optimizer_save_walk(&s, WALK_CHECK);
     if (st == SSQ_OK)
         st = blob_done(&s.b, what);
     if (st != SSQ_OK)
@@ -237,7 +244,7 @@ ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st != SSQ_OK)
         return st;
     s.b = begin;
-    st = queue_bundle_end(queue, walk(&s, WALK_LOAD));
+    st = queue_bundle_end(queue, optimizer_save_walk(&s, WALK_LOAD));
     if (st == SSQ_OK)
         optimizer_tell(queue, optimizer);
     ssq_status synced = queue_wait(queue); /* the caller owns the blob */

@@ -55,8 +55,9 @@ static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
 /* Create a new table, and a list that contains it. Lists are never changed,
  * because queues and graphs hold them. The state gets a new list, which is
  * created before the old one is dropped. */
-static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
-                          const uint32_t *words, ssq_tensor **table)
+static ssq_status optimizer_schedule_replace(ssq_queue *queue, ssq_group *g,
+                                             int which, const uint32_t *words,
+                                             ssq_tensor **table)
 {
     struct state *state = g->optimizer->state;
     ssq_status st = schedule_table(queue, words, table);
@@ -95,7 +96,7 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
     bool fits = old->words != NULL &&
                 view_elements(&old->words->view) > (int64_t)words[0];
     st = fits ? rewrite(queue, old->words, words)
-              : replace(queue, g, which, words, table);
+              : optimizer_schedule_replace(queue, g, which, words, table);
     if (st == SSQ_OK && !fits && old->words != NULL)
         object_put(&old->words->object);
     mem_free(words);
@@ -106,8 +107,8 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
  * It is float32 on the device, and from 1 - 2^-25 on it is rounded to 1.
  * Computing every value also finds errors of the schedule itself. The value at
  * 0 is computed even if there are no steps, for its error. */
-static ssq_status check_values(const ssq_group *g, int which,
-                               const ssq_schedule *s)
+static ssq_status optimizer_schedule_check_values(const ssq_group *g, int which,
+                                                  const ssq_schedule *s)
 {
     uint32_t kind = g->optimizer->kind;
     bool beta =
@@ -214,7 +215,7 @@ ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
             "optimizer_schedule: the group belongs to another optimizer");
     st = check_which(*group, hyper, schedule, which);
     return st == SSQ_OK && schedule != NULL
-               ? check_values(*group, *which, schedule)
+               ? optimizer_schedule_check_values(*group, *which, schedule)
                : st;
 }
 

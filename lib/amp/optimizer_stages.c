@@ -50,7 +50,7 @@ void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
 /* An update before the snapshot belongs to it, so refresh() is called. A
  * snapshot holds its scaler, because a graph may exist longer than all other
  * owners. */
-static ssq_status save(struct object *owner, void *snapshot)
+static ssq_status optimizer_stages_save(struct object *owner, void *snapshot)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
     struct optimizer_stages *to = snapshot;
@@ -61,25 +61,25 @@ static ssq_status save(struct object *owner, void *snapshot)
     return SSQ_OK;
 }
 
-static void drop(void *snapshot)
+static void optimizer_stages_drop(void *snapshot)
 {
     struct optimizer_stages *s = snapshot;
     scaler_put(s->scaler);
     s->scaler = NULL;
 }
 
-static void restore(struct object *owner, const void *snapshot)
+static void optimizer_stages_restore(struct object *owner, const void *snapshot)
 {
     struct optimizer_stages *at = &((ssq_optimizer *)owner)->at, old = *at;
     *at = *(const struct optimizer_stages *)snapshot;
     if (at->scaler != NULL)
         scaler_get(at->scaler);
-    drop(&old);
+    optimizer_stages_drop(&old);
 }
 
 /* Half a step is a check without its step, or sums that no step has used. With
  * a scaler, the scaler's own number shows a check without an update. */
-static int number(const void *snapshot)
+static int optimizer_stages_number(const void *snapshot)
 {
     const struct optimizer_stages *s = snapshot;
     return (s->accumulating ? 1 : 0) +
@@ -88,13 +88,13 @@ static int number(const void *snapshot)
 
 /* The captured step reads the gradients that the capture began with: sums, if
  * it began after ssq_optimizer_accumulate. */
-static ssq_status ready(struct object *owner, const void *begin,
-                        const void *end)
+static ssq_status optimizer_stages_ready(struct object *owner,
+                                         const void *begin, const void *end)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
     (void)end;
     refresh(o);
-    if (number(&o->at) == number(begin))
+    if (optimizer_stages_number(&o->at) == optimizer_stages_number(begin))
         return SSQ_OK;
     const bool sums = ((const struct optimizer_stages *)begin)->accumulating;
     if (sums != o->at.accumulating)
@@ -111,8 +111,8 @@ static ssq_status ready(struct object *owner, const void *begin,
 }
 
 /* A launch has made steps without calls, so t may have changed. */
-static void launched(ssq_queue *queue, struct object *owner, const void *begin,
-                     const void *end)
+static void optimizer_stages_launched(ssq_queue *queue, struct object *owner,
+                                      const void *begin, const void *end)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
     (void)begin;
@@ -124,12 +124,12 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
 static const struct stages stages = {
     .what = "optimizer",
     .bytes = sizeof(struct optimizer_stages),
-    .save = save,
-    .restore = restore,
-    .drop = drop,
-    .number = number,
-    .ready = ready,
-    .launched = launched,
+    .save = optimizer_stages_save,
+    .restore = optimizer_stages_restore,
+    .drop = optimizer_stages_drop,
+    .number = optimizer_stages_number,
+    .ready = optimizer_stages_ready,
+    .launched = optimizer_stages_launched,
 };
 
 ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *o)
@@ -146,7 +146,8 @@ struct found {
 };
 
 /* A gradient without elements counts as neither. */
-static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
+static struct found optimizer_stages_look(const ssq_optimizer *o,
+                                          const ssq_scaler *scaler)
 {
     struct found f = {NULL, NULL, NULL};
     for (size_t i = 0; i < o->n; i++) {
@@ -168,7 +169,7 @@ ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when)
 {
-    struct found f = look(o, scaler);
+    struct found f = optimizer_stages_look(o, scaler);
     if (f.is == NULL && f.part == NULL)
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
@@ -213,7 +214,7 @@ ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
             o, scaler, what,
             "since the last update, but the step reads the scaled ones that "
             "ssq_optimizer_accumulate has added up");
-    struct found f = look(o, scaler);
+    struct found f = optimizer_stages_look(o, scaler);
     if (f.part != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "%s: a part of the gradient of %.40s was unscaled "

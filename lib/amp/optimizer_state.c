@@ -26,7 +26,7 @@ static void put_tensor(ssq_tensor *t)
 }
 
 /* Arrays may be incomplete or absent: missing tensors are NULL. */
-static void put_tensors(ssq_tensor **t, size_t n)
+static void optimizer_state_put_tensors(ssq_tensor **t, size_t n)
 {
     for (size_t i = 0; t != NULL && i < n; i++)
         put_tensor(t[i]);
@@ -60,9 +60,9 @@ void state_free(struct state *s)
     put_tensor(s->record);
     put_tensor(s->stats);
     put_tensor(s->ratio);
-    put_tensors(s->slot, s->n * SLOTS);
-    put_tensors(s->flat, s->groups);
-    put_tensors(s->sum, s->n);
+    optimizer_state_put_tensors(s->slot, s->n * SLOTS);
+    optimizer_state_put_tensors(s->flat, s->groups);
+    optimizer_state_put_tensors(s->sum, s->n);
     put_lists(&s->grads);
     put_lists(&s->sums);
     put_list(s->to_master);
@@ -102,8 +102,9 @@ static uint64_t slot_bytes(const ssq_optimizer *o, const struct state *s,
 /* Set *part to elements from .. from + n - 1 of a flat tensor, in the
  * parameter's shape. A remainder stays flat, because it has two bytes for each
  * element. The slice holds the buffer, so the flat tensor may be destroyed. */
-static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
-                      const struct view *shape, ssq_tensor **part)
+static ssq_status optimizer_state_cut(const ssq_tensor *flat, uint64_t from,
+                                      uint64_t n, const struct view *shape,
+                                      ssq_tensor **part)
 {
     ssq_tensor *slice = NULL;
     ssq_status st = ssq_tensor_slice(flat, 0, (int64_t)from,
@@ -119,7 +120,8 @@ static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
 }
 
 /* A fill without elements would do nothing, and is left out. */
-static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
+static ssq_status optimizer_state_fill(ssq_queue *queue, const ssq_tensor *t,
+                                       float value)
 {
     struct fill_op op = {.op = OP_HEADER(fill, y),
                          .bits = AS_U32(value),
@@ -130,8 +132,9 @@ static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
 /* Set the initial value of a slot. Only Adagrad's sum, which is its only slot,
  * may begin with another value than 0. A master is written from the model
  * later. */
-static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
-                            const ssq_tensor *flat)
+static ssq_status optimizer_state_fill_slot(ssq_queue *queue,
+                                            const ssq_group *g, int slot,
+                                            const ssq_tensor *flat)
 {
     if (slot == SLOT_MASTER)
         return SSQ_OK;
@@ -139,7 +142,7 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     float value = (float)g->options.initial_accumulator; /* or 0 */
     FPENV_KEEP(value);
     fpenv_leave(env);
-    return fill(queue, flat, value);
+    return optimizer_state_fill(queue, flat, value);
 }
 
 /* Parameters in the order of their groups. Within a group they are in the order
@@ -215,7 +218,7 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
         tensor_create(o->device, split ? SSQ_U8 : SSQ_F32, 1, &n, &flat);
     if (st != SSQ_OK)
         return st;
-    st = fill_slot(queue, g, slot, flat);
+    st = optimizer_state_fill_slot(queue, g, slot, flat);
     for (size_t k = 0; k < count && st == SSQ_OK; k++) {
         size_t i = number[k];
         const struct parameter *p = &o->params[i];
@@ -223,8 +226,8 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
             continue;
         uint64_t part = slot_bytes(o, s, i, slot) / size;
         struct view shape = shard_view(o, s, i, &p->param->view);
-        st = cut(flat, at, part, split ? NULL : &shape,
-                 &s->slot[i * SLOTS + (size_t)slot]);
+        st = optimizer_state_cut(flat, at, part, split ? NULL : &shape,
+                                 &s->slot[i * SLOTS + (size_t)slot]);
         at += part;
     }
     if (st == SSQ_OK && slot == SLOT_MASTER && o->options.flat_master) {
@@ -237,8 +240,10 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
 
 /* Create a slot of a group whose first parameter is by->number[from]. A group
  * without parameters has one empty buffer. */
-static ssq_status make_slot(ssq_queue *queue, struct state *s, ssq_group *g,
-                            int slot, const struct grouped *by, size_t from)
+static ssq_status optimizer_state_make_slot(ssq_queue *queue, struct state *s,
+                                            ssq_group *g, int slot,
+                                            const struct grouped *by,
+                                            size_t from)
 {
     ssq_status st;
     do {
@@ -264,7 +269,7 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
     size_t from = 0;
     for (ssq_group *g = o->groups; g != NULL && st == SSQ_OK; g = g->next) {
         for (int slot = 0; slot < SLOTS && st == SSQ_OK; slot++)
-            st = make_slot(queue, s, g, slot, &by, from);
+            st = optimizer_state_make_slot(queue, s, g, slot, &by, from);
         from = by.end[g->index];
     }
     grouped_free(&by);
@@ -275,8 +280,9 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
 
 /* Return the view that a check or step reads for parameter i: its gradient, or
  * the float32 sum of several; only this rank's part. */
-static struct view gradient(const ssq_optimizer *o, const struct state *s,
-                            bool sums, size_t i)
+static struct view optimizer_state_gradient(const ssq_optimizer *o,
+                                            const struct state *s, bool sums,
+                                            size_t i)
 {
     return shard_view(o, s, i,
                       sums ? &s->sum[i]->view : &o->params[i].grad->view);
@@ -293,9 +299,9 @@ static struct cut cut_param(const ssq_optimizer *o, const struct state *s,
 
 /* Set the pieces of an operand of a parameter: every `step`-th view of the
  * list, from `at` on. */
-static void set_pieces(struct view_list *l, size_t at, size_t step,
-                       const struct cut *cut, const struct view *v,
-                       enum access access)
+static void optimizer_state_set_pieces(struct view_list *l, size_t at,
+                                       size_t step, const struct cut *cut,
+                                       const struct view *v, enum access access)
 {
     for (size_t k = 0; k < cut->pieces; k++) {
         struct view piece = cut_piece(cut, v, k);
@@ -314,13 +320,15 @@ static struct view_list *step_list(const ssq_optimizer *o,
     for (size_t i = 0, at = 0; i < o->n; i++) {
         struct cut cut = cut_param(o, s, i);
         struct view p = shard_view(o, s, i, &o->params[i].param->view);
-        struct view g = gradient(o, s, sums, i);
-        set_pieces(l, at, PARAM_VIEWS, &cut, &p, ACCESS_UPDATE);
-        set_pieces(l, at + 1, PARAM_VIEWS, &cut, &g, ACCESS_READ);
+        struct view g = optimizer_state_gradient(o, s, sums, i);
+        optimizer_state_set_pieces(l, at, PARAM_VIEWS, &cut, &p, ACCESS_UPDATE);
+        optimizer_state_set_pieces(l, at + 1, PARAM_VIEWS, &cut, &g,
+                                   ACCESS_READ);
         for (size_t k = 0; k < SLOTS; k++)
             if (s->slot[i * SLOTS + k] != NULL)
-                set_pieces(l, at + 2 + k, PARAM_VIEWS, &cut,
-                           &s->slot[i * SLOTS + k]->view, ACCESS_UPDATE);
+                optimizer_state_set_pieces(l, at + 2 + k, PARAM_VIEWS, &cut,
+                                           &s->slot[i * SLOTS + k]->view,
+                                           ACCESS_UPDATE);
         at += cut.pieces * PARAM_VIEWS;
     }
     return l;
@@ -341,10 +349,12 @@ static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
     }
     for (size_t i = 0, at = 0; i < o->n; i++) {
         struct cut cut = cut_param(o, s, i);
-        struct view g = gradient(o, s, sums, i), out = gradient(o, s, false, i);
-        set_pieces(l->check, at, 1, &cut, &g, ACCESS_READ);
-        set_pieces(l->unscale, at, 1, &cut, &g, ACCESS_READ);
-        set_pieces(l->unscale, s->pieces + at, 1, &cut, &out, ACCESS_WRITE);
+        struct view g = optimizer_state_gradient(o, s, sums, i),
+                    out = optimizer_state_gradient(o, s, false, i);
+        optimizer_state_set_pieces(l->check, at, 1, &cut, &g, ACCESS_READ);
+        optimizer_state_set_pieces(l->unscale, at, 1, &cut, &g, ACCESS_READ);
+        optimizer_state_set_pieces(l->unscale, s->pieces + at, 1, &cut, &out,
+                                   ACCESS_WRITE);
         at += cut.pieces;
     }
     return SSQ_OK;
@@ -371,10 +381,10 @@ static struct view_list *master_list(const ssq_optimizer *o,
                 continue;
             struct cut cut = cut_param(o, s, i);
             if (l != NULL) {
-                set_pieces(l, n, 2, &cut, to_model ? &m->view : &p,
-                           ACCESS_READ);
-                set_pieces(l, n + 1, 2, &cut, to_model ? &p : &m->view,
-                           ACCESS_WRITE);
+                optimizer_state_set_pieces(
+                    l, n, 2, &cut, to_model ? &m->view : &p, ACCESS_READ);
+                optimizer_state_set_pieces(
+                    l, n + 1, 2, &cut, to_model ? &p : &m->view, ACCESS_WRITE);
             }
             n += 2 * cut.pieces;
         }
@@ -420,8 +430,9 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
 }
 
 /* Create the table of facts about parameters that kernels need. */
-static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
-                             struct state *s)
+static ssq_status optimizer_state_make_table(ssq_queue *queue,
+                                             const ssq_optimizer *o,
+                                             struct state *s)
 {
     const int64_t shape[2] = {(int64_t)o->n, TABLE_WORDS};
     uint32_t *words = mem_alloc_array(o->n * TABLE_WORDS, sizeof(*words));
@@ -456,7 +467,7 @@ static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
     if (st != SSQ_OK || !o->options.statistics)
         return st;
     st = tensor_create(o->device, SSQ_I32, 2, stats, &s->stats);
-    return st == SSQ_OK ? fill(queue, s->stats, 0.0f) : st;
+    return st == SSQ_OK ? optimizer_state_fill(queue, s->stats, 0.0f) : st;
 }
 
 /* ---- the whole ---- */
@@ -509,13 +520,14 @@ static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
  * the list of these. Masters come last, because only they are read from the
  * caller's memory. If the state is then abandoned, commands that were enqueued
  * for it write memory that they hold and that nothing reads. */
-static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
+static ssq_status optimizer_state_build(ssq_queue *queue, ssq_optimizer *o,
+                                        struct state *s)
 {
     ssq_status st = make_control(queue, o, s);
     for (size_t i = 0; i < o->n; i++)
         s->pieces += cut_param(o, s, i).pieces;
     if (st == SSQ_OK)
-        st = make_table(queue, o, s);
+        st = optimizer_state_make_table(queue, o, s);
     if (st == SSQ_OK)
         st = make_extras(queue, o, s);
     if (st == SSQ_OK)
@@ -561,7 +573,7 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
     ssq_status st =
         o->comm == NULL ? SSQ_OK : shards_create(queue, o, &s->shards);
     if (st == SSQ_OK)
-        st = build(queue, o, s);
+        st = optimizer_state_build(queue, o, s);
     if (st == SSQ_OK)
         o->state = s;
     else
@@ -593,10 +605,10 @@ static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
         return SSQ_ERR_NOMEM;
     for (size_t i = 0, at = 0; i < o->n; i++) {
         struct cut cut = cut_of(o->device, &o->params[i].grad->view);
-        set_pieces(s->accumulate, at, 1, &cut, &o->params[i].grad->view,
-                   ACCESS_READ);
-        set_pieces(s->accumulate, pieces + at, 1, &cut, &s->sum[i]->view,
-                   ACCESS_UPDATE);
+        optimizer_state_set_pieces(s->accumulate, at, 1, &cut,
+                                   &o->params[i].grad->view, ACCESS_READ);
+        optimizer_state_set_pieces(s->accumulate, pieces + at, 1, &cut,
+                                   &s->sum[i]->view, ACCESS_UPDATE);
         at += cut.pieces;
     }
     return SSQ_OK;
@@ -611,7 +623,7 @@ ssq_status optimizer_sums(ssq_optimizer *o)
         return SSQ_OK;
     ssq_status st = make_sums(o, s);
     if (st != SSQ_OK) {
-        put_tensors(s->sum, s->n);
+        optimizer_state_put_tensors(s->sum, s->n);
         s->sum = NULL;
         put_lists(&s->sums);
     }

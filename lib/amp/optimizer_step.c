@@ -16,8 +16,9 @@
 
 /* Check what the calls of a step check first. The capture is informed last,
  * when all arguments are valid. Stages may be changed only after that. */
-static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
-                        const ssq_scaler *scaler, const char *what)
+static ssq_status optimizer_step_enter(ssq_queue *queue, ssq_optimizer *o,
+                                       const ssq_scaler *scaler,
+                                       const char *what)
 {
     ssq_status st = optimizer_call(queue, o, what);
     if (st == SSQ_OK && o->n == 0)
@@ -39,7 +40,7 @@ static ssq_status check_gathered(const ssq_optimizer *o, const char *what)
                : SSQ_OK;
 }
 
-static const ssq_tensor *block_of(const ssq_scaler *scaler)
+static const ssq_tensor *optimizer_step_block_of(const ssq_scaler *scaler)
 {
     return scaler == NULL ? NULL : scaler_block(scaler);
 }
@@ -79,7 +80,7 @@ static ssq_status check_enqueue(ssq_queue *queue, ssq_optimizer *o,
                                 ssq_scaler *scaler, bool unscaled)
 {
     const struct state *s = o->state;
-    const ssq_tensor *block = unscaled ? NULL : block_of(scaler);
+    const ssq_tensor *block = unscaled ? NULL : optimizer_step_block_of(scaler);
     ssq_status st = SSQ_OK;
     struct check_op op = check_op_of(source(o)->check, factor_of(o), s->record,
                                      block, s->control, s->stats);
@@ -130,7 +131,8 @@ static ssq_status stage_error(const ssq_optimizer *o, const char *what)
 }
 
 /* Ranks can only sum gradients that were accumulated. */
-static ssq_status check_ranks(const ssq_optimizer *o, const char *what)
+static ssq_status optimizer_step_check_ranks(const ssq_optimizer *o,
+                                             const char *what)
 {
     if (o->comm == NULL || o->at.accumulating)
         return SSQ_OK;
@@ -143,13 +145,13 @@ static ssq_status check_ranks(const ssq_optimizer *o, const char *what)
 
 /* Change from READY to CHECKED. This may be the first use: the state is created
  * after all arguments were checked, so a refusal changes nothing. */
-static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
-                        const char *what)
+static ssq_status optimizer_step_check(ssq_queue *queue, ssq_optimizer *o,
+                                       ssq_scaler *scaler, const char *what)
 {
     bool unscaled = false;
     ssq_status st = check_gathered(o, what);
     if (st == SSQ_OK)
-        st = check_ranks(o, what);
+        st = optimizer_step_check_ranks(o, what);
     if (st == SSQ_OK)
         st = optimizer_sums_current(o, scaler, what);
     if (st == SSQ_OK)
@@ -171,10 +173,12 @@ ssq_status ssq_optimizer_check(ssq_queue *queue, ssq_optimizer *optimizer,
                                ssq_scaler *scaler)
 {
     ssq_optimizer *o = optimizer;
-    ssq_status st = enter(queue, o, scaler, "optimizer_check");
+    ssq_status st = optimizer_step_enter(queue, o, scaler, "optimizer_check");
     if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_check");
-    return st == SSQ_OK ? check(queue, o, scaler, "optimizer_check") : st;
+    return st == SSQ_OK
+               ? optimizer_step_check(queue, o, scaler, "optimizer_check")
+               : st;
 }
 
 /* Also after accumulation: the sums are float32, but the gradients are written.
@@ -204,7 +208,7 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
                                  ssq_scaler *scaler)
 {
     ssq_optimizer *o = optimizer;
-    ssq_status st = enter(queue, o, scaler, "optimizer_unscale");
+    ssq_status st = optimizer_step_enter(queue, o, scaler, "optimizer_unscale");
     if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_unscale");
     if (st == SSQ_OK)
@@ -212,7 +216,7 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st == SSQ_OK)
         st = check_gathered(o, "optimizer_unscale");
     if (st == SSQ_OK)
-        st = check_ranks(o, "optimizer_unscale");
+        st = optimizer_step_check_ranks(o, "optimizer_unscale");
     if (st == SSQ_OK)
         st = optimizer_sums_current(o, scaler, "optimizer_unscale");
     if (st == SSQ_OK)
@@ -227,7 +231,7 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st != SSQ_OK)
         return st;
     st = enqueue_unscale(queue, source(o)->unscale, factor_of(o),
-                         block_of(scaler));
+                         optimizer_step_block_of(scaler));
     if (st != SSQ_OK)
         return st;
     for (size_t i = 0; i < o->n && scaler != NULL; i++)
@@ -246,14 +250,15 @@ static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
                            const ssq_scaler *scaler)
 {
     const struct state *s = o->state;
-    struct tick_op op = {.op = OP_HEADER(tick, record),
-                         .kind = o->kind,
-                         .groups = o->n_groups,
-                         .factor = factor_of(o),
-                         .unscaled = o->at.unscaled,
-                         .record = tensor_view(s->record, ACCESS_READ),
-                         .block = tensor_view(block_of(scaler), ACCESS_READ),
-                         .control = tensor_view(s->control, ACCESS_UPDATE)};
+    struct tick_op op = {
+        .op = OP_HEADER(tick, record),
+        .kind = o->kind,
+        .groups = o->n_groups,
+        .factor = factor_of(o),
+        .unscaled = o->at.unscaled,
+        .record = tensor_view(s->record, ACCESS_READ),
+        .block = tensor_view(optimizer_step_block_of(scaler), ACCESS_READ),
+        .control = tensor_view(s->control, ACCESS_UPDATE)};
     op.op.list = s->schedules;
     return queue_enqueue(queue, &op.op);
 }
@@ -301,7 +306,8 @@ static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
 /* After a check, the step must go on with the scaler that has its overflow
  * flag, and with the gradients that the check read. Gradients that were scaled
  * when checked and unscaled since would be divided twice. */
-static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
+static ssq_status optimizer_step_check_step(const ssq_optimizer *o,
+                                            const ssq_scaler *scaler)
 {
     if (o->at.stage == STAGE_STEPPED)
         return error_set(SSQ_ERR_INVALID,
@@ -361,16 +367,16 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     ssq_optimizer *o = optimizer;
     const ssq_scaler *asked = o != NULL && o->at.gathering ? NULL : scaler;
-    ssq_status st = enter(queue, o, asked, "optimizer_step");
+    ssq_status st = optimizer_step_enter(queue, o, asked, "optimizer_step");
     if (st == SSQ_OK)
-        st = check_step(o, scaler);
+        st = optimizer_step_check_step(o, scaler);
     if (st == SSQ_OK)
         st = shards_ready(queue, o, "optimizer_step");
     if (st != SSQ_OK)
         return st;
     const bool updated = o->at.gathering && o->at.stage == STAGE_READY;
     if (!o->at.gathering && o->at.stage == STAGE_READY)
-        st = check(queue, o, scaler, "optimizer_step");
+        st = optimizer_step_check(queue, o, scaler, "optimizer_step");
     if (st == SSQ_OK)
         st = run_step(queue, o, scaler);
     if (st != SSQ_OK)
@@ -399,7 +405,7 @@ ssq_status optimizer_accumulate_begin(ssq_queue *queue, ssq_optimizer *o,
                                       double factor)
 {
     static const char what[] = "optimizer_accumulate";
-    ssq_status st = enter(queue, o, NULL, what);
+    ssq_status st = optimizer_step_enter(queue, o, NULL, what);
     if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, what);
     if (st == SSQ_OK)
@@ -442,7 +448,7 @@ void optimizer_set_factor(ssq_optimizer *o, double factor)
 ssq_status optimizer_check_sums(ssq_queue *queue, ssq_optimizer *o,
                                 const char *what)
 {
-    ssq_status st = enter(queue, o, NULL, what);
+    ssq_status st = optimizer_step_enter(queue, o, NULL, what);
     return st == SSQ_OK && o->at.stage != STAGE_READY ? stage_error(o, what)
                                                       : st;
 }

@@ -51,7 +51,7 @@ static bool is_f32(double value)
 }
 
 /* For a value > 0. Exact: frexp's fraction is in [1/2, 1). */
-static bool power_of_two(double value)
+static bool options_power_of_two(double value)
 {
     int exponent;
     return frexp(value, &exponent) == 0.5;
@@ -91,7 +91,8 @@ static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
 }
 
 /* The comparisons refuse NaN. */
-static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
+static ssq_status options_check_factors(const ssq_scaler_options *o,
+                                        const char *what)
 {
     if (!(o->init_scale > 0.0) || !isfinite(o->init_scale) ||
         (!o->binary64 && !positive_f32(o->init_scale)))
@@ -153,9 +154,9 @@ static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
 {
     const char *factor = "a power of two, for a binary64 machine on a device";
     const char *value = "a float32, for a binary64 machine on a device";
-    if (!power_of_two(o->growth_factor))
+    if (!options_power_of_two(o->growth_factor))
         return bad_number(what, "growth_factor", o->growth_factor, factor);
-    if (!power_of_two(o->backoff_factor))
+    if (!options_power_of_two(o->backoff_factor))
         return bad_number(what, "backoff_factor", o->backoff_factor, factor);
     if (!positive_f32(o->init_scale) || !is_f32(o->init_scale))
         return bad_number(what, "init_scale", o->init_scale, value);
@@ -178,7 +179,7 @@ ssq_status options_check(ssq_scaler_options *o, bool on_device,
     struct fpenv env = fpenv_enter();
     ssq_status st = check_counts(o, what);
     if (st == SSQ_OK)
-        st = check_factors(o, what);
+        st = options_check_factors(o, what);
     if (st == SSQ_OK)
         st = check_limits(o, what);
     if (st == SSQ_OK && on_device && o->binary64)
@@ -328,8 +329,9 @@ static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
 /* Check the scale of a state: positive and finite. 0 and infinity are allowed
  * if these options lead there by themselves (keras3 does), because such a run
  * is saved and restored like any other. */
-static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
-                              double scale, const char *what)
+static ssq_status options_check_scale(const ssq_scaler_options *options,
+                                      bool on_device, double scale,
+                                      const char *what)
 {
     bool wide = !on_device && options->binary64;
     struct fpenv env = fpenv_enter();
@@ -364,7 +366,8 @@ static bool held_by_labels(const ssq_scaler_state *s)
 
 /* Check counters that depend on each other: refuse what is impossible for any
  * options and overflows. */
-static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
+static ssq_status options_check_counters(const ssq_scaler_state *s,
+                                         const char *what)
 {
     if (s->since > s->updates)
         return bad_pair(what, "since", s->since, "updates", s->updates);
@@ -420,7 +423,7 @@ static ssq_status check_action(const ssq_scaler_state *s, const char *what)
 ssq_status state_check(const ssq_scaler_options *options, bool on_device,
                        const ssq_scaler_state *s, const char *what)
 {
-    ssq_status st = check_scale(options, on_device, s->scale, what);
+    ssq_status st = options_check_scale(options, on_device, s->scale, what);
     if (st != SSQ_OK)
         return st;
     /* SSQ_SCALER_STATE_INIT: some machines reach a scale of 0, but none before
@@ -440,7 +443,7 @@ ssq_status state_check(const ssq_scaler_options *options, bool on_device,
         return bad_count(what, "grown", s->grown, "0 or 1");
     if (s->events > (SSQ_SCALE_EVENT_FLOOR | SSQ_SCALE_EVENT_SKIPS))
         return bad_count(what, "events", s->events, "OR-ed SSQ_SCALE_EVENT_*");
-    st = check_counters(s, what);
+    st = options_check_counters(s, what);
     return st == SSQ_OK ? check_action(s, what) : st;
 }
 

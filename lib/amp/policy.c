@@ -67,7 +67,7 @@ const char *ssq_op_class_name(ssq_op_class op_class)
  * "gelu_backward" and "conv2d_backward_data" have the class of their forward
  * functions and use their dtypes. A policy has no line for them. Returns op
  * itself if it is not a backward. */
-static struct word forward_of(struct word op)
+static struct word policy_forward_of(struct word op)
 {
     for (size_t i = 0; i < OPS; i++)
         if (table[i].forward > 0 && word_is(op, table[i].name))
@@ -105,7 +105,7 @@ ssq_status ssq_policy_op_class(const char *op, ssq_op_class *op_class)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          op == NULL ? "op" : "op_class");
     const struct word w = {op, strlen(op)};
-    return find_class(what, w, forward_of(w), op_class);
+    return find_class(what, w, policy_forward_of(w), op_class);
 }
 
 /* ---- policies ---- */
@@ -122,7 +122,7 @@ static const struct {
 };
 
 /* The state of reading a policy's text. */
-struct reading {
+struct policy_reading {
     const char *what, *text;
     size_t policy; /* index in the table above */
     enum policy_scale scale;
@@ -131,7 +131,7 @@ struct reading {
     ssq_op_class op_class; /* set if the text names the op */
 };
 
-static ssq_status read_name(struct reading *r, struct word w)
+static ssq_status read_name(struct policy_reading *r, struct word w)
 {
     size_t n = sizeof(policies) / sizeof(policies[0]);
     for (r->policy = 0; r->policy < n; r->policy++)
@@ -144,7 +144,7 @@ static ssq_status read_name(struct reading *r, struct word w)
 }
 
 /* Read the value of "loss_scale=512". The device stores it as a float32. */
-static ssq_status read_scale(struct reading *r, struct word value)
+static ssq_status read_scale(struct policy_reading *r, struct word value)
 {
     double x = 0.0;
     if (r->scale != POLICY_SCALE_DEFAULT)
@@ -166,11 +166,11 @@ static ssq_status read_scale(struct reading *r, struct word value)
 }
 
 /* Read the class of an op: "gelu=float32". */
-static ssq_status read_move(struct reading *r, struct word op,
+static ssq_status read_move(struct policy_reading *r, struct word op,
                             struct word value)
 {
     ssq_op_class known;
-    const struct word forward = forward_of(op);
+    const struct word forward = policy_forward_of(op);
     if (forward.n != op.n)
         return error_set(SSQ_ERR_NOT_FOUND,
                          "%s: \"%.*s\" has the class of its forward: name "
@@ -192,7 +192,7 @@ static ssq_status read_move(struct reading *r, struct word op,
 }
 
 /* Read all of the text; set r->op_class if it names r->op. */
-static ssq_status read_policy(struct reading *r)
+static ssq_status policy_read_policy(struct policy_reading *r)
 {
     struct word w = word_first(r->text), key = {NULL, 0}, value = {NULL, 0};
     ssq_status st = read_name(r, w);
@@ -218,10 +218,11 @@ ssq_status ssq_policy_class(const char *policy, const char *op,
                          : op == NULL   ? "op"
                                         : "op_class");
     const struct word w = {op, strlen(op)};
-    struct reading r = {.what = what, .text = policy, .op = forward_of(w)};
+    struct policy_reading r = {
+        .what = what, .text = policy, .op = policy_forward_of(w)};
     ssq_status st = find_class(what, w, r.op, &r.op_class);
     if (st == SSQ_OK)
-        st = read_policy(&r);
+        st = policy_read_policy(&r);
     if (st == SSQ_OK)
         *op_class = r.op_class;
     return st;
@@ -230,8 +231,8 @@ ssq_status ssq_policy_class(const char *policy, const char *op,
 ssq_status policy_read(const char *what, const char *text, ssq_policy *policy,
                        enum policy_scale *scale)
 {
-    struct reading r = {.what = what, .text = text};
-    ssq_status st = read_policy(&r);
+    struct policy_reading r = {.what = what, .text = text};
+    ssq_status st = policy_read_policy(&r);
     if (st != SSQ_OK)
         return st;
     policy->compute = policies[r.policy].compute;

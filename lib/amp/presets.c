@@ -219,8 +219,8 @@ static ssq_status no_setting(const char *text, struct word name)
 }
 
 /* Refuse a limit that the preset's rules do not read. */
-static ssq_status check_read(const char *text, struct word name,
-                             const ssq_scaler_options *o)
+static ssq_status presets_check_read(const char *text, struct word name,
+                                     const ssq_scaler_options *o)
 {
     const bool floor =
         o->floor != SSQ_FLOOR_NONE && o->floor != SSQ_FLOOR_ERROR_SNAP;
@@ -261,7 +261,7 @@ static ssq_status read_setting(const char *text, struct word w,
         *(uint32_t *)((char *)o + s->at) = (uint32_t)x;
     else
         *(double *)((char *)o + s->at) = x;
-    return check_read(text, name, o);
+    return presets_check_read(text, name, o);
 }
 
 ssq_status ssq_scaler_options_preset(const char *preset,

@@ -37,7 +37,7 @@ void scaler_put(ssq_scaler *scaler)
 
 /* Write the words through an internal queue and wait. Any queue may use them
  * next, without an event. */
-static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
+static ssq_status scaler_write_words(ssq_scaler *s, const uint32_t *words)
 {
     static const uint32_t no_record[RECORD_WORDS];
     ssq_queue *queue;
@@ -82,7 +82,7 @@ static ssq_status fill_scaler(ssq_scaler *s)
         return st;
     s->use = scaler_use();
     s->block->view.buffer->use = &s->use;
-    return write_words(s, words);
+    return scaler_write_words(s, words);
 }
 
 /* Check the caller's options, or else the preset's, and copy them. */
@@ -207,8 +207,8 @@ void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
 /* Enqueue an update, then return the events known before it. An event does not
  * stop the update: a caller that ignores it trains on, and gets it from every
  * update until it is cleared. */
-static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
-                         float value, const char *what)
+static ssq_status scaler_update_by(ssq_queue *queue, ssq_scaler *scaler,
+                                   bool set, float value, const char *what)
 {
     ssq_scaler_state known = SSQ_SCALER_STATE_INIT;
     scaler_known(scaler, &known);
@@ -241,7 +241,7 @@ ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
                          "scaler_update: nothing was checked since the last "
                          "update, number %llu",
                          (unsigned long long)scaler->at.epoch);
-    return update(queue, scaler, false, 0.0f, "scaler_update");
+    return scaler_update_by(queue, scaler, false, 0.0f, "scaler_update");
 }
 
 /* Allowed at any stage, as in torch: sets the scale to the caller's value, and
@@ -264,7 +264,7 @@ ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
                          "scaler_update_to: scale is %.17g, expected a "
                          "positive finite float32",
                          scale);
-    return update(queue, scaler, true, value, "scaler_update_to");
+    return scaler_update_by(queue, scaler, true, value, "scaler_update_to");
 }
 
 /* The caller owns the hook and the object of `user`, which must exist as long

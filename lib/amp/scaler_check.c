@@ -44,8 +44,9 @@ static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
 
 /* Check the gradients, and join the overflow flag. A capture keeps no check
  * without its join, for example if the rank hook fails. */
-static ssq_status look(ssq_queue *queue, ssq_scaler *scaler, size_t n,
-                       const ssq_tensor *const *grads, const char *what)
+static ssq_status scaler_check_look(ssq_queue *queue, ssq_scaler *scaler,
+                                    size_t n, const ssq_tensor *const *grads,
+                                    const char *what)
 {
     const size_t before = capture_length(queue);
     ssq_status st = enqueue_grads(queue, scaler, n, grads, what);
@@ -62,7 +63,9 @@ ssq_status ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     ssq_status st = scaler_ready(queue, scaler, "scaler_check");
     if (st == SSQ_OK)
         st = grads_check(queue, n, grads, "scaler_check");
-    return st == SSQ_OK ? look(queue, scaler, n, grads, "scaler_check") : st;
+    return st == SSQ_OK
+               ? scaler_check_look(queue, scaler, n, grads, "scaler_check")
+               : st;
 }
 
 ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
@@ -89,7 +92,7 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     /* the check comes first: outs may be the gradients that it reads */
     const struct scaler_stages before = scaler->at;
     const size_t length = capture_length(queue);
-    st = look(queue, scaler, n, grads, "scaler_unscale");
+    st = scaler_check_look(queue, scaler, n, grads, "scaler_unscale");
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);
     if (st != SSQ_OK) {

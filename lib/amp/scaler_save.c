@@ -6,8 +6,8 @@
 /* Copy all fields into a blob, or out of it. These lists are the format: a
  * change needs another BLOB_VERSION. Enums are copied as u32, because their
  * size depends on the compiler. */
-static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
-                     bool *wrong)
+static void scaler_save_transfer(struct blob *b, ssq_scaler_options *o,
+                                 ssq_scaler_state *s, bool *wrong)
 {
     uint32_t floor = (uint32_t)o->floor, cap = (uint32_t)o->cap;
     uint32_t action = (uint32_t)s->action;
@@ -47,23 +47,24 @@ static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
     s->action = (ssq_scale_action)action;
 }
 
-/* Return the bytes that transfer() writes. No member has a variable length, so
- * any state serves to count them. The options are a copy, because transfer()
- * takes pointers through which it may write. */
-static size_t size_of(ssq_scaler_options o)
+/* Return the bytes that scaler_save_transfer() writes. No member has a variable
+ * length, so any state serves to count them. The options are a copy, because
+ * scaler_save_transfer() takes pointers through which it may write. */
+static size_t scaler_save_size_of(ssq_scaler_options o)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     struct blob b;
     bool wrong = false;
     blob_write(&b, NULL, 0, BLOB_SCALER);
-    transfer(&b, &o, &s, &wrong);
+    scaler_save_transfer(&b, &o, &s, &wrong);
     return blob_size(&b);
 }
 
 /* Check what save and load check first. Refused in the middle of a step: the
  * pending overflow flag is not part of a state. */
-static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
-                        const char *what, const char *verb)
+static ssq_status scaler_save_enter(const ssq_queue *queue,
+                                    const ssq_scaler *scaler, const char *what,
+                                    const char *verb)
 {
     ssq_status st = scaler_call_now(queue, scaler, what);
     return st == SSQ_OK ? scaler_check_stage(scaler, what, verb) : st;
@@ -76,11 +77,11 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
                            size_t bytes, size_t *needed)
 {
     const char *what = "scaler_save";
-    ssq_status st = enter(queue, scaler, what, "save");
+    ssq_status st = scaler_save_enter(queue, scaler, what, "save");
     if (st != SSQ_OK)
         return st;
     ssq_scaler_options options = scaler->options;
-    size_t size = size_of(options);
+    size_t size = scaler_save_size_of(options);
     st = blob_room(blob, bytes, size, needed, what);
     if (st != SSQ_OK || blob == NULL)
         return st;
@@ -91,7 +92,7 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
     struct blob b;
     bool wrong = false;
     blob_write(&b, blob, size, BLOB_SCALER);
-    transfer(&b, &options, &state, &wrong);
+    scaler_save_transfer(&b, &options, &state, &wrong);
     blob_seal(&b, BLOB_SCALER);
     return SSQ_OK;
 }
@@ -107,12 +108,12 @@ ssq_status ssq_scaler_load(ssq_queue *queue, ssq_scaler *scaler,
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     struct blob b;
     bool wrong = false;
-    ssq_status st = enter(queue, scaler, what, "load");
+    ssq_status st = scaler_save_enter(queue, scaler, what, "load");
     if (st == SSQ_OK)
         st = blob_read(&b, blob, bytes, BLOB_SCALER, what);
     if (st != SSQ_OK)
         return st;
-    transfer(&b, &options, &state, &wrong);
+    scaler_save_transfer(&b, &options, &state, &wrong);
     st = blob_done(&b, what);
     if (st == SSQ_OK && wrong)
         st = error_set(SSQ_ERR_INVALID, "%s: a flag is neither 0 nor 1", what);

@@ -10,7 +10,7 @@
 
 #include <sesqui/ops/elementwise.h>
 
-static ssq_status save(struct object *owner, void *snapshot)
+static ssq_status scaler_stages_save(struct object *owner, void *snapshot)
 {
     struct scaler_stages *to = snapshot;
     *to = ((ssq_scaler *)owner)->at;
@@ -18,26 +18,26 @@ static ssq_status save(struct object *owner, void *snapshot)
     return SSQ_OK;
 }
 
-static void drop(void *snapshot)
+static void scaler_stages_drop(void *snapshot)
 {
     struct scaler_stages *s = snapshot;
     unscaled_put(s->unscaled);
     s->unscaled = NULL;
 }
 
-static void restore(struct object *owner, const void *snapshot)
+static void scaler_stages_restore(struct object *owner, const void *snapshot)
 {
     struct scaler_stages *at = &((ssq_scaler *)owner)->at, old = *at;
     *at = *(const struct scaler_stages *)snapshot;
     unscaled_get(at->unscaled);
-    drop(&old);
+    scaler_stages_drop(&old);
 }
 
 /* A capture must end with the number with which it began: gradients that are
  * checked or unscaled in it must be followed by their update, which sets both
  * to 0. Otherwise a launch could not record which memory has unscaled
  * gradients. */
-static int number(const void *snapshot)
+static int scaler_stages_number(const void *snapshot)
 {
     const struct scaler_stages *s = snapshot;
     return s->stage + 2 * (int)unscaled_count(s->unscaled);
@@ -46,12 +46,13 @@ static int number(const void *snapshot)
 /* A graph with an update replaces what calls have checked and unscaled. If the
  * present step is not where the capture began, that would be lost in silence.
  * A graph without an update can only use the scale. */
-static ssq_status ready(struct object *owner, const void *begin,
-                        const void *end)
+static ssq_status scaler_stages_ready(struct object *owner, const void *begin,
+                                      const void *end)
 {
     const struct scaler_stages *from = begin, *to = end;
     const struct scaler_stages *at = &((ssq_scaler *)owner)->at;
-    if (to->epoch == from->epoch || number(at) == number(from))
+    if (to->epoch == from->epoch ||
+        scaler_stages_number(at) == scaler_stages_number(from))
         return SSQ_OK;
     return error_set(
         SSQ_ERR_INVALID,
@@ -88,8 +89,8 @@ void scaler_changed(ssq_scaler *scaler, bool set)
  * present number, which has grown since the capture.
  * The launch has happened. Without memory for a copy of the words, a poll
  * returns older ones until the next launch. */
-static void launched(ssq_queue *queue, struct object *owner, const void *begin,
-                     const void *end)
+static void scaler_stages_launched(ssq_queue *queue, struct object *owner,
+                                   const void *begin, const void *end)
 {
     ssq_scaler *scaler = (ssq_scaler *)owner;
     const struct scaler_stages *from = begin, *to = end;
@@ -98,7 +99,7 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
         scaler->at.used = scaler->at.used || to->uses > from->uses;
         return;
     }
-    restore(owner, to);
+    scaler_stages_restore(owner, to);
     scaler->at.epoch = epoch + updates;
     scaler_changed(scaler, true); /* an update may be one to a value */
     (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
@@ -107,12 +108,12 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
 static const struct stages stages = {
     .what = "scaler",
     .bytes = sizeof(struct scaler_stages),
-    .save = save,
-    .restore = restore,
-    .drop = drop,
-    .number = number,
-    .ready = ready,
-    .launched = launched,
+    .save = scaler_stages_save,
+    .restore = scaler_stages_restore,
+    .drop = scaler_stages_drop,
+    .number = scaler_stages_number,
+    .ready = scaler_stages_ready,
+    .launched = scaler_stages_launched,
 };
 
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler)
@@ -158,7 +159,7 @@ static ssq_scaler *scaler_of(struct scale_use *use)
 
 /* Only the capture's snapshot can fail, so it is made before the op is
  * enqueued. */
-static ssq_status bind(ssq_queue *queue, struct scale_use *of)
+static ssq_status scaler_stages_bind(ssq_queue *queue, struct scale_use *of)
 {
     return scaler_watch(queue, scaler_of(of));
 }
@@ -170,7 +171,7 @@ static void bound(struct scale_use *of)
 
 struct scale_use scaler_use(void)
 {
-    return (struct scale_use){bind, bound};
+    return (struct scale_use){scaler_stages_bind, bound};
 }
 
 const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)
@@ -180,8 +181,9 @@ const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)
 
 /* y = x * scale by the public op, which checks x and y as the contract of
  * ssq_scaler_scale_grad says. */
-static ssq_status scale(ssq_queue *queue, const ssq_scaler *scaler,
-                        const ssq_tensor *x, const ssq_tensor *y)
+static ssq_status scaler_stages_scale(ssq_queue *queue,
+                                      const ssq_scaler *scaler,
+                                      const ssq_tensor *x, const ssq_tensor *y)
 {
     ssq_scale_args args = SSQ_SCALE_INIT;
     args.x = x;
@@ -194,7 +196,7 @@ ssq_status ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
                                   const ssq_tensor *x, const ssq_tensor *y)
 {
     ssq_status st = scaler_call(queue, scaler, "scaler_scale_value");
-    return st == SSQ_OK ? scale(queue, scaler, x, y) : st;
+    return st == SSQ_OK ? scaler_stages_scale(queue, scaler, x, y) : st;
 }
 
 ssq_status ssq_scaler_scale_grad(ssq_queue *queue, ssq_scaler *scaler,
@@ -209,7 +211,7 @@ ssq_status ssq_scaler_scale_grad(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = scaler_watch(queue, scaler);
     if (st == SSQ_OK)
-        st = scale(queue, scaler, x, y);
+        st = scaler_stages_scale(queue, scaler, x, y);
     if (st == SSQ_OK)
         use(scaler);
     return st;

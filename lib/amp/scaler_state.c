@@ -14,8 +14,9 @@ _Static_assert(SCALER_WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
 
 /* Write words from word i on, in order with the queue's work. The words are
  * copied at the call. Then copy the block to the mailbox. */
-static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
-                              const uint32_t *words, uint32_t n)
+static ssq_status scaler_state_write_words(ssq_queue *queue, ssq_scaler *scaler,
+                                           uint32_t i, const uint32_t *words,
+                                           uint32_t n)
 {
     struct upload_op op = {.op = OP_HEADER(upload, dst),
                            .bytes = n * sizeof(words[0]),
@@ -105,7 +106,8 @@ ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
     state_words(options, state, words);
     /* events of earlier copies do not belong to this state */
     uint64_t before = mailbox_posted(scaler->mailbox);
-    ssq_status st = write_words(queue, scaler, 0, words, SCALER_WORDS);
+    ssq_status st =
+        scaler_state_write_words(queue, scaler, 0, words, SCALER_WORDS);
     if (st != SSQ_OK)
         return st;
     scaler->options = *options;
@@ -137,7 +139,7 @@ ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
     if (st != SSQ_OK)
         return st;
     uint64_t before = mailbox_posted(scaler->mailbox);
-    st = write_words(queue, scaler, SCALER_EVENTS, &none, 1);
+    st = scaler_state_write_words(queue, scaler, SCALER_EVENTS, &none, 1);
     if (st == SSQ_OK)
         scaler->cleared = before;
     return st;
@@ -155,7 +157,8 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
     options.growth_interval = interval;
     st = options_check(&options, true, "scaler_set_growth_interval");
     if (st == SSQ_OK)
-        st = write_words(queue, scaler, SCALER_INTERVAL, &interval, 1);
+        st = scaler_state_write_words(queue, scaler, SCALER_INTERVAL, &interval,
+                                      1);
     if (st == SSQ_OK)
         scaler->options = options;
     return st;

@@ -64,7 +64,8 @@ static double value_fastai(const ssq_schedule *s, uint32_t t)
                          (position - s->pct_start) / (1.0 - s->pct_start));
 }
 
-static ssq_status bad(const char *name, double value, const char *expected)
+static ssq_status schedule_bad(const char *name, double value,
+                               const char *expected)
 {
     return error_set(SSQ_ERR_INVALID, "schedule: %s is %.17g, expected %s",
                      name, value, expected);
@@ -84,11 +85,12 @@ static bool above_0(double value)
 static ssq_status check_one_cycle(const ssq_schedule *s)
 {
     if (!(s->pct_start >= 0.0 && s->pct_start <= 1.0))
-        return bad("pct_start", s->pct_start, "0 to 1");
+        return schedule_bad("pct_start", s->pct_start, "0 to 1");
     if (!above_0(s->div_factor))
-        return bad("div_factor", s->div_factor, "more than 0");
+        return schedule_bad("div_factor", s->div_factor, "more than 0");
     if (!above_0(s->final_div_factor))
-        return bad("final_div_factor", s->final_div_factor, "more than 0");
+        return schedule_bad("final_div_factor", s->final_div_factor,
+                            "more than 0");
     return SSQ_OK;
 }
 
@@ -96,11 +98,12 @@ static ssq_status check_one_cycle(const ssq_schedule *s)
 static ssq_status check_cosine(const ssq_schedule *s)
 {
     if (s->warmup_steps > s->total_steps)
-        return bad("warmup_steps", s->warmup_steps, "at most total_steps");
+        return schedule_bad("warmup_steps", s->warmup_steps,
+                            "at most total_steps");
     if (!at_least_0(s->warmup_start))
-        return bad("warmup_start", s->warmup_start, "0 or more");
+        return schedule_bad("warmup_start", s->warmup_start, "0 or more");
     if (!at_least_0(s->min_value))
-        return bad("min_value", s->min_value, "0 or more");
+        return schedule_bad("min_value", s->min_value, "0 or more");
     return SSQ_OK;
 }
 
@@ -118,20 +121,21 @@ static ssq_status check_table(const ssq_schedule *s)
 }
 
 /* Check the fields that the kind reads; other fields are ignored. */
-static ssq_status check_schedule(const ssq_schedule *s)
+static ssq_status schedule_check_schedule(const ssq_schedule *s)
 {
     if (s->total_steps == 0)
-        return bad("total_steps", 0.0, "at least 1");
+        return schedule_bad("total_steps", 0.0, "at least 1");
     if (s->kind != SSQ_SCHEDULE_TABLE && !at_least_0(s->base))
-        return bad("base", s->base, "0 or more");
+        return schedule_bad("base", s->base, "0 or more");
     switch (s->kind) {
     case SSQ_SCHEDULE_CONSTANT:
         return SSQ_OK;
     case SSQ_SCHEDULE_STEP:
         if (s->step_size == 0)
-            return bad("step_size", 0.0, "at least 1");
-        return at_least_0(s->gamma) ? SSQ_OK
-                                    : bad("gamma", s->gamma, "0 or more");
+            return schedule_bad("step_size", 0.0, "at least 1");
+        return at_least_0(s->gamma)
+                   ? SSQ_OK
+                   : schedule_bad("gamma", s->gamma, "0 or more");
     case SSQ_SCHEDULE_COSINE:
         return check_cosine(s);
     case SSQ_SCHEDULE_ONE_CYCLE:
@@ -140,11 +144,11 @@ static ssq_status check_schedule(const ssq_schedule *s)
     case SSQ_SCHEDULE_TABLE:
         return check_table(s);
     }
-    return bad("kind", (double)s->kind, "an SSQ_SCHEDULE_*");
+    return schedule_bad("kind", (double)s->kind, "an SSQ_SCHEDULE_*");
 }
 
 /* Return the value of a checked schedule, for t < total_steps. */
-static double value_at(const ssq_schedule *s, uint32_t t)
+static double schedule_value_at(const ssq_schedule *s, uint32_t t)
 {
     switch (s->kind) {
     case SSQ_SCHEDULE_STEP:
@@ -169,7 +173,7 @@ double schedule_at(const ssq_schedule *s, uint32_t t)
     struct fpenv env = fpenv_enter();
     /* after the end a schedule keeps its last value */
     uint32_t last = s->total_steps - 1;
-    double value = value_at(s, t < last ? t : last);
+    double value = schedule_value_at(s, t < last ? t : last);
     FPENV_KEEP(value);
     fpenv_leave(env);
     return value;
@@ -186,7 +190,7 @@ ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
                          "schedule_value: struct_size is %zu, expected %zu",
                          schedule->struct_size, sizeof(*schedule));
     struct fpenv env = fpenv_enter();
-    ssq_status st = check_schedule(schedule);
+    ssq_status st = schedule_check_schedule(schedule);
     FPENV_KEEP(st);
     fpenv_leave(env);
     if (st == SSQ_OK)

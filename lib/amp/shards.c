@@ -12,7 +12,7 @@
 
 /* ---- the elements of each rank ---- */
 
-static int64_t elements(const ssq_optimizer *o, size_t i)
+static int64_t shards_elements(const ssq_optimizer *o, size_t i)
 {
     return view_elements(&o->params[i].param->view);
 }
@@ -32,7 +32,7 @@ int64_t shard_from(const struct state *s, size_t i)
 int64_t shard_count(const ssq_optimizer *o, const struct state *s, size_t i)
 {
     if (s->shards == NULL)
-        return elements(o, i);
+        return shards_elements(o, i);
     const int64_t *b = bounds_of(s->shards, i);
     unsigned rank = ssq_comm_rank(s->shards->comm);
     return b[rank + 1] - b[rank];
@@ -42,7 +42,7 @@ struct view shard_view(const ssq_optimizer *o, const struct state *s, size_t i,
                        const struct view *v)
 {
     struct view part = *v;
-    int64_t all = elements(o, i), n = shard_count(o, s, i);
+    int64_t all = shards_elements(o, i), n = shard_count(o, s, i);
     if (n == all)
         return part;
     int64_t each = view_elements(v) / all;
@@ -96,14 +96,14 @@ static void divide_param(struct dividing *d, int64_t n, int64_t *bounds)
         bounds[++began] = n;
 }
 
-static void divide(const ssq_optimizer *o, struct shards *s)
+static void shards_divide(const ssq_optimizer *o, struct shards *s)
 {
     struct dividing d = {.s = s, .size = ssq_comm_size(s->comm)};
     unsigned rank = ssq_comm_rank(s->comm);
     for (size_t i = 0; i < o->n; i++)
-        s->all += elements(o, i);
+        s->all += shards_elements(o, i);
     for (size_t i = 0; i < o->n; i++)
-        divide_param(&d, elements(o, i), bounds_of(s, i));
+        divide_param(&d, shards_elements(o, i), bounds_of(s, i));
     s->chunks = d.chunk;
     begin_runs(&d, d.size);
     s->first = (uint32_t)s->row_bounds[rank];
@@ -113,7 +113,7 @@ static void divide(const ssq_optimizer *o, struct shards *s)
 
 /* ---- making ---- */
 
-static void put_rows(ssq_tensor **rows, size_t n)
+static void shards_put_rows(ssq_tensor **rows, size_t n)
 {
     for (size_t i = 0; rows != NULL && i < n; i++)
         ssq_tensor_destroy(&rows[i]);
@@ -124,8 +124,8 @@ void shards_free(struct shards *s)
 {
     if (s == NULL)
         return;
-    put_rows(s->part_rows, PART_WORDS);
-    put_rows(s->norm_rows, LAMB_PART_WORDS);
+    shards_put_rows(s->part_rows, PART_WORDS);
+    shards_put_rows(s->norm_rows, LAMB_PART_WORDS);
     ssq_tensor_destroy(&s->parts);
     ssq_tensor_destroy(&s->norms);
     if (s->sizes != NULL)
@@ -137,9 +137,9 @@ void shards_free(struct shards *s)
 }
 
 /* Filled with zeros: ranks exchange all words, also those never written. */
-static ssq_status make_rows(ssq_queue *queue, const struct shards *s,
-                            size_t words, ssq_tensor **whole,
-                            ssq_tensor ***rows)
+static ssq_status shards_make_rows(ssq_queue *queue, const struct shards *s,
+                                   size_t words, ssq_tensor **whole,
+                                   ssq_tensor ***rows)
 {
     const int64_t shape[2] = {(int64_t)words, s->chunks == 0 ? 1 : s->chunks};
     *rows = mem_alloc_array(words, sizeof(ssq_tensor *));
@@ -178,8 +178,8 @@ static ssq_status make_sizes(const ssq_optimizer *o, struct shards *s)
     return SSQ_OK;
 }
 
-static ssq_status make(ssq_queue *queue, const ssq_optimizer *o,
-                       struct shards *s)
+static ssq_status shards_make(ssq_queue *queue, const ssq_optimizer *o,
+                              struct shards *s)
 {
     size_t row = ssq_comm_size(s->comm) + (size_t)1;
     s->bounds = mem_alloc_array(o->n * row, sizeof(*s->bounds));
@@ -187,12 +187,13 @@ static ssq_status make(ssq_queue *queue, const ssq_optimizer *o,
     s->params = mem_alloc_array(o->n, sizeof(const ssq_tensor *));
     if (s->bounds == NULL || s->row_bounds == NULL || s->params == NULL)
         return error_nomem("optimizer", o->n * row * sizeof(*s->bounds));
-    divide(o, s);
+    shards_divide(o, s);
     ssq_status st = make_sizes(o, s);
     if (st == SSQ_OK)
-        st = make_rows(queue, s, PART_WORDS, &s->parts, &s->part_rows);
+        st = shards_make_rows(queue, s, PART_WORDS, &s->parts, &s->part_rows);
     if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
-        st = make_rows(queue, s, LAMB_PART_WORDS, &s->norms, &s->norm_rows);
+        st = shards_make_rows(queue, s, LAMB_PART_WORDS, &s->norms,
+                              &s->norm_rows);
     return st;
 }
 
@@ -204,7 +205,7 @@ ssq_status shards_create(ssq_queue *queue, const ssq_optimizer *o,
         return error_nomem("optimizer", sizeof(*s));
     s->comm = o->comm;
     s->n = o->n;
-    ssq_status st = make(queue, o, s);
+    ssq_status st = shards_make(queue, o, s);
     if (st == SSQ_OK)
         *shards = s;
     else
@@ -234,9 +235,9 @@ ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *o)
                              COMM_ALL, "parameters");
 }
 
-static ssq_status gather_rows(ssq_queue *queue, const struct shards *s,
-                              ssq_tensor *const *rows, size_t words,
-                              const char *tag)
+static ssq_status shards_gather_rows(ssq_queue *queue, const struct shards *s,
+                                     ssq_tensor *const *rows, size_t words,
+                                     const char *tag)
 {
     return comm_gather_parts(queue, s->comm, (const ssq_tensor *const *)rows,
                              words, s->row_bounds, COMM_ALL, tag);
@@ -252,9 +253,9 @@ ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *o,
     look.record.buffer = look.stats.buffer = NULL;
     look.parts = tensor_view(s->parts, ACCESS_UPDATE);
     ssq_status st = s->own == 0 ? SSQ_OK : queue_enqueue(queue, &look.op);
-    return st == SSQ_OK
-               ? gather_rows(queue, s, s->part_rows, PART_WORDS, "verdict")
-               : st;
+    return st == SSQ_OK ? shards_gather_rows(queue, s, s->part_rows, PART_WORDS,
+                                             "verdict")
+                        : st;
 }
 
 ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *o,
@@ -285,9 +286,9 @@ ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *o,
     op.first = s->first;
     op.parts = tensor_view(s->norms, ACCESS_UPDATE);
     ssq_status st = s->own == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
-    return st == SSQ_OK
-               ? gather_rows(queue, s, s->norm_rows, LAMB_PART_WORDS, "norms")
-               : st;
+    return st == SSQ_OK ? shards_gather_rows(queue, s, s->norm_rows,
+                                             LAMB_PART_WORDS, "norms")
+                        : st;
 }
 
 ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *o)

@@ -107,8 +107,9 @@ static bool untouched(const ssq_scaler_state *s)
 
 /* Check the arguments, and set *s to where the run begins: *state, or the
  * options' initial state. */
-static ssq_status begin(ssq_scaler_options *o, const ssq_scaler_state *state,
-                        ssq_scaler_state *s)
+static ssq_status simulate_begin(ssq_scaler_options *o,
+                                 const ssq_scaler_state *state,
+                                 ssq_scaler_state *s)
 {
     ssq_status st = options_check(o, false, "scaler_simulate");
     if (st != SSQ_OK)
@@ -136,7 +137,7 @@ ssq_status ssq_scaler_simulate(const ssq_scaler_options *options,
                          options == NULL ? "options" : "overflow");
     ssq_scaler_options o = *options;
     ssq_scaler_state s;
-    ssq_status st = begin(&o, state, &s);
+    ssq_status st = simulate_begin(&o, state, &s);
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();

@@ -9,7 +9,7 @@
 /* Elements that the host converts at once. */
 #define PIECE ((int64_t)1 << 18)
 
-struct piece {
+struct split_piece {
     ssq_queue *queue;
     uint32_t word[PIECE];
     uint16_t model[PIECE];
@@ -17,8 +17,8 @@ struct piece {
 };
 
 /* Return elements from `at` on of a contiguous view, in bytes. */
-static struct view part(const ssq_tensor *t, int64_t at, int64_t n,
-                        unsigned bytes, enum access access)
+static struct view split_part(const ssq_tensor *t, int64_t at, int64_t n,
+                              unsigned bytes, enum access access)
 {
     struct view v = tensor_view(t, access);
     v.offset += (uint64_t)at * bytes;
@@ -28,13 +28,13 @@ static struct view part(const ssq_tensor *t, int64_t at, int64_t n,
     return v;
 }
 
-static ssq_status join(struct piece *p, const ssq_tensor *model,
-                       const ssq_tensor *rest, const ssq_tensor *whole,
-                       int64_t at, int64_t n)
+static ssq_status amp_split_join(struct split_piece *p, const ssq_tensor *model,
+                                 const ssq_tensor *rest,
+                                 const ssq_tensor *whole, int64_t at, int64_t n)
 {
-    const struct view m = part(model, at, n, 2, ACCESS_READ),
-                      r = part(rest, at, n, 2, ACCESS_READ),
-                      w = part(whole, at, n, 4, ACCESS_WRITE);
+    const struct view m = split_part(model, at, n, 2, ACCESS_READ),
+                      r = split_part(rest, at, n, 2, ACCESS_READ),
+                      w = split_part(whole, at, n, 4, ACCESS_WRITE);
     ssq_status st = queue_download(p->queue, &m, p->model, 2 * (uint64_t)n);
     if (st == SSQ_OK)
         st = queue_download(p->queue, &r, p->rest, 2 * (uint64_t)n);
@@ -48,13 +48,13 @@ static ssq_status join(struct piece *p, const ssq_tensor *model,
     return st != SSQ_OK ? st : synced;
 }
 
-static ssq_status divide(struct piece *p, const ssq_tensor *model,
-                         const ssq_tensor *rest, const ssq_tensor *whole,
-                         int64_t at, int64_t n)
+static ssq_status split_divide(struct split_piece *p, const ssq_tensor *model,
+                               const ssq_tensor *rest, const ssq_tensor *whole,
+                               int64_t at, int64_t n)
 {
-    const struct view m = part(model, at, n, 2, ACCESS_WRITE),
-                      r = part(rest, at, n, 2, ACCESS_WRITE),
-                      w = part(whole, at, n, 4, ACCESS_READ);
+    const struct view m = split_part(model, at, n, 2, ACCESS_WRITE),
+                      r = split_part(rest, at, n, 2, ACCESS_WRITE),
+                      w = split_part(whole, at, n, 4, ACCESS_READ);
     ssq_status st = queue_download(p->queue, &w, p->word, 4 * (uint64_t)n);
     ssq_status synced = queue_wait(p->queue);
     if (st != SSQ_OK || synced != SSQ_OK)
@@ -70,7 +70,7 @@ static ssq_status divide(struct piece *p, const ssq_tensor *model,
     return st != SSQ_OK ? st : synced;
 }
 
-typedef ssq_status way(struct piece *p, const ssq_tensor *model,
+typedef ssq_status way(struct split_piece *p, const ssq_tensor *model,
                        const ssq_tensor *rest, const ssq_tensor *whole,
                        int64_t at, int64_t n);
 
@@ -80,7 +80,7 @@ static ssq_status all(ssq_queue *queue, way *go, const ssq_tensor *model,
     const int64_t n = view_elements(&model->view);
     if (n == 0)
         return SSQ_OK;
-    struct piece *p = mem_alloc(sizeof(*p));
+    struct split_piece *p = mem_alloc(sizeof(*p));
     if (p == NULL)
         return error_nomem("split master", sizeof(*p));
     p->queue = queue;
@@ -94,11 +94,11 @@ static ssq_status all(ssq_queue *queue, way *go, const ssq_tensor *model,
 ssq_status split_read(ssq_queue *queue, const ssq_tensor *model,
                       const ssq_tensor *rest, const ssq_tensor *to)
 {
-    return all(queue, join, model, rest, to);
+    return all(queue, amp_split_join, model, rest, to);
 }
 
 ssq_status split_write(ssq_queue *queue, const ssq_tensor *from,
                        const ssq_tensor *model, const ssq_tensor *rest)
 {
-    return all(queue, divide, model, rest, from);
+    return all(queue, split_divide, model, rest, from);
 }

@@ -55,7 +55,8 @@ static bool before(const struct byte_range *r, uintptr_t space, uint64_t from)
 }
 
 /* Return the first region that is not before a place. */
-static size_t find(const struct unscaled *s, uintptr_t space, uint64_t at)
+static size_t unscaled_find(const struct unscaled *s, uintptr_t space,
+                            uint64_t at)
 {
     size_t from = 0, to = s->n;
     while (from < to) {
@@ -68,7 +69,7 @@ static size_t find(const struct unscaled *s, uintptr_t space, uint64_t at)
     return from;
 }
 
-static uint64_t bytes_of(const struct view *v)
+static uint64_t unscaled_bytes_of(const struct view *v)
 {
     return (uint64_t)view_elements(v) * dtype_bytes(v->dtype);
 }
@@ -81,13 +82,14 @@ static uint64_t common(const struct region *r, const struct view *v,
                        const struct byte_range *at, bool contiguous)
 {
     if (view_same_place(&r->v, v))
-        return bytes_of(v);
+        return unscaled_bytes_of(v);
     bool inside = at->from >= r->at.from && at->to <= r->at.to;
     if (!contiguous)
-        return r->contiguous && inside ? bytes_of(v) : 0;
+        return r->contiguous && inside ? unscaled_bytes_of(v) : 0;
     if (!r->contiguous)
-        return r->at.from >= at->from && r->at.to <= at->to ? bytes_of(&r->v)
-                                                            : 0;
+        return r->at.from >= at->from && r->at.to <= at->to
+                   ? unscaled_bytes_of(&r->v)
+                   : 0;
     uint64_t from = r->at.from > at->from ? r->at.from : at->from;
     uint64_t to = r->at.to < at->to ? r->at.to : at->to;
     return to - from;
@@ -102,7 +104,7 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     /* regions that begin earlier than this end before v */
     uint64_t from = at.from < set->longest ? 0 : at.from - set->longest;
     bool contiguous = view_contiguous(v), touched = false;
-    for (size_t i = find(set, at.space, from); i < set->n; i++) {
+    for (size_t i = unscaled_find(set, at.space, from); i < set->n; i++) {
         const struct region *r = &set->region[i];
         if (r->at.space != at.space || r->at.from >= at.to)
             break;
@@ -113,12 +115,12 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     }
     if (!touched)
         return COVER_NONE;
-    return bytes == bytes_of(v) ? COVER_ALL : COVER_PART;
+    return bytes == unscaled_bytes_of(v) ? COVER_ALL : COVER_PART;
 }
 
 /* Return a set with the same regions and this capacity, with one reference.
  * NULL: no memory. */
-static struct unscaled *copy(const struct unscaled *set, size_t room)
+static struct unscaled *unscaled_copy(const struct unscaled *set, size_t room)
 {
     struct unscaled *s = mem_alloc(sizeof(*s));
     if (s == NULL)
@@ -150,7 +152,7 @@ ssq_status unscaled_reserve(struct unscaled **set, size_t n, const char *what)
         return SSQ_OK;
     struct unscaled *s = NULL;
     if (n <= SIZE_MAX / 4 / sizeof(struct region))
-        s = copy(old, room > have + n ? room : have + n);
+        s = unscaled_copy(old, room > have + n ? room : have + n);
     if (s == NULL)
         return error_nomem(what, (have + n) * sizeof(struct region));
     unscaled_put(*set);
@@ -164,7 +166,7 @@ void unscaled_add(struct unscaled *set, const struct view *v)
     if (span == 0 || unscaled_covers(set, v) != COVER_NONE)
         return;
     const struct byte_range place = view_bytes(v);
-    size_t at = find(set, place.space, place.from);
+    size_t at = unscaled_find(set, place.space, place.from);
     memmove(&set->region[at + 1], &set->region[at],
             (set->n - at) * sizeof(set->region[0]));
     set->region[at] = (struct region){*v, place, view_contiguous(v)};

@@ -4,7 +4,8 @@
  *
  * Files are written and read by lib/core/module/disk_cache.h. A file counts as
  * missing if it is damaged or belongs to another driver or library. It also
- * counts as missing if it contains values that store() never writes. */
+ * counts as missing if it contains values that certificate_store() never
+ * writes. */
 #include "lib/certify/certificate.h"
 
 #include "lib/core/module/disk_cache.h"
@@ -22,7 +23,7 @@
 
 /** The contents of a file; flags are 0 or 1. The disk cache adds a checksum, so
  *  KEPT_VERSION changes only if this layout changes. */
-struct kept {
+struct certificate_kept {
     uint32_t version, subnormals, half_load, half_store, verdict_bad;
     char failed[sizeof(((struct certificate *)0)->failed)];
     char verdict[sizeof(((struct certificate *)0)->verdict)];
@@ -89,9 +90,9 @@ void certificate_forget(void)
 
 /* ---- the disk ---- */
 
-/* Return true if store() could have written k. The checksum only detects
- * damage. */
-static bool plausible(const struct kept *k)
+/* Return true if certificate_store() could have written k. The checksum only
+ * detects damage. */
+static bool certificate_plausible(const struct certificate_kept *k)
 {
     return k->version == KEPT_VERSION && k->subnormals <= 1 &&
            k->half_load <= 1 && k->half_store <= 1 && k->verdict_bad <= 1 &&
@@ -100,9 +101,9 @@ static bool plausible(const struct kept *k)
 }
 
 /* Load a certificate. False, with *c unchanged: no valid file exists. */
-static bool load(const struct cache_key *key, struct certificate *c)
+static bool certificate_load(const struct cache_key *key, struct certificate *c)
 {
-    struct kept k;
+    struct certificate_kept k;
     size_t bytes;
     unsigned char *file =
         disk_cache_load(&core_services, key->name, key->text, &bytes);
@@ -112,7 +113,7 @@ static bool load(const struct cache_key *key, struct certificate *c)
     if (whole)
         memcpy(&k, file, sizeof(k));
     mem_free(file);
-    if (!whole || !plausible(&k))
+    if (!whole || !certificate_plausible(&k))
         return false;
     *c = (struct certificate){.found = {.subnormals = k.subnormals != 0,
                                         .half_load = k.half_load != 0,
@@ -125,9 +126,10 @@ static bool load(const struct cache_key *key, struct certificate *c)
 
 /* Store c. The struct is zeroed first: the unused bytes of the texts are part
  * of the file's checksum. */
-static void store(const struct cache_key *key, const struct certificate *c)
+static void certificate_store(const struct cache_key *key,
+                              const struct certificate *c)
 {
-    struct kept k;
+    struct certificate_kept k;
     memset(&k, 0, sizeof(k));
     k.version = KEPT_VERSION;
     k.subnormals = c->found.subnormals;
@@ -143,8 +145,10 @@ static void store(const struct cache_key *key, const struct certificate *c)
 /* ---- both ---- */
 
 /* Run the self-test. Store the result if another run would repeat it. */
-static ssq_status find(const struct backend *b, struct backend_device *d,
-                       const struct cache_key *key, struct certificate *c)
+static ssq_status certificate_find(const struct backend *b,
+                                   struct backend_device *d,
+                                   const struct cache_key *key,
+                                   struct certificate *c)
 {
     bool sure;
     memset(c, 0, sizeof(*c));
@@ -162,7 +166,7 @@ static ssq_status find(const struct backend *b, struct backend_device *d,
              c->found.half_load ? "native" : "in integers",
              c->found.half_store ? "native" : "in integers");
     if (sure)
-        store(key, c);
+        certificate_store(key, c);
     return SSQ_OK;
 }
 
@@ -174,8 +178,8 @@ ssq_status certificate_get(const struct backend *b, struct backend_device *d,
     certificate_key(b, d, &key);
     lock_memory();
     if (!recall(&key, c)) {
-        if (!load(&key, c))
-            st = find(b, d, &key, c);
+        if (!certificate_load(&key, c))
+            st = certificate_find(b, d, &key, c);
         if (st == SSQ_OK)
             remember(&key, c);
     }
@@ -184,7 +188,8 @@ ssq_status certificate_get(const struct backend *b, struct backend_device *d,
 }
 
 /* Compare two certificates. Bytes of the texts after their NUL do not count. */
-static bool same(const struct certificate *a, const struct certificate *b)
+static bool certificate_same(const struct certificate *a,
+                             const struct certificate *b)
 {
     return a->found.subnormals == b->found.subnormals &&
            a->found.half_load == b->found.half_load &&
@@ -202,9 +207,9 @@ bool certificate_keep(const struct backend *b, const struct backend_device *d,
     certificate_key(b, d, &key);
     lock_memory();
     remember(&key, c);
-    store(&key, c);
+    certificate_store(&key, c);
     /* read back: the disk cache does not report if it could write */
-    bool kept = load(&key, &again) && same(&again, c);
+    bool kept = certificate_load(&key, &again) && certificate_same(&again, c);
     fork_unlock(&lock);
     return kept;
 }

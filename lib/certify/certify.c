@@ -39,7 +39,7 @@ static const struct primitive of_bits[] = {CERTIFY_BITS_LIST(ROW)};
 static const struct primitive of_groups[] = {CERTIFY_GROUP_LIST(ROW)};
 
 /* One self-test. Too large for a stack, so it is allocated. */
-struct run {
+struct certify_run {
     const struct backend *backend;
     struct backend_device *device;
     struct backend_queue *queue;
@@ -54,7 +54,7 @@ struct run {
 /* ---- find wrong primitives ---- */
 
 /* Append a primitive's name, or "..." if it does not fit. */
-static void fail(struct certificate *c, const char *name)
+static void certify_fail(struct certificate *c, const char *name)
 {
     size_t at = strlen(c->failed), n = strlen(name);
     const size_t room = sizeof(c->failed) - sizeof(", ...");
@@ -79,8 +79,8 @@ static bool subnormal(uint32_t u)
  * are compared: the tiny ones, or all others. A word is tiny if an operand or
  * the expected result is a float32 subnormal; x are the operands. If x is NULL,
  * `all` says if all words are tiny or none is. */
-static bool wrong(const uint32_t *got, const uint32_t *expected,
-                  const uint32_t *x, bool all, bool tiny)
+static bool certify_wrong(const uint32_t *got, const uint32_t *expected,
+                          const uint32_t *x, bool all, bool tiny)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
         bool is_tiny = all;
@@ -102,19 +102,19 @@ static bool wrong(const uint32_t *got, const uint32_t *expected,
  * it does not measure and a tiny word is wrong. Exception: if the device
  * flushes subnormals (c->found), tiny words only count for primitives of the
  * trait BITS. */
-static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
-                  const uint32_t *expected, const uint32_t *x,
-                  struct certificate *c)
+static bool certify_judge(const struct primitive *p, uint32_t n,
+                          const uint32_t *got, const uint32_t *expected,
+                          const uint32_t *x, struct certificate *c)
 {
     bool flushes = false;
     for (uint32_t k = 0; k < n; k++, got += CERTIFY_N, expected += CERTIFY_N) {
         bool measures = p[k].trait == MEASURES, all = x == NULL && measures;
-        bool tiny = wrong(got, expected, x, all, true);
+        bool tiny = certify_wrong(got, expected, x, all, true);
         flushes = flushes || (measures && tiny);
         bool excused = p[k].trait != BITS && c != NULL && !c->found.subnormals;
-        if (c != NULL && (wrong(got, expected, x, all, false) ||
+        if (c != NULL && (certify_wrong(got, expected, x, all, false) ||
                           (tiny && !measures && !excused)))
-            fail(c, p[k].name);
+            certify_fail(c, p[k].name);
     }
     return flushes;
 }
@@ -122,18 +122,18 @@ static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
 /* Find out the properties that plans and kernels need. A missing kernel does
  * not count against subnormals. Native f16 needs its kernel, and all 65536
  * values must be right. */
-static void find(struct run *r)
+static void certify_find(struct certify_run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
     struct findings *f = &r->certificate->found;
     *f = (struct findings){.subnormals = true,
                            .half_load = !r->missing[1],
                            .half_store = !r->missing[1]};
-    if (!r->missing[0] && judge(of_floats, CERTIFY_FLOATS, g->floats, e->floats,
-                                r->words.floats.u, NULL))
+    if (!r->missing[0] && certify_judge(of_floats, CERTIFY_FLOATS, g->floats,
+                                        e->floats, r->words.floats.u, NULL))
         f->subnormals = false;
-    if (!r->missing[2] &&
-        judge(of_groups, CERTIFY_GROUPS, g->groups, e->groups, NULL, NULL))
+    if (!r->missing[2] && certify_judge(of_groups, CERTIFY_GROUPS, g->groups,
+                                        e->groups, NULL, NULL))
         f->subnormals = false;
     for (uint32_t i = 0; i < 256; i++) {
         f->half_load = f->half_load && g->native[i] == 0;
@@ -141,31 +141,34 @@ static void find(struct run *r)
     }
 }
 
-/* Compare all results. find() runs first: judge() depends on its result. */
-static void compare(struct run *r)
+/* Compare all results. certify_find() runs first: certify_judge() depends on
+ * its result. */
+static void certify_compare_words(struct certify_run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
     struct certificate *c = r->certificate;
-    find(r);
+    certify_find(r);
     if (!r->missing[0])
-        (void)judge(of_floats, CERTIFY_FLOATS, g->floats, e->floats,
-                    r->words.floats.u, c);
+        (void)certify_judge(of_floats, CERTIFY_FLOATS, g->floats, e->floats,
+                            r->words.floats.u, c);
     if (!r->missing[1]) {
-        (void)judge(of_bits, CERTIFY_BITS, g->bits, e->bits, NULL, c);
+        (void)certify_judge(of_bits, CERTIFY_BITS, g->bits, e->bits, NULL, c);
         if (memcmp(g->narrow2, e->narrow2, sizeof(g->narrow2)) != 0)
-            fail(c, "store_of_16_bits");
+            certify_fail(c, "store_of_16_bits");
         if (memcmp(g->narrow1, e->narrow1, sizeof(g->narrow1)) != 0)
-            fail(c, "store_of_8_bits");
+            certify_fail(c, "store_of_8_bits");
     }
     if (!r->missing[2])
-        (void)judge(of_groups, CERTIFY_GROUPS, g->groups, e->groups, NULL, c);
+        (void)certify_judge(of_groups, CERTIFY_GROUPS, g->groups, e->groups,
+                            NULL, c);
 }
 
 /* ---- on the device ---- */
 
 /* Return a view of all bytes of mem, for the backend's uploads and downloads.
  * *b serves as its buffer. */
-static struct view view_of(ssq_buffer *b, struct backend_mem *mem, size_t bytes)
+static struct view certify_view_of(ssq_buffer *b, struct backend_mem *mem,
+                                   size_t bytes)
 {
     *b = (ssq_buffer){.mem = mem, .bytes = bytes};
     return (struct view){.buffer = b,
@@ -175,21 +178,21 @@ static struct view view_of(ssq_buffer *b, struct backend_mem *mem, size_t bytes)
                          .stride = {1}};
 }
 
-static ssq_status upload(struct run *r, struct backend_mem *mem,
-                         const void *host, size_t bytes)
+static ssq_status certify_upload(struct certify_run *r, struct backend_mem *mem,
+                                 const void *host, size_t bytes)
 {
     ssq_buffer b;
     struct upload_op op = {
-        .host = host, .bytes = bytes, .dst = view_of(&b, mem, bytes)};
+        .host = host, .bytes = bytes, .dst = certify_view_of(&b, mem, bytes)};
     return r->backend->ops->upload[0].run(r->queue, &op);
 }
 
-static ssq_status download(struct run *r)
+static ssq_status certify_download(struct certify_run *r)
 {
     ssq_buffer b;
     struct download_op op = {.host = &r->got,
                              .bytes = sizeof(r->got),
-                             .src = view_of(&b, r->y, sizeof(r->got))};
+                             .src = certify_view_of(&b, r->y, sizeof(r->got))};
     return r->backend->ops->download[0].run(r->queue, &op);
 }
 
@@ -207,8 +210,8 @@ static ssq_status download(struct run *r)
     }
 
 /* Launch kernel k of the three, with the operands in l. */
-static ssq_status launch(struct run *r, unsigned k, uint32_t id,
-                         struct launch *l)
+static ssq_status certify_launch(struct certify_run *r, unsigned k, uint32_t id,
+                                 struct launch *l)
 {
     static const uint8_t key[LAUNCH_KEYS] = {0};
     ssq_status st =
@@ -216,7 +219,7 @@ static ssq_status launch(struct run *r, unsigned k, uint32_t id,
     if (st == SSQ_ERR_DEVICE) { /* report it as a wrong primitive */
         log_line(SSQ_LOG_WARNING, "device", "%s", ssq_last_error());
         r->missing[k] = true;
-        fail(r->certificate, kernels[id].name);
+        certify_fail(r->certificate, kernels[id].name);
         return SSQ_OK;
     }
     if (st != SSQ_OK)
@@ -230,7 +233,7 @@ static ssq_status launch(struct run *r, unsigned k, uint32_t id,
 
 /* Launch the three kernels, with the operands in the order of their parameters.
  * If one does not compile, try the others. */
-static ssq_status launch_all(struct run *r)
+static ssq_status launch_all(struct certify_run *r)
 {
     struct launch floats = {
         .nbindings = 2, .binding = {X_PART(r, floats, 4), Y_PART(r, floats)}};
@@ -241,32 +244,32 @@ static ssq_status launch_all(struct run *r)
                                       Y_PART(r, native)}};
     struct launch groups = {
         .nbindings = 2, .binding = {X_PART(r, groups, 4), Y_PART(r, groups)}};
-    ssq_status st = launch(r, 0, KERNEL_certify_float, &floats);
+    ssq_status st = certify_launch(r, 0, KERNEL_certify_float, &floats);
     if (st == SSQ_OK)
-        st = launch(r, 1, KERNEL_certify_bits, &bits);
+        st = certify_launch(r, 1, KERNEL_certify_bits, &bits);
     if (st == SSQ_OK)
-        st = launch(r, 2, KERNEL_certify_group, &groups);
+        st = certify_launch(r, 2, KERNEL_certify_group, &groups);
     return st;
 }
 
 /* Run the test: upload, launch, download. Memory and a queue must exist. */
-static ssq_status run(struct run *r)
+static ssq_status certify_run_kernel(struct certify_run *r)
 {
     memset(&r->got, PATTERN, sizeof(r->got));
-    ssq_status st = upload(r, r->x, &r->words, sizeof(r->words));
+    ssq_status st = certify_upload(r, r->x, &r->words, sizeof(r->words));
     if (st == SSQ_OK)
-        st = upload(r, r->y, &r->got, sizeof(r->got));
+        st = certify_upload(r, r->y, &r->got, sizeof(r->got));
     if (st == SSQ_OK) /* r->got is written again below */
         st = r->backend->queue_sync(r->queue);
     if (st == SSQ_OK)
         st = launch_all(r);
     if (st == SSQ_OK)
-        st = download(r);
+        st = certify_download(r);
     return st == SSQ_OK ? r->backend->queue_sync(r->queue) : st;
 }
 
 /* Run the test with memory and a queue, which are freed at the end. */
-static ssq_status run_on_device(struct run *r)
+static ssq_status run_on_device(struct certify_run *r)
 {
     const struct backend *b = r->backend;
     ssq_status st = b->alloc(r->device, sizeof(r->words), &r->x);
@@ -278,7 +281,7 @@ static ssq_status run_on_device(struct run *r)
     st = b->queue_open(r->device, &r->queue);
     if (st != SSQ_OK)
         goto out_y;
-    st = run(r);
+    st = certify_run_kernel(r);
     b->queue_close(r->queue);
 out_y:
     b->free(r->device, r->y);
@@ -290,7 +293,7 @@ out_x:
 ssq_status certify_run(const struct backend *b, struct backend_device *d,
                        struct certificate *c, bool *sure)
 {
-    struct run *r = mem_alloc(sizeof(*r));
+    struct certify_run *r = mem_alloc(sizeof(*r));
     if (r == NULL)
         return error_nomem("device_open", sizeof(*r));
     memset(c, 0, sizeof(*c));
@@ -303,7 +306,7 @@ ssq_status certify_run(const struct backend *b, struct backend_device *d,
     certify_reference(&r->words, &r->expected);
     ssq_status st = run_on_device(r);
     if (st == SSQ_OK)
-        compare(r);
+        certify_compare_words(r);
     fpenv_leave(env);
     *sure = !r->missing[0] && !r->missing[1] && !r->missing[2];
     mem_free(r);

@@ -20,7 +20,7 @@ static const uint32_t special[] = {
 #define SPECIALS ((uint32_t)(sizeof(special) / sizeof(special[0])))
 
 /* Return pseudo-random word i of stream s (Steele, Lea, Flood, OOPSLA 2014). */
-static uint32_t word(uint32_t s, uint32_t i)
+static uint32_t certify_words_word(uint32_t s, uint32_t i)
 {
     uint64_t z = (uint64_t)(s * 65536u + i + 1u) * UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -30,11 +30,13 @@ static uint32_t word(uint32_t s, uint32_t i)
 
 /* Return a float32 of any sign and significand, with a magnitude from 2^least
  * to 2^most. */
-static uint32_t spread(uint32_t s, uint32_t i, int least, int most)
+static uint32_t certify_words_spread(uint32_t s, uint32_t i, int least,
+                                     int most)
 {
-    uint32_t r = word(s, i);
+    uint32_t r = certify_words_word(s, i);
     uint32_t range = (uint32_t)(most - least + 1);
-    uint32_t e = (uint32_t)(127 + least) + word(s + 100u, i) % range;
+    uint32_t e =
+        (uint32_t)(127 + least) + certify_words_word(s + 100u, i) % range;
     return (r & 0x807fffffu) | e << 23;
 }
 
@@ -44,19 +46,20 @@ static uint32_t spread(uint32_t s, uint32_t i, int least, int most)
 static void fill_floats(uint32_t *a, uint32_t *b)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
-        a[i] = i % 3 == 0 ? spread(1, i, -2, 24) : spread(1, i, -30, 30);
-        b[i] = spread(2, i, -6, i % 4 == 0 ? 6 : 3);
+        a[i] = i % 3 == 0 ? certify_words_spread(1, i, -2, 24)
+                          : certify_words_spread(1, i, -30, 30);
+        b[i] = certify_words_spread(2, i, -6, i % 4 == 0 ? 6 : 3);
         if (i < SPECIALS) {
             a[i] = special[i];
             b[i] = i % 2 == 0 ? special[(7 * i + 3) % SPECIALS] : b[i];
         } else if (i >= CERTIFY_N - CERTIFY_TINY) {
             /* a subnormal; b may scale it to a normal number */
-            a[i] = word(1, i) & 0x807fffffu;
+            a[i] = certify_words_word(1, i) & 0x807fffffu;
             if (i % 4 == 0)
-                b[i] = spread(2, i, 90, 110);
+                b[i] = certify_words_spread(2, i, 90, 110);
             if (i % 4 == 1) { /* normal factors, a subnormal product */
-                a[i] = spread(1, i, -120, -118);
-                b[i] = spread(2, i, -12, -8);
+                a[i] = certify_words_spread(1, i, -120, -118);
+                b[i] = certify_words_spread(2, i, -12, -8);
             }
         }
     }
@@ -71,7 +74,7 @@ static void fill_c(const float *a, const float *b, uint32_t *u, float *c)
         if (i % 2 == 0)
             c[i] = -product;
         else
-            u[i] = spread(3, i, -20, 20);
+            u[i] = certify_words_spread(3, i, -20, 20);
     }
 }
 
@@ -81,13 +84,13 @@ static void fill_c(const float *a, const float *b, uint32_t *u, float *c)
 static void fill_bits(uint32_t *u, uint32_t *v, uint32_t *w)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
-        u[i] = i < SPECIALS ? special[i] : spread(4, i, -27, 17);
+        u[i] = i < SPECIALS ? special[i] : certify_words_spread(4, i, -27, 17);
         if (i >= CERTIFY_N - 32u)
-            u[i] = word(4, i);
-        v[i] = word(5, i);
+            u[i] = certify_words_word(4, i);
+        v[i] = certify_words_word(5, i);
         if (i % 4 == 0)
             v[i] %= CERTIFY_N;
-        w[i] = word(6, i);
+        w[i] = certify_words_word(6, i);
         if (i % 8 == 0)
             w[i] %= 1024u;
     }
@@ -103,5 +106,5 @@ void certify_words_fill(struct certify_words *x)
            x->floats.f + 2 * n);
     fill_bits(x->bits.u4, x->bits.u4 + n, x->bits.u4 + 2 * n);
     for (uint32_t i = 0; i < 3 * n; i++)
-        x->groups[i] = spread(7, i, -60, 60);
+        x->groups[i] = certify_words_spread(7, i, -60, 60);
 }

@@ -11,7 +11,7 @@
 
 /* Strings are added with their terminating 0, and sizes as eight bytes, low
  * byte first. Two different descriptions are therefore never the same bytes. */
-uint64_t digest_begin(const struct crc64 *c, const struct entry *e)
+uint64_t digest_begin(const struct crc64 *c, const struct safetensors_entry *e)
 {
     uint64_t sum = crc64_add(c, 0, e->name, strlen(e->name) + 1);
     sum = crc64_add(c, sum, e->spelling.text, strlen(e->spelling.text) + 1);
@@ -37,7 +37,7 @@ static int by_digest(const void *name, const void *metadata)
     return first != 0 ? first : strcmp(name, key + sizeof(DIGEST_KEY) - 1);
 }
 
-const char *digest_of(const struct entry *e)
+const char *digest_of(const struct safetensors_entry *e)
 {
     const ssq_safetensors *file = e->in;
     if (file->metas == 0)
@@ -48,7 +48,7 @@ const char *digest_of(const struct entry *e)
 }
 
 ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
-                        const struct entry *e)
+                        const struct safetensors_entry *e)
 {
     const char *want = digest_of(e);
     char got[DIGEST_DIGITS + 1];

@@ -13,14 +13,14 @@
 
 /** Return the CRC of a tensor's name, dtype and shape. The caller adds the
  *  tensor's bytes to it. */
-uint64_t digest_begin(const struct crc64 *c, const struct entry *e);
+uint64_t digest_begin(const struct crc64 *c, const struct safetensors_entry *e);
 void digest_text(uint64_t sum, char text[DIGEST_DIGITS + 1]);
 /** Return the digest that the file has for a tensor, or NULL. */
-const char *digest_of(const struct entry *e);
+const char *digest_of(const struct safetensors_entry *e);
 /** Return SSQ_ERR_INVALID if the bytes of a tensor do not match its digest. A
  *  tensor without a digest passes. */
 ssq_status digest_check(const ssq_safetensors *file, const struct crc64 *c,
-                        const struct entry *e);
+                        const struct safetensors_entry *e);
 
 /** The beginning of headers that this library writes. The digits of the
  *  header's digest follow. The digest is computed with zeros in place of these

@@ -21,8 +21,8 @@
 /** Maximum number of symbolic links to follow, as on Linux. */
 #define MOST_LINKS 40
 
-static ssq_status fail(const char *what, const char *path, const char *did,
-                       int e)
+static ssq_status disk_fail(const char *what, const char *path, const char *did,
+                            int e)
 {
     char text[128] = "";
     if (strerror_r(e, text, sizeof(text)) != 0)
@@ -32,7 +32,7 @@ static ssq_status fail(const char *what, const char *path, const char *did,
                      "%s: %.300s: %s: %s", what, path, did, text);
 }
 
-static int open_file(const char *path, int flags)
+static int disk_open_file(const char *path, int flags)
 {
     int fd;
     do
@@ -57,11 +57,11 @@ ssq_status disk_open(const char *what, const char *path, int *fd,
                      uint64_t *bytes)
 {
     struct stat s;
-    int f = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    int f = disk_open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     if (f < 0)
-        return fail(what, path, "open", errno);
+        return disk_fail(what, path, "open", errno);
     if (fstat(f, &s) != 0) {
-        ssq_status st = fail(what, path, "fstat", errno);
+        ssq_status st = disk_fail(what, path, "fstat", errno);
         disk_close(f);
         return st;
     }
@@ -84,7 +84,7 @@ ssq_status disk_read(const char *what, const char *path, int fd, uint64_t at,
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return fail(what, path, "read", errno);
+            return disk_fail(what, path, "read", errno);
         if (k == 0)
             return error_set(SSQ_ERR_IO,
                              "%s: %.300s: it ends at byte %llu, and was longer "
@@ -118,13 +118,13 @@ static char *folder_of(const char *path, size_t n, size_t *bytes)
 
 /* Replace r->target, a link, by the path that it contains. This path may be
  * relative to the link's directory. */
-static ssq_status follow(struct replacement *r)
+static ssq_status disk_follow(struct replacement *r)
 {
     char *to = mem_alloc(PATH_MAX);
     size_t folder = 0;
     ssize_t n = to == NULL ? -1 : readlink(r->target, to, PATH_MAX - 1);
     ssq_status st = to == NULL ? error_nomem(r->what, PATH_MAX)
-                    : n < 0    ? fail(r->what, r->path, "readlink", errno)
+                    : n < 0    ? disk_fail(r->what, r->path, "readlink", errno)
                                : SSQ_OK;
     char *next = NULL;
     if (st == SSQ_OK) {
@@ -159,14 +159,14 @@ static ssq_status find_target(struct replacement *r, mode_t *mode)
         if (e == ENOENT || (e == 0 && S_ISREG(s.st_mode)))
             return SSQ_OK;
         if (e != 0)
-            return fail(r->what, r->path, "lstat", e);
+            return disk_fail(r->what, r->path, "lstat", e);
         if (!S_ISLNK(s.st_mode))
             return error_set(SSQ_ERR_INVALID,
                              "%s: %.300s is not a regular file", r->what,
                              r->path);
         if (links == MOST_LINKS)
-            return fail(r->what, r->path, "follow a link", ELOOP);
-        ssq_status st = follow(r);
+            return disk_fail(r->what, r->path, "follow a link", ELOOP);
+        ssq_status st = disk_follow(r);
         if (st != SSQ_OK)
             return st;
     }
@@ -190,12 +190,12 @@ ssq_status replacement_begin(struct replacement *r, const char *what,
         (void)clock_gettime(CLOCK_REALTIME, &now);
         snprintf(name + folder, 64, ".sesqui-%ld-%lx-%u.part", (long)getpid(),
                  (unsigned long)now.tv_nsec, atomic_fetch_add(&number, 1u));
-        r->fd = open_file(name, O_RDWR | O_CREAT | O_EXCL);
+        r->fd = disk_open_file(name, O_RDWR | O_CREAT | O_EXCL);
         if (r->fd < 0 && errno != EEXIST)
             break;
     }
     if (r->fd < 0) {
-        st = fail(what, path, "no new file beside it", errno);
+        st = disk_fail(what, path, "no new file beside it", errno);
         mem_free(name);
         return st;
     }
@@ -240,7 +240,7 @@ ssq_status replacement_write(struct replacement *r, uint64_t at,
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
-            return fail(r->what, r->path, "write", k < 0 ? errno : ENOSPC);
+            return disk_fail(r->what, r->path, "write", k < 0 ? errno : ENOSPC);
         p += k;
         at += (uint64_t)k;
         n -= (size_t)k;
@@ -248,7 +248,7 @@ ssq_status replacement_write(struct replacement *r, uint64_t at,
     return SSQ_OK;
 }
 
-static int sync_file(int fd)
+static int disk_sync_file(int fd)
 {
     int e;
     do
@@ -267,23 +267,23 @@ static void sync_folder(char *name)
     char *slash = strrchr(name, '/');
     if (slash != NULL)
         slash[1] = '\0';
-    int fd = open_file(slash != NULL ? name : ".", O_RDONLY | O_DIRECTORY);
+    int fd = disk_open_file(slash != NULL ? name : ".", O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return;
-    (void)sync_file(fd);
+    (void)disk_sync_file(fd);
     disk_close(fd);
 }
 
 ssq_status replacement_commit(struct replacement *r)
 {
-    if (sync_file(r->fd) != 0)
-        return fail(r->what, r->path, "fsync", errno);
+    if (disk_sync_file(r->fd) != 0)
+        return disk_fail(r->what, r->path, "fsync", errno);
     int fd = r->fd;
     r->fd = -1;
     if (close(fd) != 0 && errno != EINTR)
-        return fail(r->what, r->path, "close", errno);
+        return disk_fail(r->what, r->path, "close", errno);
     if (rename(r->temporary, r->target) != 0)
-        return fail(r->what, r->path, "rename", errno);
+        return disk_fail(r->what, r->path, "rename", errno);
     sync_folder(r->temporary);
     mem_free(r->temporary);
     r->temporary = NULL;

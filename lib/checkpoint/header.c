@@ -88,9 +88,10 @@ struct description {
     bool has_shape, has_range, overflows;
 };
 
-static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
-                      const char *says, unsigned long long a,
-                      unsigned long long b)
+static ssq_status header_bad(const ssq_safetensors *f,
+                             const struct safetensors_entry *e,
+                             const char *says, unsigned long long a,
+                             unsigned long long b)
 {
     char text[200];
     snprintf(text, sizeof(text), says, a, b);
@@ -100,8 +101,8 @@ static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
 
 /* Dimensions are multiplied in order, as other readers do: an overflow is an
  * error even if a later dimension is 0. */
-static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e,
-                        struct description *d)
+static ssq_status shape(ssq_safetensors *f, struct json *j,
+                        struct safetensors_entry *e, struct description *d)
 {
     d->elements = 1;
     ssq_status st = json_take(j, '[');
@@ -112,7 +113,7 @@ static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e,
         uint64_t size = 0;
         st = json_number(j, &size);
         if (st == SSQ_OK && size > INT64_MAX)
-            return bad(f, e, "has a dimension of %llu", size, 0);
+            return header_bad(f, e, "has a dimension of %llu", size, 0);
         if (st != SSQ_OK)
             return st;
         if (e->rank < SSQ_MAX_RANK)
@@ -125,7 +126,7 @@ static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e,
     return st;
 }
 
-static ssq_status range(struct json *j, struct description *d)
+static ssq_status header_range(struct json *j, struct description *d)
 {
     ssq_status st = json_take(j, '[');
     if (st == SSQ_OK)
@@ -138,8 +139,8 @@ static ssq_status range(struct json *j, struct description *d)
 }
 
 /* Parse one member of a tensor's description. Each member may occur once. */
-static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
-                         struct description *d)
+static ssq_status member(ssq_safetensors *f, struct json *j,
+                         struct safetensors_entry *e, struct description *d)
 {
     char *key;
     ssq_status st = json_string(j, &key);
@@ -158,7 +159,7 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
     } else if (strcmp(key, "data_offsets") == 0) {
         twice = d->has_range;
         d->has_range = true;
-        st = range(j, d);
+        st = header_range(j, d);
     } else {
         st = json_skip(j); /* a member of a later version */
     }
@@ -177,24 +178,26 @@ static struct spelling spelled(char *text)
     return known != NULL ? *known : (struct spelling){text, NO_DTYPE, 0, 0};
 }
 
-static ssq_status check(ssq_safetensors *f, struct entry *e,
-                        const struct description *d, uint64_t data)
+static ssq_status checkpoint_header_check(ssq_safetensors *f,
+                                          struct safetensors_entry *e,
+                                          const struct description *d,
+                                          uint64_t data)
 {
     char text[200];
     uint64_t bits, has = d->to - d->from;
     if (d->dtype == NULL || !d->has_shape || !d->has_range)
-        return bad(f, e,
-                   d->dtype == NULL ? "has no dtype"
-                   : d->has_shape   ? "has no data_offsets"
-                                    : "has no shape",
-                   0, 0);
+        return header_bad(f, e,
+                          d->dtype == NULL ? "has no dtype"
+                          : d->has_shape   ? "has no data_offsets"
+                                           : "has no shape",
+                          0, 0);
     e->spelling = spelled(d->dtype);
     if (d->from > d->to || d->to > data)
-        return bad(f, e,
-                   d->from > d->to ? "has bytes %llu to %llu"
-                                   : "ends at byte %llu of %llu",
-                   d->from > d->to ? d->from : d->to,
-                   d->from > d->to ? d->to : data);
+        return header_bad(f, e,
+                          d->from > d->to ? "has bytes %llu to %llu"
+                                          : "ends at byte %llu of %llu",
+                          d->from > d->to ? d->from : d->to,
+                          d->from > d->to ? d->to : data);
     shape_text(e->rank, e->shape, text, sizeof(text));
     if (d->overflows || !size_mul(d->elements, e->spelling.bits, &bits) ||
         bits / 8 > INT64_MAX)
@@ -214,8 +217,8 @@ static ssq_status check(ssq_safetensors *f, struct entry *e,
     return SSQ_OK;
 }
 
-static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
-                         uint64_t data)
+static ssq_status header_tensor(ssq_safetensors *f, struct json *j,
+                                const char *name, uint64_t data)
 {
     struct description d = {0};
     void *list = f->entry;
@@ -224,8 +227,8 @@ static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
     f->entry = list;
     if (st != SSQ_OK)
         return st;
-    struct entry *e = &f->entry[f->n];
-    *e = (struct entry){.name = name, .in = f};
+    struct safetensors_entry *e = &f->entry[f->n];
+    *e = (struct safetensors_entry){.name = name, .in = f};
     st = json_take(j, '{');
     bool more = st == SSQ_OK && !json_is(j, '}');
     if (st == SSQ_OK && !more)
@@ -236,7 +239,7 @@ static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
             st = json_more(j, '}', &more);
     }
     if (st == SSQ_OK)
-        st = check(f, e, &d, data);
+        st = checkpoint_header_check(f, e, &d, data);
     if (st == SSQ_OK)
         f->n++;
     return st;
@@ -289,7 +292,7 @@ ssq_status header_parse(ssq_safetensors *f, size_t bytes, uint64_t data)
         if (st != SSQ_OK)
             return st;
         if (strcmp(name, "__metadata__") != 0)
-            st = tensor(f, &j, name, data);
+            st = header_tensor(f, &j, name, data);
         else if (!has_metadata)
             st = metadata(f, &j);
         else

@@ -104,7 +104,7 @@ static ssq_status read_metadata(struct index *x, struct json *j)
     return st;
 }
 
-static ssq_status parse(struct index *x)
+static ssq_status index_parse(struct index *x)
 {
     ssq_safetensors *f = x->f;
     unsigned char *text = (unsigned char *)f->header;
@@ -140,7 +140,7 @@ static ssq_status parse(struct index *x)
 
 /* ---- names ---- */
 
-static int by_name(const void *a, const void *b)
+static int index_by_name(const void *a, const void *b)
 {
     const struct placed *x = a, *y = b;
     return strcmp(x->name, y->name);
@@ -163,7 +163,7 @@ static ssq_status list_shards(struct index *x)
 {
     const ssq_safetensors *f = x->f;
     if (x->n > 0)
-        qsort(x->map, x->n, sizeof(*x->map), by_name);
+        qsort(x->map, x->n, sizeof(*x->map), index_by_name);
     x->shard = mem_alloc_array(x->n, sizeof(*x->shard));
     if (x->shard == NULL)
         return error_nomem(f->what, x->n * sizeof(*x->shard));
@@ -240,7 +240,7 @@ static ssq_status open_shards(struct index *x)
 }
 
 /* Check that each tensor of the index is in its shard. */
-static ssq_status check_places(const struct index *x)
+static ssq_status index_check_places(const struct index *x)
 {
     const ssq_safetensors *f = x->f;
     for (size_t i = 0; i < x->n; i++) {
@@ -264,17 +264,19 @@ static ssq_status check_places(const struct index *x)
 
 /* Return the index's entry for a tensor of a shard, or NULL if the index does
  * not name it. */
-static const struct placed *place_of(const struct index *x, const char *name)
+static const struct placed *index_place_of(const struct index *x,
+                                           const char *name)
 {
     const struct placed key = {name, NULL};
-    return x->n == 0 ? NULL
-                     : bsearch(&key, x->map, x->n, sizeof(*x->map), by_name);
+    return x->n == 0
+               ? NULL
+               : bsearch(&key, x->map, x->n, sizeof(*x->map), index_by_name);
 }
 
 /* List all tensors that the index names, ordered by shard and then by position.
  * A tensor that is also in another shard is refused, because either may be the
  * right one. */
-static ssq_status merge(struct index *x)
+static ssq_status index_merge(struct index *x)
 {
     ssq_safetensors *f = x->f;
     f->entry = mem_alloc_array(x->n, sizeof(*f->entry));
@@ -282,8 +284,8 @@ static ssq_status merge(struct index *x)
         return error_nomem(f->what, x->n * sizeof(*f->entry));
     for (size_t s = 0; s < f->shards; s++)
         for (size_t i = 0; i < f->shard[s]->n; i++) {
-            const struct entry *e = &f->shard[s]->entry[i];
-            const struct placed *p = place_of(x, e->name);
+            const struct safetensors_entry *e = &f->shard[s]->entry[i];
+            const struct placed *p = index_place_of(x, e->name);
             if (p == NULL)
                 continue;
             if (strcmp(p->shard, x->shard[s]) != 0)
@@ -373,15 +375,15 @@ static ssq_status index_read(ssq_safetensors *f, uint64_t size)
                          HEADER_MOST);
     ssq_status st = read_text(f, (size_t)size);
     if (st == SSQ_OK)
-        st = parse(&x);
+        st = index_parse(&x);
     if (st == SSQ_OK)
         st = list_shards(&x);
     if (st == SSQ_OK)
         st = open_shards(&x);
     if (st == SSQ_OK)
-        st = check_places(&x);
+        st = index_check_places(&x);
     if (st == SSQ_OK)
-        st = merge(&x);
+        st = index_merge(&x);
     if (st == SSQ_OK)
         compare_total(&x);
     mem_free(x.map);

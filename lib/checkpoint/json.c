@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static ssq_status fail(const struct json *j, const char *expected)
+static ssq_status json_fail(const struct json *j, const char *expected)
 {
     char got[16] = "the end";
     if (j->at<j->end && * j->at> ' ' && *j->at < 0x7f)
@@ -35,7 +35,7 @@ ssq_status json_take(struct json *j, char c)
 {
     const char text[] = {'\'', c, '\'', '\0'};
     if (!json_is(j, c))
-        return fail(j, text);
+        return json_fail(j, text);
     j->at++;
     return SSQ_OK;
 }
@@ -46,7 +46,7 @@ ssq_status json_more(struct json *j, char close, bool *more)
                          ' ',  '\'', close, '\'', '\0'};
     *more = json_is(j, ',');
     if (!*more && !json_is(j, close))
-        return fail(j, text);
+        return json_fail(j, text);
     j->at++;
     return SSQ_OK;
 }
@@ -56,7 +56,7 @@ ssq_status json_more(struct json *j, char close, bool *more)
 /** Maximum depth of nested objects and arrays. */
 #define MOST_DEEP 64
 
-static ssq_status skip(struct json *j, unsigned depth);
+static ssq_status checkpoint_json_skip(struct json *j, unsigned depth);
 
 /* Skip an object or an array. */
 static ssq_status skip_inside(struct json *j, char open, unsigned depth)
@@ -74,7 +74,7 @@ static ssq_status skip_inside(struct json *j, char open, unsigned depth)
                 st = json_take(j, ':');
         }
         if (st == SSQ_OK)
-            st = skip(j, depth + 1);
+            st = checkpoint_json_skip(j, depth + 1);
         if (st == SSQ_OK)
             st = json_more(j, close, &more);
     }
@@ -105,23 +105,23 @@ static ssq_status skip_number(struct json *j)
     const bool zero = j->at < j->end && *j->at == '0';
     const size_t n = skip_digits(j);
     if (n == 0 || (zero && n > 1))
-        return fail(j, "a value");
+        return json_fail(j, "a value");
     if (skip_one(j, '.', '.') && skip_digits(j) == 0)
-        return fail(j, "a digit");
+        return json_fail(j, "a digit");
     if (skip_one(j, 'e', 'E')) {
         (void)skip_one(j, '+', '-');
         if (skip_digits(j) == 0)
-            return fail(j, "a digit");
+            return json_fail(j, "a digit");
     }
     return SSQ_OK;
 }
 
-static ssq_status skip(struct json *j, unsigned depth)
+static ssq_status checkpoint_json_skip(struct json *j, unsigned depth)
 {
     static const char *const words[] = {"null", "true", "false"};
     char *text;
     if (depth > MOST_DEEP)
-        return fail(j, "fewer nested values");
+        return json_fail(j, "fewer nested values");
     if (json_is(j, '{') || json_is(j, '['))
         return skip_inside(j, (char)*j->at, depth);
     if (json_is(j, '"'))
@@ -138,13 +138,13 @@ static ssq_status skip(struct json *j, unsigned depth)
 
 ssq_status json_skip(struct json *j)
 {
-    return skip(j, 0);
+    return checkpoint_json_skip(j, 0);
 }
 
 ssq_status json_done(struct json *j)
 {
     skip_space(j);
-    return j->at == j->end ? SSQ_OK : fail(j, "spaces to its end");
+    return j->at == j->end ? SSQ_OK : json_fail(j, "spaces to its end");
 }
 
 ssq_status json_number(struct json *j, uint64_t *x)
@@ -155,18 +155,18 @@ ssq_status json_number(struct json *j, uint64_t *x)
     while (j->at < j->end && *j->at >= '0' && *j->at <= '9') {
         unsigned digit = *j->at - '0';
         if (sum > (UINT64_MAX - digit) / 10)
-            return fail(j, "a number below 2^64");
+            return json_fail(j, "a number below 2^64");
         sum = sum * 10 + digit;
         j->at++;
     }
     if (j->at == from)
-        return fail(j, "a whole number");
+        return json_fail(j, "a whole number");
     if (*from == '0' && j->at > from + 1) {
         j->at = j->begin + (from - j->begin);
-        return fail(j, "a number without leading zeros");
+        return json_fail(j, "a number without leading zeros");
     }
     if (j->at < j->end && (*j->at == '.' || *j->at == 'e' || *j->at == 'E'))
-        return fail(j, "the end of a whole number");
+        return json_fail(j, "the end of a whole number");
     *x = sum;
     return SSQ_OK;
 }
@@ -211,7 +211,7 @@ static ssq_status hex(struct json *j, unsigned *x)
         else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
             digit = (c | 0x20) - 'a' + 10;
         else
-            return fail(j, "a digit of \\u");
+            return json_fail(j, "a digit of \\u");
         *x = *x << 4 | digit;
     }
     return SSQ_OK;
@@ -247,17 +247,17 @@ static ssq_status escaped(struct json *j, unsigned char **to)
     if (st != SSQ_OK)
         return st;
     if (c == 0 || (c >= 0xdc00 && c <= 0xdfff))
-        return fail(j, c == 0 ? "no \\u0000 before it"
-                              : "the first half of a pair before it");
+        return json_fail(j, c == 0 ? "no \\u0000 before it"
+                                   : "the first half of a pair before it");
     if (c >= 0xd800 && c <= 0xdbff) {
         if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
-            return fail(j, "the second half of a pair");
+            return json_fail(j, "the second half of a pair");
         j->at += 2;
         st = hex(j, &low);
         if (st != SSQ_OK)
             return st;
         if (low < 0xdc00 || low > 0xdfff)
-            return fail(j, "the second half of a pair before it");
+            return json_fail(j, "the second half of a pair before it");
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
     *to = put_utf8(*to, c);
@@ -275,7 +275,7 @@ static ssq_status escape(struct json *j, unsigned char **to)
     }
     which = j->at < j->end && *j->at != 0 ? strchr(from, *j->at) : NULL;
     if (which == NULL)
-        return fail(j, "an escape of JSON");
+        return json_fail(j, "an escape of JSON");
     *(*to)++ = (unsigned char)into[which - from];
     j->at++;
     return SSQ_OK;
@@ -286,7 +286,7 @@ static ssq_status escape(struct json *j, unsigned char **to)
  * of the quote. */
 ssq_status json_string(struct json *j, char **s)
 {
-    ssq_status st = json_is(j, '"') ? SSQ_OK : fail(j, "a string");
+    ssq_status st = json_is(j, '"') ? SSQ_OK : json_fail(j, "a string");
     if (st != SSQ_OK)
         return st;
     unsigned char *to = ++j->at;
@@ -300,14 +300,14 @@ ssq_status json_string(struct json *j, char **s)
         }
         size_t n = utf8_length(j->at, (size_t)(j->end - j->at));
         if (n == 0 || *j->at < 0x20)
-            return fail(j, n == 0 ? "a character of UTF-8"
-                                  : "no control character in a string");
+            return json_fail(j, n == 0 ? "a character of UTF-8"
+                                       : "no control character in a string");
         memmove(to, j->at, n);
         to += n;
         j->at += n;
     }
     if (j->at >= j->end)
-        return fail(j, "the end of a string");
+        return json_fail(j, "the end of a string");
     j->at++;
     *to = '\0';
     return SSQ_OK;

@@ -19,12 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-struct loading {
+struct load_loading {
     struct checkpoint *c;
     ssq_safetensors *f;
-    const struct entry **param; /* by number; owned */
-    bool *state, *full;         /* by number; owned */
-    size_t n;                   /* parameters in the file */
+    const struct safetensors_entry **param; /* by number; owned */
+    bool *state, *full;                     /* by number; owned */
+    size_t n;                               /* parameters in the file */
     uint32_t words[PARAMS_WORDS];
     struct crc64 crc;
     bool *seen; /* entries that match a state of the optimizer; owned */
@@ -38,8 +38,8 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-static ssq_status differs(const struct loading *l, const char *thing,
-                          const char *theirs, const char *ours)
+static ssq_status load_differs(const struct load_loading *l, const char *thing,
+                               const char *theirs, const char *ours)
 {
     return error_set(SSQ_ERR_INVALID,
                      "%s: %.300s: %s is %.100s in the file, and %.100s here",
@@ -48,7 +48,7 @@ static ssq_status differs(const struct loading *l, const char *thing,
 
 /* ---- parameters ---- */
 
-static ssq_status no_param(const struct loading *l, const char *name,
+static ssq_status no_param(const struct load_loading *l, const char *name,
                            const char *text)
 {
     return error_set(SSQ_ERR_INVALID,
@@ -67,7 +67,8 @@ static bool taken(const char **text, const char *word)
 
 /* Read a parameter's number from the metadata, and whether it is a state, and
  * whether it is full. */
-static ssq_status place_param(struct loading *l, const struct entry *e)
+static ssq_status place_param(struct load_loading *l,
+                              const struct safetensors_entry *e)
 {
     char key[sizeof(PARAM_KEY) + SSQ_PARAM_NAME];
     size_t number = 0, digits = 0;
@@ -94,48 +95,49 @@ static ssq_status place_param(struct loading *l, const struct entry *e)
     return SSQ_OK;
 }
 
-static ssq_status list_params(struct loading *l)
+static ssq_status list_params(struct load_loading *l)
 {
     const ssq_safetensors *f = l->f;
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < f->n; i++)
         l->n += !begins(f->entry[i].name, OWN);
-    l->param = mem_alloc_array(l->n, sizeof(const struct entry *));
+    l->param = mem_alloc_array(l->n, sizeof(const struct safetensors_entry *));
     l->state = mem_alloc_array(l->n, sizeof(bool));
     l->full = mem_alloc_array(l->n, sizeof(bool));
     if (l->param == NULL || l->state == NULL || l->full == NULL)
-        return error_nomem(l->c->what, l->n * sizeof(const struct entry *));
+        return error_nomem(l->c->what,
+                           l->n * sizeof(const struct safetensors_entry *));
     for (size_t i = 0; i < f->n && st == SSQ_OK; i++)
         if (!begins(f->entry[i].name, OWN))
             st = place_param(l, &f->entry[i]);
     return st;
 }
 
-static ssq_status compare_param(const struct loading *l, size_t i)
+static ssq_status compare_param(const struct load_loading *l, size_t i)
 {
     const struct param *p = &l->c->params->at[i];
-    const struct entry *e = l->param[i];
+    const struct safetensors_entry *e = l->param[i];
     struct view place;
     char thing[SSQ_PARAM_NAME + 40];
     snprintf(thing, sizeof(thing), "parameter %zu", i);
     if (strcmp(p->name, e->name) != 0)
-        return differs(l, thing, e->name, p->name);
+        return load_differs(l, thing, e->name, p->name);
     snprintf(thing, sizeof(thing), "\"%s\"", p->name);
     if (e->spelling.dtype != p->tensor->view.dtype)
-        return differs(l, thing, e->spelling.text,
-                       spelling_of_dtype(p->tensor->view.dtype)->text);
+        return load_differs(l, thing, e->spelling.text,
+                            spelling_of_dtype(p->tensor->view.dtype)->text);
     if (l->state[i] != p->state)
-        return differs(l, thing, l->state[i] ? "a state" : "no state",
-                       p->state ? "a state" : "no state");
+        return load_differs(l, thing, l->state[i] ? "a state" : "no state",
+                            p->state ? "a state" : "no state");
     return values_fit(l->f, e, NULL, p->tensor, &place);
 }
 
 /* Create a parameter with zeros. They are needed because masters are
  * initialised from parameters before values are read. */
-static ssq_status make_param(const struct loading *l, size_t i)
+static ssq_status make_param(const struct load_loading *l, size_t i)
 {
     ssq_params *p = l->c->params;
-    const struct entry *e = l->param[i];
+    const struct safetensors_entry *e = l->param[i];
     ssq_tensor *t = NULL;
     ssq_dtype dtype = e->spelling.dtype;
     if (dtype != SSQ_F32 && dtype != p->policy.compute)
@@ -154,7 +156,7 @@ static ssq_status make_param(const struct loading *l, size_t i)
     return st;
 }
 
-static ssq_status compare_params(struct loading *l)
+static ssq_status compare_params(struct load_loading *l)
 {
     ssq_params *p = l->c->params;
     char theirs[24], ours[24];
@@ -164,19 +166,19 @@ static ssq_status compare_params(struct loading *l)
                          "%s: %.300s is a checkpoint without parameters",
                          l->c->what, l->f->path);
     if (strcmp(policy, p->policy_name) != 0)
-        return differs(l, "the policy", policy, p->policy_name);
+        return load_differs(l, "the policy", policy, p->policy_name);
     ssq_status st = list_params(l);
     for (size_t i = 0; i < p->n && i < l->n && st == SSQ_OK; i++)
         st = compare_param(l, i);
     if (st == SSQ_OK && p->n > 0 && p->n != l->n) {
         snprintf(theirs, sizeof(theirs), "%zu", l->n);
         snprintf(ours, sizeof(ours), "%zu", p->n);
-        st = differs(l, "the number of parameters", theirs, ours);
+        st = load_differs(l, "the number of parameters", theirs, ours);
     }
     return st;
 }
 
-static ssq_status make_params(const struct loading *l)
+static ssq_status make_params(const struct load_loading *l)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = l->c->params->n; i < l->n && st == SSQ_OK; i++)
@@ -188,8 +190,8 @@ static ssq_status make_params(const struct loading *l)
 
 /* Check the step count t. ssq_optimizer_visit would check it too, but only
  * after values have been written. */
-static ssq_status compare_control(const struct loading *l,
-                                  const struct entry *e)
+static ssq_status compare_control(const struct load_loading *l,
+                                  const struct safetensors_entry *e)
 {
     unsigned char t[4] = {0};
     ssq_status st =
@@ -200,8 +202,8 @@ static ssq_status compare_control(const struct loading *l,
     return st;
 }
 
-static const struct entry *state_find(const struct loading *l, const char *name,
-                                      ssq_status *st)
+static const struct safetensors_entry *
+state_find(const struct load_loading *l, const char *name, ssq_status *st)
 {
     size_t n = sizeof(OWN_OPTIMIZER) + strlen(name);
     char *key = mem_alloc(n);
@@ -210,7 +212,7 @@ static const struct entry *state_find(const struct loading *l, const char *name,
         return NULL;
     }
     snprintf(key, n, OWN_OPTIMIZER "%s", name);
-    const struct entry *e = entry_find(l->f, key);
+    const struct safetensors_entry *e = entry_find(l->f, key);
     mem_free(key);
     *st = e != NULL ? SSQ_OK
                     : error_set(SSQ_ERR_INVALID,
@@ -222,22 +224,22 @@ static const struct entry *state_find(const struct loading *l, const char *name,
 
 static ssq_status compare_state(void *user, const struct state_of *state)
 {
-    struct loading *l = user;
+    struct load_loading *l = user;
     struct view place;
     ssq_status st;
-    const struct entry *e = state_find(l, state->name, &st);
+    const struct safetensors_entry *e = state_find(l, state->name, &st);
     if (st != SSQ_OK)
         return st;
     const ssq_tensor whole = {.view = state->whole};
     if (e->spelling.dtype != whole.view.dtype)
-        return differs(l, e->name, e->spelling.text,
-                       spelling_of_dtype(whole.view.dtype)->text);
+        return load_differs(l, e->name, e->spelling.text,
+                            spelling_of_dtype(whole.view.dtype)->text);
     l->seen[e - l->f->entry] = true;
     st = values_fit(l->f, e, NULL, &whole, &place);
     return st == SSQ_OK && state->slot < 0 ? compare_control(l, e) : st;
 }
 
-static ssq_status compare_optimizer(const struct loading *l)
+static ssq_status compare_optimizer(const struct load_loading *l)
 {
     const struct checkpoint *c = l->c;
     const char *ours = optimizer_kinds[c->optimizer->kind].name;
@@ -247,13 +249,13 @@ static ssq_status compare_optimizer(const struct loading *l)
                          "%s: %.300s is a checkpoint without an optimizer",
                          c->what, l->f->path);
     if (strcmp(ours, theirs) != 0)
-        return differs(l, "the optimizer", theirs, ours);
+        return load_differs(l, "the optimizer", theirs, ours);
     return SSQ_OK;
 }
 
 /* Create the optimizer's state, and check that the file has exactly its
  * tensors. */
-static ssq_status make_optimizer(struct loading *l)
+static ssq_status make_optimizer(struct load_loading *l)
 {
     struct checkpoint *c = l->c;
     l->seen = mem_alloc_array(l->f->n, sizeof(bool));
@@ -277,15 +279,15 @@ static ssq_status make_optimizer(struct loading *l)
  * file's tensor. */
 static ssq_status write_state(void *user, const struct state_of *state)
 {
-    struct loading *l = user;
+    struct load_loading *l = user;
     ssq_status st;
     if (state->here == NULL)
         return SSQ_OK;
-    const struct entry *e = state_find(l, state->name, &st);
+    const struct safetensors_entry *e = state_find(l, state->name, &st);
     if (st != SSQ_OK)
         return st;
     struct view place = tensor_view(state->here, ACCESS_WRITE);
-    struct entry part = *e;
+    struct safetensors_entry part = *e;
     place.rank = part.rank = 1;
     place.shape[0] = part.shape[0] = view_elements(&state->here->view);
     place.stride[0] = 1;
@@ -296,7 +298,7 @@ static ssq_status write_state(void *user, const struct state_of *state)
 
 /* Read all states. Then send the new t to the host if a schedule depends on
  * it. */
-static ssq_status write_optimizer(struct loading *l)
+static ssq_status write_optimizer(struct load_loading *l)
 {
     ssq_status st = optimizer_states(l->c->optimizer, write_state, l);
     optimizer_tell(l->c->queue, l->c->optimizer);
@@ -306,10 +308,10 @@ static ssq_status write_optimizer(struct loading *l)
 /* ---- host words ---- */
 
 /* Read a tensor to host memory. It must exist and have exactly n elements. */
-static ssq_status read_host(const struct loading *l, const char *name,
+static ssq_status read_host(const struct load_loading *l, const char *name,
                             ssq_dtype dtype, size_t n, void *to)
 {
-    const struct entry *e = entry_find(l->f, name);
+    const struct safetensors_entry *e = entry_find(l->f, name);
     if (e == NULL || e->spelling.dtype != dtype || e->rank != 1 ||
         (uint64_t)e->shape[0] != n)
         return error_set(SSQ_ERR_INVALID,
@@ -323,9 +325,9 @@ static ssq_status read_host(const struct loading *l, const char *name,
 }
 
 /* Load the scaler. ssq_scaler_load() checks the whole blob before it writes. */
-static ssq_status load_scaler(const struct loading *l)
+static ssq_status load_scaler(const struct load_loading *l)
 {
-    const struct entry *e = entry_find(l->f, OWN_SCALER);
+    const struct safetensors_entry *e = entry_find(l->f, OWN_SCALER);
     size_t bytes = 0;
     ssq_status st = ssq_scaler_save(l->c->queue, l->c->scaler, NULL, 0, &bytes);
     if (st != SSQ_OK)
@@ -346,7 +348,7 @@ static ssq_status load_scaler(const struct loading *l)
 
 /* ---- the load ---- */
 
-static ssq_status compare_version(const struct loading *l)
+static ssq_status compare_version(const struct load_loading *l)
 {
     const struct checkpoint *c = l->c;
     const char *version = ssq_safetensors_metadata(l->f, "sesqui.version");
@@ -354,15 +356,15 @@ static ssq_status compare_version(const struct loading *l)
         return error_set(SSQ_ERR_INVALID, "%s: %.300s is not a checkpoint",
                          c->what, l->f->path);
     if (strcmp(version, CHECKPOINT_VERSION) != 0)
-        return differs(l, "the version", version, CHECKPOINT_VERSION);
+        return load_differs(l, "the version", version, CHECKPOINT_VERSION);
     return header_check(l->f, &l->crc);
 }
 
-static ssq_status compare_digests(const struct loading *l)
+static ssq_status compare_digests(const struct load_loading *l)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++) {
-        const struct entry *e = &l->f->entry[i];
+        const struct safetensors_entry *e = &l->f->entry[i];
         if (digest_of(e) == NULL)
             return error_set(SSQ_ERR_INVALID,
                              "%s: %.300s: tensor \"%.100s\" has no digest",
@@ -375,7 +377,7 @@ static ssq_status compare_digests(const struct loading *l)
     return st;
 }
 
-static ssq_status write_params(struct loading *l)
+static ssq_status write_params(struct load_loading *l)
 {
     ssq_params *p = l->c->params;
     ssq_status st = SSQ_OK;
@@ -394,7 +396,7 @@ static ssq_status write_params(struct loading *l)
 }
 
 /* Read the ranks' weights, if the file has them. */
-static ssq_status read_weights(struct loading *l)
+static ssq_status read_weights(struct load_loading *l)
 {
     const char *text = ssq_safetensors_metadata(l->f, "sesqui.weights");
     l->c->weights = text == NULL ? NULL : mem_strdup(text);
@@ -404,7 +406,7 @@ static ssq_status read_weights(struct loading *l)
 }
 
 /* Check that the file and the program have the same parts. */
-static ssq_status compare_all(struct loading *l, bool has_optimizer)
+static ssq_status load_compare_all(struct load_loading *l, bool has_optimizer)
 {
     struct checkpoint *c = l->c;
     ssq_status st = c->params != NULL ? compare_params(l) : SSQ_OK;
@@ -412,19 +414,19 @@ static ssq_status compare_all(struct loading *l, bool has_optimizer)
         st = compare_optimizer(l);
     else if (st == SSQ_OK && c->optimizer != NULL &&
              c->optimizer->state != NULL)
-        st = differs(l, "the optimizer", "of before the first step",
-                     "of a later one");
+        st = load_differs(l, "the optimizer", "of before the first step",
+                          "of a later one");
     if (st == SSQ_OK && c->whole && c->scaler == NULL &&
         entry_find(l->f, OWN_SCALER) != NULL)
-        st = differs(l, "the scaler", "there", "none");
+        st = load_differs(l, "the scaler", "there", "none");
     return st == SSQ_OK ? compare_digests(l) : st;
 }
 
 /* Read the trainer's words, as many as the file has. */
-static ssq_status read_trainer(const struct loading *l)
+static ssq_status read_trainer(const struct load_loading *l)
 {
     const struct checkpoint *c = l->c;
-    const struct entry *e = entry_find(l->f, OWN_TRAINER);
+    const struct safetensors_entry *e = entry_find(l->f, OWN_TRAINER);
     size_t n = c->n_words;
     if (e != NULL && e->rank == 1 && (uint64_t)e->shape[0] >= c->least_words &&
         (uint64_t)e->shape[0] < c->n_words)
@@ -433,7 +435,7 @@ static ssq_status read_trainer(const struct loading *l)
 }
 
 /* Read the words that live on the host, except the scaler's blob. */
-static ssq_status read_words(struct loading *l)
+static ssq_status load_read_words(struct load_loading *l)
 {
     struct checkpoint *c = l->c;
     ssq_status st = SSQ_OK;
@@ -448,7 +450,7 @@ static ssq_status read_words(struct loading *l)
 
 /* Write all values. The scaler is first, because it may still refuse its
  * blob. */
-static ssq_status write_all(struct loading *l, bool has_optimizer)
+static ssq_status load_write_all(struct load_loading *l, bool has_optimizer)
 {
     struct checkpoint *c = l->c;
     ssq_status st = SSQ_OK;
@@ -465,7 +467,7 @@ static ssq_status write_all(struct loading *l, bool has_optimizer)
     return st;
 }
 
-static ssq_status load_all(struct loading *l)
+static ssq_status load_all(struct load_loading *l)
 {
     struct checkpoint *c = l->c;
     crc64_begin(&l->crc);
@@ -479,15 +481,15 @@ static ssq_status load_all(struct loading *l)
         c->optimizer != NULL &&
         (!c->whole || entry_find(l->f, OWN_OPTIMIZER "control") != NULL);
     if (st == SSQ_OK)
-        st = compare_all(l, has_optimizer);
+        st = load_compare_all(l, has_optimizer);
     if (st == SSQ_OK)
-        st = read_words(l);
+        st = load_read_words(l);
     if (st == SSQ_OK && c->params != NULL)
         st = make_params(l);
     if (st == SSQ_OK && has_optimizer)
         st = make_optimizer(l);
     if (st == SSQ_OK)
-        st = write_all(l, has_optimizer);
+        st = load_write_all(l, has_optimizer);
     ssq_status synced = queue_wait(c->queue);
     st = st == SSQ_OK ? synced : st;
     if (st == SSQ_OK && c->params != NULL)
@@ -497,7 +499,7 @@ static ssq_status load_all(struct loading *l)
 
 /* Log differences of device, processor, driver or choices: they are allowed,
  * but may change the rounding. A file without choices is not compared. */
-static void compare_choices(const struct loading *l)
+static void compare_choices(const struct load_loading *l)
 {
     const ssq_device *d = ssq_queue_device(l->c->queue);
     struct choices here;
@@ -514,7 +516,7 @@ static void compare_choices(const struct loading *l)
     }
 }
 
-static void undo(const struct loading *l)
+static void undo(const struct load_loading *l)
 {
     const struct checkpoint *c = l->c;
     if (c->optimizer != NULL && !l->had_state)
@@ -525,7 +527,7 @@ static void undo(const struct loading *l)
 
 ssq_status checkpoint_load(struct checkpoint *c, const char *path)
 {
-    struct loading l = {.c = c};
+    struct load_loading l = {.c = c};
     if (c->optimizer != NULL) {
         l.had_state = c->optimizer->state != NULL;
         l.had_given = c->optimizer->n;

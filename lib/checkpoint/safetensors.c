@@ -20,21 +20,21 @@ static uint64_t little_u64(const unsigned char b[8])
 
 /* Order tensors by position. An empty tensor comes before a tensor that begins
  * at the same byte. */
-static int by_place(const void *a, const void *b)
+static int safetensors_by_place(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct safetensors_entry *x = a, *y = b;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-static int by_name(const void *a, const void *b)
+static int safetensors_by_name(const void *a, const void *b)
 {
-    const struct entry *const *x = a, *const *y = b;
+    const struct safetensors_entry *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
-static int by_key(const void *a, const void *b)
+static int safetensors_by_key(const void *a, const void *b)
 {
     const struct metadata *x = a, *y = b;
     return strcmp(x->key, y->key);
@@ -47,11 +47,12 @@ static ssq_status twice(const ssq_safetensors *f, const char *sort,
                      f->what, f->path, sort, name);
 }
 
-static ssq_status check_ranges(const ssq_safetensors *f, uint64_t data)
+static ssq_status safetensors_check_ranges(const ssq_safetensors *f,
+                                           uint64_t data)
 {
     uint64_t end = 0;
     for (size_t i = 0; i < f->n; i++) {
-        const struct entry *e = &f->entry[i];
+        const struct safetensors_entry *e = &f->entry[i];
         if (e->begin != end)
             return error_set(
                 SSQ_ERR_INVALID,
@@ -73,13 +74,14 @@ static ssq_status check_ranges(const ssq_safetensors *f, uint64_t data)
 
 ssq_status names_order(ssq_safetensors *f)
 {
-    f->by_name = mem_alloc_array(f->n, sizeof(struct entry *));
+    f->by_name = mem_alloc_array(f->n, sizeof(struct safetensors_entry *));
     if (f->by_name == NULL)
-        return error_nomem(f->what, f->n * sizeof(struct entry *));
+        return error_nomem(f->what, f->n * sizeof(struct safetensors_entry *));
     for (size_t i = 0; i < f->n; i++)
         f->by_name[i] = &f->entry[i];
     if (f->n > 0)
-        qsort(f->by_name, f->n, sizeof(struct entry *), by_name);
+        qsort(f->by_name, f->n, sizeof(struct safetensors_entry *),
+              safetensors_by_name);
     for (size_t i = 1; i < f->n; i++)
         if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
             return twice(f, "tensor", f->by_name[i]->name);
@@ -89,16 +91,16 @@ ssq_status names_order(ssq_safetensors *f)
 ssq_status header_order(ssq_safetensors *f, uint64_t data)
 {
     if (f->n > 0)
-        qsort(f->entry, f->n, sizeof(*f->entry), by_place);
+        qsort(f->entry, f->n, sizeof(*f->entry), safetensors_by_place);
     if (f->metas > 0)
-        qsort(f->meta, f->metas, sizeof(*f->meta), by_key);
+        qsort(f->meta, f->metas, sizeof(*f->meta), safetensors_by_key);
     ssq_status st = names_order(f);
     if (st != SSQ_OK)
         return st;
     for (size_t i = 1; i < f->metas; i++)
         if (strcmp(f->meta[i - 1].key, f->meta[i].key) == 0)
             return twice(f, "key", f->meta[i].key);
-    return check_ranges(f, data);
+    return safetensors_check_ranges(f, data);
 }
 
 /* ---- open ---- */
@@ -216,8 +218,9 @@ size_t ssq_safetensors_count(const ssq_safetensors *file)
     return file == NULL ? 0 : file->n;
 }
 
-static ssq_status check_info(const char *what, const ssq_safetensors *file,
-                             const ssq_safetensors_info *info)
+static ssq_status safetensors_check_info(const char *what,
+                                         const ssq_safetensors *file,
+                                         const ssq_safetensors_info *info)
 {
     if (file == NULL || info == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
@@ -229,7 +232,8 @@ static ssq_status check_info(const char *what, const ssq_safetensors *file,
     return SSQ_OK;
 }
 
-static void tell(const struct entry *e, ssq_safetensors_info *info)
+static void safetensors_tell(const struct safetensors_entry *e,
+                             ssq_safetensors_info *info)
 {
     info->name = e->name;
     info->dtype = e->spelling.text;
@@ -242,23 +246,25 @@ ssq_status ssq_safetensors_get(const ssq_safetensors *file, size_t i,
                                ssq_safetensors_info *info)
 {
     static const char what[] = "safetensors_get";
-    ssq_status st = check_info(what, file, info);
+    ssq_status st = safetensors_check_info(what, file, info);
     if (st != SSQ_OK)
         return st;
     if (i >= file->n)
         return error_set(SSQ_ERR_INVALID, "%s: %zu of %zu tensors", what, i,
                          file->n);
-    tell(&file->entry[i], info);
+    safetensors_tell(&file->entry[i], info);
     return SSQ_OK;
 }
 
-const struct entry *entry_find(const ssq_safetensors *file, const char *name)
+const struct safetensors_entry *entry_find(const ssq_safetensors *file,
+                                           const char *name)
 {
-    const struct entry key = {.name = name}, *wanted = &key;
+    const struct safetensors_entry key = {.name = name}, *wanted = &key;
     if (file->n == 0)
         return NULL;
-    struct entry **found = bsearch(&wanted, file->by_name, file->n,
-                                   sizeof(struct entry *), by_name);
+    struct safetensors_entry **found =
+        bsearch(&wanted, file->by_name, file->n,
+                sizeof(struct safetensors_entry *), safetensors_by_name);
     return found == NULL ? NULL : *found;
 }
 
@@ -266,17 +272,17 @@ ssq_status ssq_safetensors_find(const ssq_safetensors *file, const char *name,
                                 ssq_safetensors_info *info)
 {
     static const char what[] = "safetensors_find";
-    ssq_status st = check_info(what, file, info);
+    ssq_status st = safetensors_check_info(what, file, info);
     if (st != SSQ_OK)
         return st;
     if (name == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: name is NULL", what);
-    const struct entry *e = entry_find(file, name);
+    const struct safetensors_entry *e = entry_find(file, name);
     if (e == NULL)
         return error_set(SSQ_ERR_NOT_FOUND,
                          "%s: %.300s has no \"%.100s\" among %zu tensors", what,
                          file->path, name, file->n);
-    tell(e, info);
+    safetensors_tell(e, info);
     return SSQ_OK;
 }
 
@@ -293,7 +299,7 @@ const char *ssq_safetensors_metadata(const ssq_safetensors *file,
     }
     if (file->metas == 0)
         return NULL;
-    const struct metadata *found =
-        bsearch(&wanted, file->meta, file->metas, sizeof(wanted), by_key);
+    const struct metadata *found = bsearch(&wanted, file->meta, file->metas,
+                                           sizeof(wanted), safetensors_by_key);
     return found == NULL ? NULL : found->text;
 }

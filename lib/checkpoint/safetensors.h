@@ -43,7 +43,7 @@ const struct spelling *spelling_of(const char *text);
 /** Return the spelling of a dtype, or NULL if it does not exist in files. */
 const struct spelling *spelling_of_dtype(ssq_dtype dtype);
 
-struct entry {
+struct safetensors_entry {
     const char *name; /* points into the header */
     struct spelling spelling;
     int rank;                    /* may exceed SSQ_MAX_RANK */
@@ -62,10 +62,10 @@ struct ssq_safetensors {
     char *path;
     char *header; /* header_bytes bytes */
     size_t header_bytes;
-    struct entry *entry; /* ordered by position */
+    struct safetensors_entry *entry; /* ordered by position */
     size_t n, room;
-    struct entry **by_name; /* sorted */
-    struct metadata *meta;  /* sorted by key */
+    struct safetensors_entry **by_name; /* sorted */
+    struct metadata *meta;              /* sorted by key */
     size_t metas, metas_room;
     /* the shards of an index, sorted by name. An index has no fd and no
      * metadata. Shards must outlive the entries */
@@ -74,7 +74,8 @@ struct ssq_safetensors {
 };
 
 /** Return the tensor with this name, or NULL. */
-const struct entry *entry_find(const ssq_safetensors *file, const char *name);
+const struct safetensors_entry *entry_find(const ssq_safetensors *file,
+                                           const char *name);
 /** Parse the header.
  *  @param data  number of bytes that follow the header */
 ssq_status header_parse(ssq_safetensors *file, size_t bytes, uint64_t data);

@@ -43,14 +43,14 @@ static ssq_status add_params(const struct checkpoint *c, struct writing *w)
 struct states {
     struct writing *w;
     const ssq_optimizer *o;
-    struct piece *piece; /* one for each state; owned */
+    struct save_piece *piece; /* one for each state; owned */
     size_t n;
     ssq_tensor *room; /* u8, of the size of the largest state; owned, or NULL */
     ssq_tensor whole; /* the state that is in it; not owned */
 };
 
 /* The arguments of whole_state() for one state. */
-struct piece {
+struct save_piece {
     struct states *all;
     size_t param;
     int slot;
@@ -62,7 +62,7 @@ struct piece {
 static ssq_status whole_state(const void *user, ssq_queue *queue,
                               const ssq_tensor **values, ssq_tensor **made)
 {
-    const struct piece *p = user;
+    const struct save_piece *p = user;
     struct states *s = p->all;
     *made = NULL;
     s->whole.view = s->room->view;
@@ -80,13 +80,13 @@ static ssq_status add_state(void *user, const struct state_of *state)
     const struct view *v = &state->whole;
     if (s->room == NULL || state->slot < 0)
         return writing_tensor(s->w, OWN_OPTIMIZER, state->name, state->here);
-    struct piece *p = &s->piece[s->n++];
-    *p = (struct piece){s, state->param, state->slot, *v};
+    struct save_piece *p = &s->piece[s->n++];
+    *p = (struct save_piece){s, state->param, state->slot, *v};
     return writing_values(s->w, OWN_OPTIMIZER, state->name, v->dtype, v->rank,
                           v->shape, whole_state, p);
 }
 
-static ssq_status make_room(const struct checkpoint *c, struct states *s)
+static ssq_status save_make_room(const struct checkpoint *c, struct states *s)
 {
     int64_t most = 1;
     for (size_t i = 0; i < s->o->n; i++)
@@ -106,7 +106,7 @@ static ssq_status add_optimizer(const struct checkpoint *c, struct writing *w,
     ssq_status st =
         writing_note(w, "", "sesqui.optimizer", optimizer_kinds[o->kind].name);
     if (st == SSQ_OK && o->comm != NULL)
-        st = make_room(c, s);
+        st = save_make_room(c, s);
     return st == SSQ_OK ? optimizer_states(o, add_state, s) : st;
 }
 

@@ -28,13 +28,13 @@ void values_little(void *bytes, size_t n, unsigned element)
 
 /* ---- compatibility ---- */
 
-static bool is_float(ssq_dtype d)
+static bool values_is_float(ssq_dtype d)
 {
     return dtype_is_float(d) || d == SSQ_F64;
 }
 
-static ssq_status fit_dtype(const ssq_safetensors *f, const struct entry *e,
-                            ssq_dtype to)
+static ssq_status fit_dtype(const ssq_safetensors *f,
+                            const struct safetensors_entry *e, ssq_dtype to)
 {
     ssq_dtype from = e->spelling.dtype;
     if (from == NO_DTYPE)
@@ -42,7 +42,7 @@ static ssq_status fit_dtype(const ssq_safetensors *f, const struct entry *e,
                          "%s: %.300s: tensor \"%.100s\" is %s, which tensors "
                          "cannot have",
                          f->what, e->in->path, e->name, e->spelling.text);
-    if (is_float(from) != is_float(to))
+    if (values_is_float(from) != values_is_float(to))
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" is %s, for a tensor of "
                          "%s",
@@ -51,9 +51,9 @@ static ssq_status fit_dtype(const ssq_safetensors *f, const struct entry *e,
     return SSQ_OK;
 }
 
-ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
-                      const int *axes, const ssq_tensor *tensor,
-                      struct view *place)
+ssq_status values_fit(const ssq_safetensors *f,
+                      const struct safetensors_entry *e, const int *axes,
+                      const ssq_tensor *tensor, struct view *place)
 {
     const struct view *v = &tensor->view;
     unsigned seen = 0;
@@ -92,16 +92,16 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
 /* An iteration over a place in the order of the file. A piece has whole
  * dimensions after `cut`, at most `run` elements along `cut`, and one index of
  * each dimension before it. */
-struct way {
+struct values_way {
     const struct view *place;
     int cut;
     int64_t run, inner;
     int64_t at[SSQ_MAX_RANK];
 };
 
-static struct way way_of(const struct view *place, size_t element)
+static struct values_way way_of(const struct view *place, size_t element)
 {
-    struct way w = {.place = place, .cut = place->rank - 1, .inner = 1};
+    struct values_way w = {.place = place, .cut = place->rank - 1, .inner = 1};
     int64_t most = (int64_t)(CHUNK / element);
     while (w.cut > 0 && w.inner * place->shape[w.cut] <= most)
         w.inner *= place->shape[w.cut--];
@@ -111,7 +111,7 @@ static struct way way_of(const struct view *place, size_t element)
 
 /* Get the next piece. Returns false after the last one. No dimension may be
  * 0. */
-static bool next_piece(struct way *w, struct view *piece)
+static bool values_next_piece(struct values_way *w, struct view *piece)
 {
     const struct view *p = w->place;
     int64_t left, offset = 0;
@@ -137,18 +137,18 @@ static bool next_piece(struct way *w, struct view *piece)
 
 /* ---- reading ---- */
 
-struct reading {
+struct values_reading {
     ssq_queue *queue;
     const ssq_safetensors *f;
-    const struct entry *e;
+    const struct safetensors_entry *e;
     unsigned char *bytes; /* memory for a chunk */
     unsigned char *wide;  /* its values in float32; NULL: not converted */
     uint64_t at;
 };
 
-static ssq_status read_piece(struct reading *r, const struct view *piece)
+static ssq_status read_piece(struct values_reading *r, const struct view *piece)
 {
-    const struct entry *e = r->e;
+    const struct safetensors_entry *e = r->e;
     size_t count = (size_t)view_elements(piece);
     size_t n = count * e->spelling.bytes;
     ssq_status st = disk_read(r->f->what, e->in->path, e->in->fd,
@@ -171,12 +171,14 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
 }
 
 ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
-                       const struct entry *e, const struct view *place)
+                       const struct safetensors_entry *e,
+                       const struct view *place)
 {
     ssq_dtype from = e->spelling.dtype;
-    bool wide = is_float(from) && from != place->dtype && from != SSQ_F32;
-    struct reading r = {.queue = queue, .f = f, .e = e};
-    struct way w = way_of(place, sizeof(double));
+    bool wide =
+        values_is_float(from) && from != place->dtype && from != SSQ_F32;
+    struct values_reading r = {.queue = queue, .f = f, .e = e};
+    struct values_way w = way_of(place, sizeof(double));
     struct view piece;
     size_t room = e->bytes < CHUNK ? (size_t)e->bytes : CHUNK;
     if (e->bytes == 0)
@@ -186,7 +188,7 @@ ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
     ssq_status st = SSQ_OK;
     if (r.bytes == NULL || (wide && r.wide == NULL))
         st = error_nomem(f->what, room);
-    while (st == SSQ_OK && next_piece(&w, &piece))
+    while (st == SSQ_OK && values_next_piece(&w, &piece))
         st = read_piece(&r, &piece);
     mem_free(r.bytes);
     mem_free(r.wide);
@@ -196,8 +198,9 @@ ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
 /* Check that all values fit the tensor's integer dtype. ssq_tensor_write()
  * would refuse a piece before writing it, but earlier pieces would have been
  * written. */
-static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
-                               ssq_dtype to)
+static ssq_status values_check_values(const ssq_safetensors *f,
+                                      const struct safetensors_entry *e,
+                                      ssq_dtype to)
 {
     ssq_dtype from = e->spelling.dtype;
     char value[32];
@@ -249,7 +252,7 @@ ssq_status ssq_safetensors_read(ssq_queue *queue, ssq_safetensors *file,
     if (queue_capturing(queue))
         return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                          what);
-    const struct entry *e = entry_find(file, name);
+    const struct safetensors_entry *e = entry_find(file, name);
     if (e == NULL)
         return error_set(SSQ_ERR_NOT_FOUND,
                          "%s: %.300s has no \"%.100s\" among %zu tensors", what,
@@ -260,6 +263,6 @@ ssq_status ssq_safetensors_read(ssq_queue *queue, ssq_safetensors *file,
     if (st == SSQ_OK)
         st = digest_check(file, &crc, e);
     if (st == SSQ_OK)
-        st = check_values(file, e, place.dtype);
+        st = values_check_values(file, e, place.dtype);
     return st == SSQ_OK ? values_read(queue, file, e, &place) : st;
 }

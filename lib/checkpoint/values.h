@@ -15,12 +15,13 @@ void values_little(void *bytes, size_t n, unsigned element);
  *  @param place  out: the tensor's view, with its dimensions in the file's
  *                order
  *  @return SSQ_ERR_INVALID, SSQ_ERR_UNSUPPORTED as ssq_safetensors_read */
-ssq_status values_fit(const ssq_safetensors *file, const struct entry *e,
-                      const int *axes, const ssq_tensor *tensor,
-                      struct view *place);
+ssq_status values_fit(const ssq_safetensors *file,
+                      const struct safetensors_entry *e, const int *axes,
+                      const ssq_tensor *tensor, struct view *place);
 /** Read a tensor of the file to a place that values_fit() has checked.
  *  Waits. */
 ssq_status values_read(ssq_queue *queue, const ssq_safetensors *file,
-                       const struct entry *e, const struct view *place);
+                       const struct safetensors_entry *e,
+                       const struct view *place);
 
 #endif

@@ -19,11 +19,11 @@
 #define NAME_MOST 512
 
 /* A parameter and its tensor in a file. */
-struct place {
+struct weights_place {
     const struct param *param;
-    const ssq_optimizer *optimizer; /* for saving */
-    const struct entry *entry;      /* for loading; NULL: not loaded */
-    const int *axes;                /* NULL: in the file's order */
+    const ssq_optimizer *optimizer;        /* for saving */
+    const struct safetensors_entry *entry; /* for loading; NULL: not loaded */
+    const int *axes;                       /* NULL: in the file's order */
 };
 
 /* ---- rules ---- */
@@ -69,9 +69,9 @@ static ssq_status axes_of(const char *what, const ssq_params_rule *rule,
         what, p->name, p->tensor->view.rank, rule->param, rule->rank);
 }
 
-static ssq_status check(const char *what, const ssq_params *params,
-                        ssq_queue *queue, const char *path,
-                        const ssq_params_file_args *args)
+static ssq_status weights_check(const char *what, const ssq_params *params,
+                                ssq_queue *queue, const char *path,
+                                const ssq_params_file_args *args)
 {
     if (args->struct_size != sizeof(*args))
         return error_set(SSQ_ERR_INVALID,
@@ -97,9 +97,10 @@ static ssq_status check(const char *what, const ssq_params *params,
 
 /* Get the name of a parameter in the file, "" if it is not in the file. *rule
  * is set to the matching rule, or to NULL. */
-static ssq_status name_of(const char *what, const struct param *p,
-                          const ssq_params_file_args *args,
-                          char name[NAME_MOST], const ssq_params_rule **rule)
+static ssq_status weights_name_of(const char *what, const struct param *p,
+                                  const ssq_params_file_args *args,
+                                  char name[NAME_MOST],
+                                  const ssq_params_rule **rule)
 {
     struct captured c;
     *rule = NULL;
@@ -122,20 +123,20 @@ static ssq_status name_of(const char *what, const struct param *p,
 
 /* ---- loading ---- */
 
-struct weights {
+struct checkpoint_weights {
     const char *what;
     const ssq_params_file_args *args;
     ssq_params *params;
     ssq_queue *queue;
     ssq_safetensors *f;
-    struct place *place; /* by parameter; owned */
-    bool *used;          /* by entry; owned */
+    struct weights_place *place; /* by parameter; owned */
+    bool *used;                  /* by entry; owned */
     size_t found;
 };
 
 /* Add the parameter's name to the error text if the tensor in the file has
  * another name. */
-static ssq_status for_param(ssq_status st, const struct place *p)
+static ssq_status for_param(ssq_status st, const struct weights_place *p)
 {
     char text[ERROR_TEXT];
     if (st == SSQ_OK || strcmp(p->param->name, p->entry->name) == 0)
@@ -144,16 +145,16 @@ static ssq_status for_param(ssq_status st, const struct place *p)
     return error_set(st, "%s (for \"%.100s\")", text, p->param->name);
 }
 
-static ssq_status find_one(struct weights *w, size_t i)
+static ssq_status weights_find_one(struct checkpoint_weights *w, size_t i)
 {
     const struct param *p = &w->params->at[i];
     const ssq_params_rule *rule;
     char name[NAME_MOST];
     struct view view;
-    ssq_status st = name_of(w->what, p, w->args, name, &rule);
+    ssq_status st = weights_name_of(w->what, p, w->args, name, &rule);
     if (st != SSQ_OK || name[0] == '\0')
         return st;
-    struct place *place = &w->place[i];
+    struct weights_place *place = &w->place[i];
     place->entry = entry_find(w->f, name);
     if (place->entry == NULL) {
         if (w->args->missing)
@@ -174,7 +175,7 @@ static ssq_status find_one(struct weights *w, size_t i)
 }
 
 /* Refuse unused tensors, because they may be a sign of wrong names. */
-static ssq_status check_unused(const struct weights *w)
+static ssq_status check_unused(const struct checkpoint_weights *w)
 {
     for (size_t i = 0; i < w->f->n && !w->args->unused; i++)
         if (!w->used[i] &&
@@ -187,7 +188,7 @@ static ssq_status check_unused(const struct weights *w)
     return SSQ_OK;
 }
 
-static ssq_status compare(struct weights *w)
+static ssq_status weights_compare(struct checkpoint_weights *w)
 {
     struct crc64 crc;
     w->place = mem_alloc_array(w->params->n, sizeof(*w->place));
@@ -196,7 +197,7 @@ static ssq_status compare(struct weights *w)
         return error_nomem(w->what, w->params->n * sizeof(*w->place));
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < w->params->n && st == SSQ_OK; i++)
-        st = find_one(w, i);
+        st = weights_find_one(w, i);
     if (st == SSQ_OK && w->found == 0)
         st =
             error_set(SSQ_ERR_INVALID,
@@ -211,9 +212,9 @@ static ssq_status compare(struct weights *w)
     return st;
 }
 
-static ssq_status write_one(const struct weights *w, size_t i)
+static ssq_status write_one(const struct checkpoint_weights *w, size_t i)
 {
-    const struct place *p = &w->place[i];
+    const struct weights_place *p = &w->place[i];
     struct param_writing writing;
     struct view view;
     ssq_status st = param_write_begin(&writing, w->params, &w->params->at[i],
@@ -231,14 +232,14 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
 {
     static const char what[] = "params_load";
     const ssq_params_file_args defaults = SSQ_PARAMS_FILE_INIT;
-    struct weights w = {
+    struct checkpoint_weights w = {
         what, args == NULL ? &defaults : args, params, queue, NULL, NULL, NULL,
         0};
-    ssq_status st = check(what, params, queue, path, w.args);
+    ssq_status st = weights_check(what, params, queue, path, w.args);
     if (st == SSQ_OK)
         st = file_open(what, path, &w.f);
     if (st == SSQ_OK)
-        st = compare(&w);
+        st = weights_compare(&w);
     for (size_t i = 0; st == SSQ_OK && i < params->n; i++)
         if (w.place[i].entry != NULL)
             st = write_one(&w, i);
@@ -259,7 +260,7 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
 static ssq_status values(const void *user, ssq_queue *queue,
                          const ssq_tensor **value, ssq_tensor **made)
 {
-    const struct place *p = user;
+    const struct weights_place *p = user;
     ssq_tensor *joined = NULL, *seen = NULL;
     ssq_status st = param_exact(p->param, queue, p->optimizer, value, &joined);
     if (st == SSQ_OK && p->axes == NULL && (*value)->view.dtype == SSQ_F32) {
@@ -284,15 +285,15 @@ static ssq_status values(const void *user, ssq_queue *queue,
     return st;
 }
 
-static ssq_status add_one(struct writing *w, struct place *p,
-                          const ssq_params_file_args *args)
+static ssq_status weights_add_one(struct writing *w, struct weights_place *p,
+                                  const ssq_params_file_args *args)
 {
     const ssq_params_rule *rule;
     const struct view *v = &p->param->tensor->view;
     char name[NAME_MOST];
     int64_t shape[SSQ_MAX_RANK];
     unsigned seen = 0;
-    ssq_status st = name_of(w->what, p->param, args, name, &rule);
+    ssq_status st = weights_name_of(w->what, p->param, args, name, &rule);
     if (st != SSQ_OK || name[0] == '\0')
         return st;
     st = axes_of(w->what, rule, p->param, &p->axes);
@@ -319,17 +320,17 @@ ssq_status ssq_params_save(const ssq_params *params, ssq_queue *queue,
     struct writing w;
     if (args == NULL)
         args = &defaults;
-    ssq_status st = check(what, params, queue, path, args);
+    ssq_status st = weights_check(what, params, queue, path, args);
     if (st != SSQ_OK)
         return st;
-    struct place *place = mem_alloc_array(params->n, sizeof(*place));
+    struct weights_place *place = mem_alloc_array(params->n, sizeof(*place));
     if (place == NULL)
         return error_nomem(what, params->n * sizeof(*place));
     writing_begin(&w, what, queue);
     for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
-        place[i] = (struct place){.param = &params->at[i],
-                                  .optimizer = args->optimizer};
-        st = add_one(&w, &place[i], args);
+        place[i] = (struct weights_place){.param = &params->at[i],
+                                          .optimizer = args->optimizer};
+        st = weights_add_one(&w, &place[i], args);
     }
     if (st == SSQ_OK && w.items == NULL)
         st = error_set(SSQ_ERR_INVALID,

@@ -42,7 +42,7 @@ void writing_free(struct writing *w)
 
 /* ---- items and notes ---- */
 
-static char *joined(const char *prefix, const char *name)
+static char *write_joined(const char *prefix, const char *name)
 {
     size_t n = strlen(prefix), m = strlen(name);
     char *at = mem_alloc(n + m + 1);
@@ -53,7 +53,7 @@ static char *joined(const char *prefix, const char *name)
     return at;
 }
 
-static ssq_status check_name(const struct writing *w, const char *name)
+static ssq_status write_check_name(const struct writing *w, const char *name)
 {
     for (size_t n = strlen(name), at = 0, k; at < n; at += k) {
         k = utf8_length((const unsigned char *)name + at, n - at);
@@ -77,10 +77,10 @@ static ssq_status check_name(const struct writing *w, const char *name)
 static ssq_status item_of(struct writing *w, const char *prefix,
                           const char *name, ssq_dtype dtype, struct item **item)
 {
-    char *whole = joined(prefix, name);
+    char *whole = write_joined(prefix, name);
     struct item *i = mem_alloc(sizeof(*i));
     ssq_status st = whole != NULL && i != NULL
-                        ? check_name(w, whole)
+                        ? write_check_name(w, whole)
                         : error_nomem(w->what, sizeof(*i));
     if (st == SSQ_OK)
         st = names_reserve(&w->names, w->what);
@@ -163,7 +163,7 @@ ssq_status writing_note(struct writing *w, const char *prefix, const char *key,
         return error_nomem(w->what, sizeof(*n));
     *w->notes_end = n;
     w->notes_end = &n->next;
-    n->key = joined(prefix, key);
+    n->key = write_joined(prefix, key);
     n->text = mem_strdup(text);
     return n->key != NULL && n->text != NULL ? SSQ_OK
                                              : error_nomem(w->what, sizeof(*n));
@@ -176,7 +176,7 @@ struct text {
     size_t n;
 };
 
-static void put(struct text *t, const char *bytes, size_t n)
+static void write_put(struct text *t, const char *bytes, size_t n)
 {
     if (t->at != NULL)
         memcpy(t->at + t->n, bytes, n);
@@ -185,7 +185,7 @@ static void put(struct text *t, const char *bytes, size_t n)
 
 static void put_text(struct text *t, const char *s)
 {
-    put(t, s, strlen(s));
+    write_put(t, s, strlen(s));
 }
 
 static void put_number(struct text *t, uint64_t x)
@@ -258,7 +258,7 @@ static void put_header(struct writing *w, struct text *t)
 
 /* Place larger elements first, so that each tensor is aligned for readers that
  * map the file. */
-static void place(struct writing *w)
+static void write_place(struct writing *w)
 {
     uint64_t at = 0;
     for (unsigned size = 8; size > 0; size /= 2)
@@ -271,8 +271,8 @@ static void place(struct writing *w)
 
 /* ---- bytes ---- */
 
-static ssq_status ask(struct writing *w, struct item *i,
-                      const ssq_tensor **values, ssq_tensor **made)
+static ssq_status write_ask(struct writing *w, struct item *i,
+                            const ssq_tensor **values, ssq_tensor **made)
 {
     i->asked = true;
     return i->values(i->user, w->queue, values, made);
@@ -286,7 +286,7 @@ ssq_status writing_ask(struct writing *w)
         ssq_tensor *made = NULL;
         if (i->values == NULL || i->asked || i->e.bytes == 0)
             continue;
-        ssq_status one = ask(w, i, &values, &made);
+        ssq_status one = write_ask(w, i, &values, &made);
         st = st == SSQ_OK ? one : st;
         ssq_tensor_destroy(&made);
     }
@@ -310,7 +310,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
     ssq_tensor *made = NULL;
     ssq_status st = SSQ_OK;
     if (i->values != NULL && i->e.bytes > 0)
-        st = ask(w, i, &tensor, &made);
+        st = write_ask(w, i, &tensor, &made);
     i->sum = digest_begin(&w->crc, &i->e);
     for (uint64_t at = 0; at < i->e.bytes && st == SSQ_OK; at += CHUNK) {
         uint64_t left = i->e.bytes - at;
@@ -348,8 +348,8 @@ static void fill_digests(const struct writing *w, struct text *t)
     memcpy(t->at + sizeof(HEADER_BEGIN) - 1, whole, DIGEST_DIGITS);
 }
 
-static ssq_status write_all(struct writing *w, struct replacement *r,
-                            struct text *t, unsigned char *chunk)
+static ssq_status checkpoint_write_all(struct writing *w, struct replacement *r,
+                                       struct text *t, unsigned char *chunk)
 {
     unsigned char length[8];
     uint64_t data = sizeof(length) + t->n;
@@ -370,7 +370,7 @@ ssq_status writing_end(struct writing *w, const char *path)
 {
     struct text t = {NULL, 0};
     struct replacement r = {.fd = -1};
-    place(w);
+    write_place(w);
     put_header(w, &t);
     if (t.n > HEADER_MOST)
         return error_set(SSQ_ERR_INVALID,
@@ -386,7 +386,7 @@ ssq_status writing_end(struct writing *w, const char *path)
         st = replacement_begin(&r, w->what, path);
     }
     if (st == SSQ_OK)
-        st = write_all(w, &r, &t, chunk);
+        st = checkpoint_write_all(w, &r, &t, chunk);
     replacement_end(&r);
     mem_free(t.at);
     mem_free(chunk);

@@ -16,7 +16,7 @@ typedef ssq_status item_values(const void *user, ssq_queue *queue,
 struct item {
     struct item *next;
     char *name; /* owned */
-    struct entry e;
+    struct safetensors_entry e;
     const ssq_tensor *tensor; /* borrowed; or NULL */
     item_values *values;      /* or NULL */
     bool asked;               /* `values` was called */

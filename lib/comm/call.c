@@ -35,8 +35,8 @@ ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
     return comm_usable(comm, what);
 }
 
-static ssq_status check_args(const void *args, size_t size, size_t want,
-                             const char *what)
+static ssq_status call_check_args(const void *args, size_t size, size_t want,
+                                  const char *what)
 {
     if (args == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: args is NULL", what);
@@ -47,9 +47,9 @@ static ssq_status check_args(const void *args, size_t size, size_t want,
     return SSQ_OK;
 }
 
-static ssq_status check_tensor(const ssq_queue *queue, const ssq_tensor *t,
-                               unsigned dtypes, const char *what,
-                               const char *name)
+static ssq_status call_check_tensor(const ssq_queue *queue, const ssq_tensor *t,
+                                    unsigned dtypes, const char *what,
+                                    const char *name)
 {
     ssq_status st = check_output(queue, t, what, name);
     if (st == SSQ_OK)
@@ -91,7 +91,7 @@ static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
     return SSQ_OK;
 }
 
-static int by_place(const void *a, const void *b)
+static int call_by_place(const void *a, const void *b)
 {
     const struct byte_range *x = a, *y = b;
     if (x->space != y->space)
@@ -110,7 +110,7 @@ static ssq_status check_apart(const struct job *job, const char *what)
         return error_nomem(what, job->n * sizeof(*r));
     for (size_t i = 0; i < job->n; i++)
         r[i] = view_bytes(&job->views[i]);
-    qsort(r, job->n, sizeof(*r), by_place);
+    qsort(r, job->n, sizeof(*r), call_by_place);
     for (size_t i = 1; i < job->n && st == SSQ_OK; i++)
         if (r[i].space == r[i - 1].space && r[i].from < r[i - 1].to)
             st = error_set(SSQ_ERR_INVALID, "%s: two of the tensors overlap",
@@ -129,7 +129,8 @@ static ssq_status list_job(ssq_queue *queue, struct job *job,
         return error_set(SSQ_ERR_INVALID, "%s: tensors is NULL", what);
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(name, sizeof(name), "tensor %zu", i);
-        ssq_status st = check_tensor(queue, tensors[i], dtypes, what, name);
+        ssq_status st =
+            call_check_tensor(queue, tensors[i], dtypes, what, name);
         if (st != SSQ_OK)
             return st;
     }
@@ -143,8 +144,8 @@ ssq_status ssq_comm_broadcast(ssq_queue *queue, ssq_comm *comm,
                               const ssq_comm_broadcast_args *args)
 {
     static const char what[] = "comm_broadcast";
-    ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
-                               sizeof(*args), what);
+    ssq_status st = call_check_args(args, args == NULL ? 0 : args->struct_size,
+                                    sizeof(*args), what);
     if (st == SSQ_OK)
         st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK && args->root >= comm->size)
@@ -169,8 +170,8 @@ ssq_status ssq_comm_all_reduce(ssq_queue *queue, ssq_comm *comm,
 {
     static const char what[] = "comm_all_reduce";
     unsigned dtypes = 0;
-    ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
-                               sizeof(*args), what);
+    ssq_status st = call_check_args(args, args == NULL ? 0 : args->struct_size,
+                                    sizeof(*args), what);
     if (st == SSQ_OK)
         st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
@@ -192,13 +193,14 @@ ssq_status ssq_comm_all_reduce(ssq_queue *queue, ssq_comm *comm,
 /* ---- calls over x and y ---- */
 
 /* Check x and y: one must have size times as many elements as the other. */
-static ssq_status check_pair(ssq_queue *queue, const ssq_comm *comm,
-                             const ssq_tensor *x, const ssq_tensor *y,
-                             bool gathers, unsigned dtypes, const char *what)
+static ssq_status call_check_pair(ssq_queue *queue, const ssq_comm *comm,
+                                  const ssq_tensor *x, const ssq_tensor *y,
+                                  bool gathers, unsigned dtypes,
+                                  const char *what)
 {
-    ssq_status st = check_tensor(queue, x, dtypes, what, "x");
+    ssq_status st = call_check_tensor(queue, x, dtypes, what, "x");
     if (st == SSQ_OK)
-        st = check_tensor(queue, y, dtypes, what, "y");
+        st = call_check_tensor(queue, y, dtypes, what, "y");
     if (st != SSQ_OK)
         return st;
     if (x->view.dtype != y->view.dtype)
@@ -233,14 +235,15 @@ ssq_status ssq_comm_reduce_scatter(ssq_queue *queue, ssq_comm *comm,
 {
     static const char what[] = "comm_reduce_scatter";
     unsigned dtypes = 0;
-    ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
-                               sizeof(*args), what);
+    ssq_status st = call_check_args(args, args == NULL ? 0 : args->struct_size,
+                                    sizeof(*args), what);
     if (st == SSQ_OK)
         st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
         st = check_reduction(args->reduction, what, &dtypes);
     if (st == SSQ_OK)
-        st = check_pair(queue, comm, args->x, args->y, false, dtypes, what);
+        st =
+            call_check_pair(queue, comm, args->x, args->y, false, dtypes, what);
     if (st != SSQ_OK)
         return st;
     struct job *job = job_create(CALL_REDUCE_SCATTER, args->tag);
@@ -255,12 +258,13 @@ ssq_status ssq_comm_all_gather(ssq_queue *queue, ssq_comm *comm,
                                const ssq_comm_all_gather_args *args)
 {
     static const char what[] = "comm_all_gather";
-    ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
-                               sizeof(*args), what);
+    ssq_status st = call_check_args(args, args == NULL ? 0 : args->struct_size,
+                                    sizeof(*args), what);
     if (st == SSQ_OK)
         st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
-        st = check_pair(queue, comm, args->x, args->y, true, DTYPES_ALL, what);
+        st = call_check_pair(queue, comm, args->x, args->y, true, DTYPES_ALL,
+                             what);
     if (st != SSQ_OK)
         return st;
     struct job *job = job_create(CALL_ALL_GATHER, args->tag);

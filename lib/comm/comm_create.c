@@ -80,7 +80,7 @@ void comm_put(ssq_comm *comm)
 
 /* `others` has one float more per rank, because each share is rounded up to
  * whole elements. */
-static ssq_status make_slot(ssq_comm *comm, struct slot *s)
+static ssq_status comm_make_slot(ssq_comm *comm, struct slot *s)
 {
     ssq_status st = ssq_event_create(comm->device, &s->fetched);
     if (st == SSQ_OK)
@@ -97,7 +97,7 @@ static ssq_status make_slot(ssq_comm *comm, struct slot *s)
     return SSQ_OK;
 }
 
-static ssq_status make_room(ssq_comm *comm)
+static ssq_status comm_make_room(ssq_comm *comm)
 {
     size_t n = comm->size;
     comm->messages = mem_alloc_array(2 * n, sizeof(*comm->messages));
@@ -107,7 +107,7 @@ static ssq_status make_room(ssq_comm *comm)
         return error_nomem("comm", n * HEADER_BYTES);
     ssq_status st = ssq_queue_create(comm->device, NULL, &comm->side);
     for (int i = 0; i < 2 && st == SSQ_OK; i++)
-        st = make_slot(comm, &comm->slots[i]);
+        st = comm_make_slot(comm, &comm->slots[i]);
     return st;
 }
 
@@ -156,7 +156,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     comm->passes_end = &comm->passes;
     pthread_mutex_init(&comm->lock, NULL);
     pthread_cond_init(&comm->changed, NULL);
-    ssq_status st = make_room(comm);
+    ssq_status st = comm_make_room(comm);
     if (st == SSQ_OK && transport->direct != NULL)
         st = direct_create(comm);
     if (st == SSQ_OK)

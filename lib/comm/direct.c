@@ -14,8 +14,8 @@
 
 /* ---- calls ---- */
 
-static ssq_status broadcast(ssq_comm *comm, ssq_queue *queue,
-                            const struct job *job)
+static ssq_status direct_broadcast(ssq_comm *comm, ssq_queue *queue,
+                                   const struct job *job)
 {
     struct moves *m = moves_create(comm, job, job->n);
     for (size_t i = 0; i < job->n && m != NULL; i++)
@@ -61,7 +61,7 @@ static ssq_status enqueue_ops(ssq_comm *comm, ssq_queue *queue,
         return direct_parts(comm, queue, job);
     switch (job->call) {
     case CALL_BROADCAST:
-        return broadcast(comm, queue, job);
+        return direct_broadcast(comm, queue, job);
     case CALL_ALL_REDUCE:
         return direct_all_reduce(comm, queue, job);
     case CALL_REDUCE_SCATTER:
@@ -76,7 +76,7 @@ static ssq_status enqueue_ops(ssq_comm *comm, ssq_queue *queue,
 /* Make queue wait for last, so that last's calls are handed over first. This is
  * not needed if last has failed, because it hands over nothing. A capture
  * cannot have events: the launches determine its order. */
-static ssq_status behind(ssq_queue *last, ssq_queue *queue)
+static ssq_status direct_behind(ssq_queue *last, ssq_queue *queue)
 {
     ssq_event *e = NULL;
     bool recorded = false;
@@ -102,7 +102,7 @@ ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue)
     ssq_queue *last = progress_queue(d->last);
     if (last == NULL)
         return SSQ_OK;
-    ssq_status st = behind(last, queue);
+    ssq_status st = direct_behind(last, queue);
     object_put(&last->object);
     return st;
 }

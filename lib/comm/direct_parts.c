@@ -37,9 +37,10 @@ static void add_sums(ssq_comm *comm, const struct job *job, size_t view,
     }
 }
 
-static ssq_status sum_window(ssq_comm *comm, ssq_queue *queue,
-                             const struct job *job, size_t view, int64_t from,
-                             const struct view *scratch)
+static ssq_status direct_parts_sum_window(ssq_comm *comm, ssq_queue *queue,
+                                          const struct job *job, size_t view,
+                                          int64_t from,
+                                          const struct view *scratch)
 {
     int64_t at, n = view_elements(scratch);
     struct view half = view_range(&job->views[view], from, n);
@@ -58,8 +59,8 @@ static ssq_status sum_window(ssq_comm *comm, ssq_queue *queue,
     return enqueue_copy(queue, &sum, &mine);
 }
 
-static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
-                             const struct job *job, size_t view)
+static ssq_status direct_parts_sum_halves(ssq_comm *comm, ssq_queue *queue,
+                                          const struct job *job, size_t view)
 {
     struct view scratch;
     int64_t all = view_elements(&job->views[view]);
@@ -69,7 +70,7 @@ static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
         return st;
     for (int64_t at = 0; at < all && st == SSQ_OK; at += room) {
         struct view some = view_range(&scratch, 0, size_least(room, all - at));
-        st = sum_window(comm, queue, job, view, at, &some);
+        st = direct_parts_sum_window(comm, queue, job, view, at, &some);
     }
     scratch_put(&scratch);
     return st;
@@ -86,15 +87,15 @@ static ssq_status reduce_parts(ssq_comm *comm, ssq_queue *queue,
     ssq_status st = moves_enqueue(m, queue);
     for (size_t i = 0; i < job->n && st == SSQ_OK; i++)
         if (job->views[i].dtype != SSQ_F32)
-            st = sum_halves(comm, queue, job, i);
+            st = direct_parts_sum_halves(comm, queue, job, i);
     return st;
 }
 
 /* ---- gathering ---- */
 
 /* Add the move of rank r's part of a view to all ranks or to the root. */
-static void add_part(const ssq_comm *comm, const struct job *job, size_t view,
-                     unsigned r, struct moves *m)
+static void direct_parts_add_part(const ssq_comm *comm, const struct job *job,
+                                  size_t view, unsigned r, struct moves *m)
 {
     const struct view *v = &job->views[view];
     int64_t at, n = within(comm, job, view, r, 0, view_elements(v), &at);
@@ -117,7 +118,7 @@ static ssq_status gather_parts(ssq_comm *comm, ssq_queue *queue,
     struct moves *m = moves_create(comm, job, job->n * comm->size);
     for (size_t i = 0; i < job->n && m != NULL; i++)
         for (unsigned r = 0; r < comm->size; r++)
-            add_part(comm, job, i, r, m);
+            direct_parts_add_part(comm, job, i, r, m);
     return moves_enqueue(m, queue);
 }
 

@@ -6,8 +6,8 @@
 #include "lib/core/queue/enqueue.h"
 #include "lib/core/core.h"
 
-static ssq_status gather(ssq_comm *comm, const void *mine, void *all,
-                         const struct view *x, const struct view *y)
+static ssq_status comm_gather(ssq_comm *comm, const void *mine, void *all,
+                              const struct view *x, const struct view *y)
 {
     static const struct job job = {.call = CALL_COMPARE};
     uint64_t bytes = view_span(x);
@@ -36,7 +36,7 @@ ssq_status direct_gather(ssq_comm *comm, const void *mine, void *all,
     if (st == SSQ_OK)
         st = scratch_get(comm->side, SSQ_U8, 1, &ny, &y);
     if (st == SSQ_OK)
-        st = gather(comm, mine, all, &x, &y);
+        st = comm_gather(comm, mine, all, &x, &y);
     scratch_put(&x);
     scratch_put(&y);
     return st;

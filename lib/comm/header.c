@@ -14,7 +14,7 @@
  * another number. */
 #define MAGIC UINT32_C(0x73737101)
 
-struct header {
+struct comm_header {
     uint32_t magic, abi;
     uint64_t number;
     uint32_t call, reduction, root, dtypes; /* bits, as DTYPE_BIT */
@@ -26,7 +26,7 @@ struct header {
     char tag[COMM_TAG];
 };
 
-_Static_assert(sizeof(struct header) + INLINE_BYTES <= HEADER_BYTES,
+_Static_assert(sizeof(struct comm_header) + INLINE_BYTES <= HEADER_BYTES,
                "values fit behind a header");
 
 char *comm_inlined(const ssq_comm *comm, unsigned rank)
@@ -35,29 +35,29 @@ char *comm_inlined(const ssq_comm *comm, unsigned rank)
            INLINE_BYTES;
 }
 
-static struct header header_of(const ssq_comm *comm, unsigned rank)
+static struct comm_header header_of(const ssq_comm *comm, unsigned rank)
 {
-    struct header h;
+    struct comm_header h;
     memcpy(&h, comm->headers + (size_t)rank * HEADER_BYTES, sizeof(h));
     return h;
 }
 
 /* Return the header of a job. The sizes of x and y have a fixed ratio, so their
  * sum determines both. */
-static struct header describe(const ssq_comm *comm, const struct job *job,
-                              size_t inlined)
+static struct comm_header header_describe(const ssq_comm *comm,
+                                          const struct job *job, size_t inlined)
 {
     struct crc64 crc;
-    struct header h = {.magic = MAGIC,
-                       .abi = SSQ_COMM_ABI,
-                       .number = job->number,
-                       .call = (uint32_t)job->call,
-                       .reduction = (uint32_t)job->reduction,
-                       .root = job->root,
-                       .n = job->n,
-                       .piece = comm->options.piece_bytes,
-                       .inlined = inlined,
-                       .facts = job->facts_bytes};
+    struct comm_header h = {.magic = MAGIC,
+                            .abi = SSQ_COMM_ABI,
+                            .number = job->number,
+                            .call = (uint32_t)job->call,
+                            .reduction = (uint32_t)job->reduction,
+                            .root = job->root,
+                            .n = job->n,
+                            .piece = comm->options.piece_bytes,
+                            .inlined = inlined,
+                            .facts = job->facts_bytes};
     crc64_begin(&crc);
     memcpy(h.tag, job->tag, sizeof(h.tag));
     for (size_t i = 0; i < job->n; i++) {
@@ -88,7 +88,7 @@ static void dtype_words(uint32_t dtypes, char *text, size_t bytes)
                                    ssq_dtype_name((ssq_dtype)d));
 }
 
-static void header_words(const struct header *h, char *text, size_t bytes)
+static void header_words(const struct comm_header *h, char *text, size_t bytes)
 {
     char dtypes[64];
     bool reduces = h->call == CALL_ALL_REDUCE || h->call == CALL_REDUCE_SCATTER;
@@ -107,8 +107,8 @@ static void header_words(const struct header *h, char *text, size_t bytes)
 
 /* Report how a header differs from rank 0's. If the descriptions of both are
  * equal, a member differs that they do not show. */
-static ssq_status differ(const struct header *zero, const struct header *other,
-                         unsigned rank)
+static ssq_status header_differ(const struct comm_header *zero,
+                                const struct comm_header *other, unsigned rank)
 {
     char a[256], b[256];
     header_words(zero, a, sizeof(a));
@@ -134,9 +134,9 @@ static ssq_status differ(const struct header *zero, const struct header *other,
 
 /* Return true if two headers agree. The facts of a comparison may differ:
  * compare_facts() reports that. */
-static bool alike(const struct header *a, const struct header *b)
+static bool alike(const struct comm_header *a, const struct comm_header *b)
 {
-    struct header x = *a, y = *b;
+    struct comm_header x = *a, y = *b;
     if (x.call == CALL_COMPARE && y.call == CALL_COMPARE)
         x.layout = y.layout = x.facts = y.facts = 0;
     return memcmp(&x, &y, sizeof(x)) == 0;
@@ -144,16 +144,16 @@ static bool alike(const struct header *a, const struct header *b)
 
 static ssq_status compare_headers(const ssq_comm *comm)
 {
-    struct header zero = header_of(comm, 0);
+    struct comm_header zero = header_of(comm, 0);
     for (unsigned r = 0; r < comm->size; r++) {
-        struct header h = header_of(comm, r);
+        struct comm_header h = header_of(comm, r);
         if (h.magic != MAGIC || h.abi != SSQ_COMM_ABI)
             return error_set(SSQ_ERR_COMM,
                              "rank %u uses another format of messages: %08x "
                              "%u, expected %08x %d",
                              r, h.magic, h.abi, MAGIC, SSQ_COMM_ABI);
         if (!alike(&zero, &h))
-            return differ(&zero, &h, r);
+            return header_differ(&zero, &h, r);
     }
     return SSQ_OK;
 }
@@ -161,7 +161,7 @@ static ssq_status compare_headers(const ssq_comm *comm)
 ssq_status header_exchange(ssq_comm *comm, const struct job *job,
                            size_t inlined)
 {
-    struct header mine = describe(comm, job, inlined);
+    struct comm_header mine = header_describe(comm, job, inlined);
     char *own = comm->headers + (size_t)comm->rank * HEADER_BYTES;
     size_t bytes =
         inlined == 0 ? sizeof(mine) : HEADER_BYTES - INLINE_BYTES + inlined;
@@ -241,8 +241,8 @@ static ssq_status first_difference(const char *zero, size_t zero_bytes,
 }
 
 /* Compare each rank's facts with rank 0's. Each fact ends with a NUL. */
-static ssq_status compare_all(const ssq_comm *comm, const char *all,
-                              const size_t *at)
+static ssq_status header_compare_all(const ssq_comm *comm, const char *all,
+                                     const size_t *at)
 {
     ssq_status st = SSQ_OK;
     for (unsigned r = 1; r < comm->size && st == SSQ_OK; r++)
@@ -267,7 +267,7 @@ static ssq_status gather_facts(ssq_comm *comm, const struct job *job, char *all,
     for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
         memcpy(all + at[r], padded + r * most, at[r + 1] - at[r]);
     mem_free(padded);
-    return st == SSQ_OK ? compare_all(comm, all, at) : st;
+    return st == SSQ_OK ? header_compare_all(comm, all, at) : st;
 }
 
 /* Send all facts to all ranks. This runs at most once, because a difference
@@ -286,15 +286,15 @@ static ssq_status exchange_facts(ssq_comm *comm, const struct job *job,
         exchange_set(comm, n++, r, false, all + at[r], at[r + 1] - at[r]);
     }
     ssq_status st = exchange_run(comm, n);
-    return st == SSQ_OK ? compare_all(comm, all, at) : st;
+    return st == SSQ_OK ? header_compare_all(comm, all, at) : st;
 }
 
 ssq_status compare_facts(ssq_comm *comm, const struct job *job)
 {
     bool equal = true;
-    struct header zero = header_of(comm, 0);
+    struct comm_header zero = header_of(comm, 0);
     for (unsigned r = 1; r < comm->size; r++) {
-        struct header h = header_of(comm, r);
+        struct comm_header h = header_of(comm, r);
         equal = equal && h.layout == zero.layout && h.facts == zero.facts;
     }
     if (equal)

@@ -28,7 +28,7 @@ static const char *why_not_built(const char *name)
 
 /* Load a module. Once accepted it stays loaded, because a thread may still run
  * its code. */
-static bool load(void *user, const char *path, struct why *why)
+static bool module_load(void *user, const char *path, struct why *why)
 {
     const struct comm_module **found = user;
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -55,7 +55,7 @@ ssq_status comm_module_find(const char *name, const struct comm_module **module)
 {
     const char *why_not = why_not_built(name);
     struct why reason = {""};
-    if (module_find(name, load, (void *)module, &reason))
+    if (module_find(name, module_load, (void *)module, &reason))
         return SSQ_OK;
     if (reason.text[0] != '\0')
         return error_set(SSQ_ERR_UNSUPPORTED, "%s: %s", name, reason.text);
@@ -81,8 +81,8 @@ ssq_status comm_over(ssq_device *device, const struct comm_module *m,
                      size, SSQ_COMM_MAX_SIZE);
 }
 
-static ssq_status check(ssq_device *device, const char *library,
-                        const void *mpi_comm, ssq_comm **comm)
+static ssq_status module_check(ssq_device *device, const char *library,
+                               const void *mpi_comm, ssq_comm **comm)
 {
     static const char what[] = "comm_mpi_open";
     const char *missing = device == NULL     ? "device"
@@ -104,7 +104,7 @@ ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
     struct comm_link *link = NULL;
     unsigned rank = 0, size = 0;
     ssq_comm_options chosen;
-    ssq_status st = check(device, library, mpi_comm, comm);
+    ssq_status st = module_check(device, library, mpi_comm, comm);
     if (st == SSQ_OK)
         st = comm_options(options, what, &chosen);
     if (st == SSQ_OK)

@@ -135,7 +135,7 @@ static ssq_status run_on(ssq_comm *comm, const struct direct_call *c,
 
 /* Run a call at its place in the queue. If it fails the queue fails, too: later
  * work must not use missing results. */
-static ssq_status run(struct object *keep, ssq_queue *queue, void *native)
+static ssq_status moves_run(struct object *keep, ssq_queue *queue, void *native)
 {
     const struct direct_call *c = (const struct direct_call *)keep;
     struct direct *d = c->direct;
@@ -155,7 +155,7 @@ ssq_status moves_enqueue(struct moves *m, ssq_queue *queue)
         return SSQ_ERR_NOMEM;
     ssq_status st = SSQ_OK;
     if (m->call->n > 0)
-        st = queue_call(queue, m->list, &m->call->object, run);
+        st = queue_call(queue, m->list, &m->call->object, moves_run);
     moves_free(m);
     return st;
 }

@@ -78,9 +78,9 @@ static ssq_status connect_on(ssq_device *device, struct joining *j)
     return st;
 }
 
-static ssq_status join(ssq_device *device, struct joining *j,
-                       const ssq_comm_options *options, const char *what,
-                       ssq_comm **comm)
+static ssq_status nccl_join(ssq_device *device, struct joining *j,
+                            const ssq_comm_options *options, const char *what,
+                            ssq_comm **comm)
 {
     ssq_status st = connect_on(device, j);
     return st == SSQ_OK ? comm_over(device, j->module, j->link, j->rank,
@@ -111,7 +111,7 @@ ssq_status ssq_comm_nccl_join(ssq_device *device, const void *id, size_t bytes,
     if (st != SSQ_OK)
         return st;
     j.place.timeout = chosen.timeout;
-    return join(device, &j, &chosen, what, comm);
+    return nccl_join(device, &j, &chosen, what, comm);
 }
 
 /* ---- beside the program's communicator ---- */
@@ -172,7 +172,7 @@ static ssq_status send_id(struct lending *l, unsigned char *id)
 }
 
 /* Poll until the id has arrived or the timeout is over. */
-static ssq_status await(struct lending *l, double timeout)
+static ssq_status nccl_await(struct lending *l, double timeout)
 {
     static const struct timespec pause = {0, 1000000};
     struct timespec t;
@@ -199,7 +199,7 @@ static ssq_status exchange_id(ssq_device *device, struct joining *lent,
     if (st == SSQ_OK)
         st = send_id(&l, id);
     if (st == SSQ_OK)
-        st = await(&l, lent->place.timeout);
+        st = nccl_await(&l, lent->place.timeout);
     if (st == SSQ_ERR_COMM)
         return st; /* not freed: NCCL may still enqueue it */
     if (st == SSQ_ERR_NOT_READY)
@@ -247,5 +247,5 @@ ssq_status ssq_comm_nccl_create(ssq_device *device, struct ncclComm *nccl_comm,
         st = exchange_id(device, &lent, id, what);
     lent.module->transport.leave(lent.link);
     lent.module->transport.close(lent.link);
-    return st == SSQ_OK ? join(device, &j, &chosen, what, comm) : st;
+    return st == SSQ_OK ? nccl_join(device, &j, &chosen, what, comm) : st;
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* The position in a rank's part. */
-struct cursor {
+struct parts_cursor {
     size_t view;
     int64_t at;
 };
@@ -25,7 +25,7 @@ struct cursor {
  *   both slots */
 struct parts {
     int64_t *bounds;
-    struct cursor *next, *begin[2];
+    struct parts_cursor *next, *begin[2];
     int64_t *count[2];
 };
 
@@ -37,7 +37,7 @@ static struct parts *parts_create(unsigned size, size_t n)
                                 words * sizeof(*p->bounds));
     if (p == NULL)
         return NULL;
-    p->next = (struct cursor *)(p + 1);
+    p->next = (struct parts_cursor *)(p + 1);
     p->begin[0] = p->next + size;
     p->begin[1] = p->begin[0] + size;
     p->count[0] = (int64_t *)(p->next + cursors);
@@ -50,7 +50,7 @@ static struct parts *parts_create(unsigned size, size_t n)
 
 /* Views of one dtype. most: maximum number of elements of each rank's part in
  * a piece. */
-struct group {
+struct parts_group {
     size_t first, end;
     size_t bytes; /* of an element */
     int64_t most;
@@ -61,8 +61,9 @@ enum way { COUNT, TO_HOST, TO_DEVICE };
 /* Transfer, or only count, at most g->most elements of rank r's part, starting
  * at cursor *c. Advances *c and sets *n to their number. */
 static ssq_status pass_part(ssq_comm *comm, const struct job *job,
-                            const struct group *g, unsigned r, enum way way,
-                            char *host, struct cursor *c, int64_t *n)
+                            const struct parts_group *g, unsigned r,
+                            enum way way, char *host, struct parts_cursor *c,
+                            int64_t *n)
 {
     ssq_status st = SSQ_OK;
     *n = 0;
@@ -80,7 +81,7 @@ static ssq_status pass_part(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-static char *place(const struct group *g, char *host, unsigned r)
+static char *parts_place(const struct parts_group *g, char *host, unsigned r)
 {
     return host + (size_t)r * (size_t)g->most * g->bytes;
 }
@@ -91,8 +92,9 @@ static bool reduces(const struct job *job)
 }
 
 /* Fetch the next piece into slot i. Sets *more to false if no piece is left. */
-static ssq_status fetch(ssq_comm *comm, const struct job *job,
-                        const struct group *g, unsigned i, bool *more)
+static ssq_status parts_fetch(ssq_comm *comm, const struct job *job,
+                              const struct parts_group *g, unsigned i,
+                              bool *more)
 {
     struct parts *p = job->parts;
     struct slot *s = &comm->slots[i];
@@ -103,25 +105,25 @@ static ssq_status fetch(ssq_comm *comm, const struct job *job,
         bool reads = reduces(job) || r == comm->rank;
         p->begin[i][r] = p->next[r];
         st = pass_part(comm, job, g, r, reads ? TO_HOST : COUNT,
-                       place(g, s->own, r), &p->next[r], &p->count[i][r]);
+                       parts_place(g, s->own, r), &p->next[r], &p->count[i][r]);
         *more = *more || p->count[i][r] > 0;
     }
     return st == SSQ_OK ? ssq_event_record(s->fetched, comm->side) : st;
 }
 
-static ssq_status scatter(ssq_comm *comm, const struct job *job,
-                          const struct group *g, unsigned i)
+static ssq_status parts_scatter(ssq_comm *comm, const struct job *job,
+                                const struct parts_group *g, unsigned i)
 {
     const int64_t *count = job->parts->count[i];
     const struct slot *s = &comm->slots[i];
     size_t mine = (size_t)count[comm->rank], n = 0;
-    char *in = s->others, *out = place(g, s->own, comm->rank);
+    char *in = s->others, *out = parts_place(g, s->own, comm->rank);
     for (unsigned r = 0; r < comm->size; r++) {
         comm->terms[r] = r == comm->rank ? out : in;
         if (r == comm->rank)
             continue;
         if (count[r] > 0)
-            exchange_set(comm, n++, r, true, place(g, s->own, r),
+            exchange_set(comm, n++, r, true, parts_place(g, s->own, r),
                          (size_t)count[r] * g->bytes);
         if (mine > 0)
             exchange_set(comm, n++, r, false, in, mine * g->bytes);
@@ -140,8 +142,8 @@ static bool receives(const struct job *job, unsigned r)
     return job->root == COMM_ALL || job->root == r;
 }
 
-static ssq_status gather(ssq_comm *comm, const struct job *job,
-                         const struct group *g, unsigned i)
+static ssq_status parts_gather(ssq_comm *comm, const struct job *job,
+                               const struct parts_group *g, unsigned i)
 {
     const int64_t *count = job->parts->count[i];
     char *own = comm->slots[i].own;
@@ -150,10 +152,10 @@ static ssq_status gather(ssq_comm *comm, const struct job *job,
         if (r == comm->rank)
             continue;
         if (mine > 0 && receives(job, r))
-            exchange_set(comm, n++, r, true, place(g, own, comm->rank),
+            exchange_set(comm, n++, r, true, parts_place(g, own, comm->rank),
                          mine * g->bytes);
         if (count[r] > 0 && receives(job, comm->rank))
-            exchange_set(comm, n++, r, false, place(g, own, r),
+            exchange_set(comm, n++, r, false, parts_place(g, own, r),
                          (size_t)count[r] * g->bytes);
     }
     return exchange_run(comm, n);
@@ -161,8 +163,8 @@ static ssq_status gather(ssq_comm *comm, const struct job *job,
 
 /* Upload the result of the piece in slot i: the sum of this rank's part, or the
  * parts of the other ranks. */
-static ssq_status send(ssq_comm *comm, const struct job *job,
-                       const struct group *g, unsigned i)
+static ssq_status parts_send(ssq_comm *comm, const struct job *job,
+                             const struct parts_group *g, unsigned i)
 {
     struct slot *s = &comm->slots[i];
     ssq_status st = SSQ_OK;
@@ -171,8 +173,9 @@ static ssq_status send(ssq_comm *comm, const struct job *job,
         return SSQ_OK;
     for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
         if (reduces(job) == (r == comm->rank))
-            st = pass_part(comm, job, g, r, TO_DEVICE, place(g, s->own, r),
-                           &job->parts->begin[i][r], &n);
+            st =
+                pass_part(comm, job, g, r, TO_DEVICE, parts_place(g, s->own, r),
+                          &job->parts->begin[i][r], &n);
     if (st == SSQ_OK)
         st = ssq_event_record(s->sent, comm->side);
     s->sending = st == SSQ_OK;
@@ -180,24 +183,24 @@ static ssq_status send(ssq_comm *comm, const struct job *job,
 }
 
 /* Move the views of a group. Two pieces are in flight, as in pieces.c. */
-static ssq_status run_group(ssq_comm *comm, const struct job *job,
-                            const struct group *g)
+static ssq_status parts_run_group(ssq_comm *comm, const struct job *job,
+                                  const struct parts_group *g)
 {
     bool more = false;
     unsigned i = 0;
     for (unsigned r = 0; r < comm->size; r++)
-        job->parts->next[r] =
-            (struct cursor){g->first, parts_bound(comm, job, g->first, r)};
-    ssq_status st = fetch(comm, job, g, 0, &more);
+        job->parts->next[r] = (struct parts_cursor){
+            g->first, parts_bound(comm, job, g->first, r)};
+    ssq_status st = parts_fetch(comm, job, g, 0, &more);
     for (; more && st == SSQ_OK; i ^= 1) {
-        st = fetch(comm, job, g, i ^ 1, &more);
+        st = parts_fetch(comm, job, g, i ^ 1, &more);
         if (st == SSQ_OK)
             st = ssq_event_sync(comm->slots[i].fetched);
         if (st == SSQ_OK)
-            st = reduces(job) ? scatter(comm, job, g, i)
-                              : gather(comm, job, g, i);
+            st = reduces(job) ? parts_scatter(comm, job, g, i)
+                              : parts_gather(comm, job, g, i);
         if (st == SSQ_OK)
-            st = send(comm, job, g, i);
+            st = parts_send(comm, job, g, i);
     }
     return st;
 }
@@ -205,7 +208,7 @@ static ssq_status run_group(ssq_comm *comm, const struct job *job,
 ssq_status parts_run(ssq_comm *comm, const struct job *job)
 {
     ssq_status st = SSQ_OK;
-    struct group g = {.end = 0};
+    struct parts_group g = {.end = 0};
     while (g.end < job->n && st == SSQ_OK) {
         ssq_dtype dtype = job->views[g.end].dtype;
         g.first = g.end;
@@ -214,7 +217,7 @@ ssq_status parts_run(ssq_comm *comm, const struct job *job)
         g.bytes = dtype_bytes(dtype);
         g.most = (int64_t)(comm->options.piece_bytes / comm->size / g.bytes);
         g.most = size_most(g.most, 1);
-        st = run_group(comm, job, &g);
+        st = parts_run_group(comm, job, &g);
     }
     return st;
 }
@@ -246,9 +249,10 @@ static void hold_all(const ssq_comm *comm, struct job *job,
 
 /* Enqueue a job; takes ownership of it. Bounds are not checked, because only
  * the library passes them. */
-static ssq_status run(ssq_queue *queue, ssq_comm *comm, struct job *job,
-                      const ssq_tensor *const *tensors, size_t n,
-                      const int64_t *bounds, const char *what)
+static ssq_status comm_parts_run(ssq_queue *queue, ssq_comm *comm,
+                                 struct job *job,
+                                 const ssq_tensor *const *tensors, size_t n,
+                                 const int64_t *bounds, const char *what)
 {
     ssq_status st =
         job == NULL ? SSQ_ERR_NOMEM : call_check(queue, comm, job->tag, what);
@@ -270,8 +274,8 @@ ssq_status comm_reduce_parts(ssq_queue *queue, ssq_comm *comm,
                              const ssq_tensor *const *tensors, size_t n,
                              const int64_t *bounds, const char *tag)
 {
-    return run(queue, comm, job_create(CALL_REDUCE_SCATTER, tag), tensors, n,
-               bounds, "comm_reduce_parts");
+    return comm_parts_run(queue, comm, job_create(CALL_REDUCE_SCATTER, tag),
+                          tensors, n, bounds, "comm_reduce_parts");
 }
 
 ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,
@@ -282,7 +286,8 @@ ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,
     struct job *job = job_create(CALL_ALL_GATHER, tag);
     if (job != NULL)
         job->root = root;
-    return run(queue, comm, job, tensors, n, bounds, "comm_gather_parts");
+    return comm_parts_run(queue, comm, job, tensors, n, bounds,
+                          "comm_gather_parts");
 }
 
 ssq_status comm_ready(ssq_queue *queue, ssq_comm *comm, const char *what)

@@ -22,7 +22,7 @@
 
 /* Elements of one dtype. In a list: from element `at` of view `view` on, over
  * one or more views. With x and y: from element `at` of each rank's part on. */
-struct piece {
+struct pieces_piece {
     ssq_dtype dtype;
     size_t view;
     int64_t at;
@@ -38,7 +38,8 @@ static bool paired(const struct job *job)
 /* ---- cutting ---- */
 
 /* Return the first element of rank r's share. For r = size: the end. */
-static int64_t share(const ssq_comm *comm, const struct piece *p, unsigned r)
+static int64_t pieces_share(const ssq_comm *comm, const struct pieces_piece *p,
+                            unsigned r)
 {
     if (p->part > 0)
         return p->part * r;
@@ -47,7 +48,7 @@ static int64_t share(const ssq_comm *comm, const struct piece *p, unsigned r)
 }
 
 /* Advance *p to the end of its piece in a list. */
-static void behind(const struct job *job, struct piece *p)
+static void pieces_behind(const struct job *job, struct pieces_piece *p)
 {
     int64_t left = p->elements;
     while (left > 0) {
@@ -65,7 +66,7 @@ static void behind(const struct job *job, struct piece *p)
 /* Set dtype and elements: as many elements of one dtype from *p on as fit into
  * a slot. */
 static void take_list(const ssq_comm *comm, const struct job *job,
-                      struct piece *p)
+                      struct pieces_piece *p)
 {
     p->dtype = job->views[p->view].dtype;
     int64_t most = (int64_t)(comm->options.piece_bytes / dtype_bytes(p->dtype));
@@ -82,11 +83,11 @@ static void take_list(const ssq_comm *comm, const struct job *job,
 
 /* Advance *p to the next piece. *p is all zeros before the first call. Returns
  * false if no piece is left. */
-static bool next_piece(const ssq_comm *comm, const struct job *job,
-                       struct piece *p)
+static bool pieces_next_piece(const ssq_comm *comm, const struct job *job,
+                              struct pieces_piece *p)
 {
     if (!paired(job)) {
-        behind(job, p);
+        pieces_behind(job, p);
         if (p->view == job->n)
             return false;
         take_list(comm, job, p);
@@ -118,7 +119,7 @@ ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
 
 /* Transfer the parts of all views over which a piece of a list extends. */
 static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
-                                const struct piece *p, char *host,
+                                const struct pieces_piece *p, char *host,
                                 bool to_device)
 {
     int64_t left = p->elements, at = p->at;
@@ -135,7 +136,7 @@ static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
 /* Transfer every rank's part of the larger of x and y, or this rank's part of
  * the smaller. */
 static ssq_status transfer_pair(ssq_comm *comm, const struct job *job,
-                                const struct piece *p, char *host,
+                                const struct pieces_piece *p, char *host,
                                 bool to_device)
 {
     const struct view *v = &job->views[to_device ? 1 : 0];
@@ -153,7 +154,7 @@ static ssq_status transfer_pair(ssq_comm *comm, const struct job *job,
 }
 
 static ssq_status transfer_piece(ssq_comm *comm, const struct job *job,
-                                 const struct piece *p, char *host,
+                                 const struct pieces_piece *p, char *host,
                                  bool to_device)
 {
     return paired(job) ? transfer_pair(comm, job, p, host, to_device)
@@ -164,21 +165,23 @@ static ssq_status transfer_piece(ssq_comm *comm, const struct job *job,
 
 /* Send share r of this rank's values to rank r, and reduce this rank's share of
  * all ranks' values. */
-static ssq_status scatter(ssq_comm *comm, const struct job *job,
-                          const struct piece *p, const struct slot *s)
+static ssq_status pieces_scatter(ssq_comm *comm, const struct job *job,
+                                 const struct pieces_piece *p,
+                                 const struct slot *s)
 {
     size_t bytes = dtype_bytes(p->dtype), n = 0;
-    int64_t from = share(comm, p, comm->rank);
-    int64_t mine = share(comm, p, comm->rank + 1) - from;
+    int64_t from = pieces_share(comm, p, comm->rank);
+    int64_t mine = pieces_share(comm, p, comm->rank + 1) - from;
     char *in = s->others;
     for (unsigned r = 0; r < comm->size; r++) {
-        int64_t theirs = share(comm, p, r + 1) - share(comm, p, r);
+        int64_t theirs =
+            pieces_share(comm, p, r + 1) - pieces_share(comm, p, r);
         comm->terms[r] = s->at + (size_t)from * bytes;
         if (r == comm->rank)
             continue;
         if (theirs > 0)
             exchange_set(comm, n++, r, true,
-                         s->at + (size_t)share(comm, p, r) * bytes,
+                         s->at + (size_t)pieces_share(comm, p, r) * bytes,
                          (size_t)theirs * bytes);
         if (mine > 0)
             exchange_set(comm, n++, r, false, in, (size_t)mine * bytes);
@@ -193,14 +196,15 @@ static ssq_status scatter(ssq_comm *comm, const struct job *job,
 }
 
 /* Send this rank's share to all ranks, and receive theirs. */
-static ssq_status gather(ssq_comm *comm, const struct piece *p,
-                         const struct slot *s)
+static ssq_status pieces_gather(ssq_comm *comm, const struct pieces_piece *p,
+                                const struct slot *s)
 {
     size_t bytes = dtype_bytes(p->dtype), n = 0;
-    int64_t from = share(comm, p, comm->rank);
-    int64_t mine = share(comm, p, comm->rank + 1) - from;
+    int64_t from = pieces_share(comm, p, comm->rank);
+    int64_t mine = pieces_share(comm, p, comm->rank + 1) - from;
     for (unsigned r = 0; r < comm->size; r++) {
-        int64_t at = share(comm, p, r), theirs = share(comm, p, r + 1) - at;
+        int64_t at = pieces_share(comm, p, r),
+                theirs = pieces_share(comm, p, r + 1) - at;
         if (r == comm->rank)
             continue;
         if (mine > 0)
@@ -213,8 +217,9 @@ static ssq_status gather(ssq_comm *comm, const struct piece *p,
     return exchange_run(comm, n);
 }
 
-static ssq_status spread(ssq_comm *comm, const struct job *job,
-                         const struct piece *p, const struct slot *s)
+static ssq_status pieces_spread(ssq_comm *comm, const struct job *job,
+                                const struct pieces_piece *p,
+                                const struct slot *s)
 {
     size_t bytes = (size_t)p->elements * dtype_bytes(p->dtype), n = 0;
     if (comm->rank != job->root)
@@ -226,15 +231,16 @@ static ssq_status spread(ssq_comm *comm, const struct job *job,
 }
 
 static ssq_status exchange_piece(ssq_comm *comm, const struct job *job,
-                                 const struct piece *p, const struct slot *s)
+                                 const struct pieces_piece *p,
+                                 const struct slot *s)
 {
     if (job->call == CALL_BROADCAST)
-        return spread(comm, job, p, s);
+        return pieces_spread(comm, job, p, s);
     ssq_status st = SSQ_OK;
     if (job->call != CALL_ALL_GATHER)
-        st = scatter(comm, job, p, s);
+        st = pieces_scatter(comm, job, p, s);
     if (st == SSQ_OK && job->call != CALL_REDUCE_SCATTER)
-        st = gather(comm, p, s);
+        st = pieces_gather(comm, p, s);
     return st;
 }
 
@@ -254,8 +260,8 @@ static bool writes(const ssq_comm *comm, const struct job *job)
 /* Return the address of a piece if the ranks can read and write it in the
  * tensor itself. NULL: it must be copied. This needs a piece of one tensor in
  * host memory, and a device that has finished all commands handed over. */
-static char *in_place(const ssq_comm *comm, const struct job *job,
-                      const struct piece *p)
+static char *pieces_in_place(const ssq_comm *comm, const struct job *job,
+                             const struct pieces_piece *p)
 {
     const struct view *v = &job->views[p->view];
     if (comm->device->backend->completed != NULL || paired(job) ||
@@ -267,12 +273,12 @@ static char *in_place(const ssq_comm *comm, const struct job *job,
 
 /* Fetch a piece into a slot. Waits first until the device has read the slot's
  * last upload. */
-static ssq_status fetch(ssq_comm *comm, const struct job *job,
-                        const struct piece *p, struct slot *s)
+static ssq_status pieces_fetch(ssq_comm *comm, const struct job *job,
+                               const struct pieces_piece *p, struct slot *s)
 {
     ssq_status st = s->sending ? ssq_event_sync(s->sent) : SSQ_OK;
     s->sending = false;
-    s->at = in_place(comm, job, p);
+    s->at = pieces_in_place(comm, job, p);
     bool copies = s->at == NULL;
     if (copies)
         s->at = s->own;
@@ -281,8 +287,8 @@ static ssq_status fetch(ssq_comm *comm, const struct job *job,
     return st == SSQ_OK ? ssq_event_record(s->fetched, comm->side) : st;
 }
 
-static ssq_status send(ssq_comm *comm, const struct job *job,
-                       const struct piece *p, struct slot *s)
+static ssq_status pieces_send(ssq_comm *comm, const struct job *job,
+                              const struct pieces_piece *p, struct slot *s)
 {
     if (!writes(comm, job) || s->at != s->own)
         return SSQ_OK;
@@ -304,22 +310,22 @@ static size_t aligned(size_t at)
 
 size_t inlined_bytes(const ssq_comm *comm, const struct job *job)
 {
-    struct piece p = {.view = 0};
+    struct pieces_piece p = {.view = 0};
     size_t at = 0;
     if (job->call != CALL_ALL_REDUCE)
         return 0;
-    while (at <= INLINE_BYTES && next_piece(comm, job, &p))
+    while (at <= INLINE_BYTES && pieces_next_piece(comm, job, &p))
         at = aligned(at + (size_t)p.elements * dtype_bytes(p.dtype));
     return at <= INLINE_BYTES ? at : 0;
 }
 
 ssq_status inlined_fetch(ssq_comm *comm, const struct job *job)
 {
-    struct piece p = {.view = 0};
+    struct pieces_piece p = {.view = 0};
     char *own = comm_inlined(comm, comm->rank);
     size_t at = 0;
     ssq_status st = SSQ_OK;
-    while (st == SSQ_OK && next_piece(comm, job, &p)) {
+    while (st == SSQ_OK && pieces_next_piece(comm, job, &p)) {
         st = transfer_piece(comm, job, &p, own + at, false);
         at = aligned(at + (size_t)p.elements * dtype_bytes(p.dtype));
     }
@@ -328,12 +334,12 @@ ssq_status inlined_fetch(ssq_comm *comm, const struct job *job)
 
 ssq_status inlined_run(ssq_comm *comm, const struct job *job)
 {
-    struct piece p = {.view = 0};
+    struct pieces_piece p = {.view = 0};
     struct slot *s = &comm->slots[0];
     size_t at = 0;
     ssq_status st = s->sending ? ssq_event_sync(s->sent) : SSQ_OK;
     s->sending = false;
-    while (st == SSQ_OK && next_piece(comm, job, &p)) {
+    while (st == SSQ_OK && pieces_next_piece(comm, job, &p)) {
         char *out = s->own + at;
         for (unsigned r = 0; r < comm->size; r++)
             comm->terms[r] = comm_inlined(comm, r) + at;
@@ -352,24 +358,24 @@ ssq_status inlined_run(ssq_comm *comm, const struct job *job)
 
 ssq_status pieces_run(ssq_comm *comm, const struct job *job)
 {
-    struct piece now = {.view = 0};
+    struct pieces_piece now = {.view = 0};
     unsigned i = 0;
     ssq_status st = SSQ_OK;
-    bool more = job->n > 0 && next_piece(comm, job, &now);
+    bool more = job->n > 0 && pieces_next_piece(comm, job, &now);
     if (more)
-        st = fetch(comm, job, &now, &comm->slots[0]);
+        st = pieces_fetch(comm, job, &now, &comm->slots[0]);
     for (; more && st == SSQ_OK; i ^= 1) {
-        struct piece next = now;
+        struct pieces_piece next = now;
         struct slot *s = &comm->slots[i];
-        more = next_piece(comm, job, &next);
+        more = pieces_next_piece(comm, job, &next);
         if (more)
-            st = fetch(comm, job, &next, &comm->slots[i ^ 1]);
+            st = pieces_fetch(comm, job, &next, &comm->slots[i ^ 1]);
         if (st == SSQ_OK)
             st = ssq_event_sync(s->fetched);
         if (st == SSQ_OK)
             st = exchange_piece(comm, job, &now, s);
         if (st == SSQ_OK)
-            st = send(comm, job, &now, s);
+            st = pieces_send(comm, job, &now, s);
         now = next;
     }
     return st;

@@ -41,7 +41,8 @@ static const struct words *launcher(void)
     return NULL;
 }
 
-static ssq_status number(const char *name, uint64_t least, unsigned *value)
+static ssq_status place_number(const char *name, uint64_t least,
+                               unsigned *value)
 {
     uint64_t v = *value;
     ssq_status st = env_number(name, least, MOST, &v);
@@ -96,19 +97,20 @@ static ssq_status check_set(const struct words *w)
     return SSQ_OK;
 }
 
-static ssq_status read_words(const struct words *w, ssq_comm_place *p)
+static ssq_status place_read_words(const struct words *w, ssq_comm_place *p)
 {
     (void)snprintf(p->launcher, sizeof(p->launcher), "%s", w->launcher);
     ssq_status st = check_set(w);
     if (st == SSQ_OK)
-        st = number(w->size, 1, &p->size);
+        st = place_number(w->size, 1, &p->size);
     if (st == SSQ_OK)
-        st = number(w->rank, 0, &p->rank);
+        st = place_number(w->rank, 0, &p->rank);
     if (st == SSQ_OK)
-        st = number(w->local_rank, 0, &p->local_rank);
+        st = place_number(w->local_rank, 0, &p->local_rank);
     if (st == SSQ_OK)
-        st = w->local_size != NULL ? number(w->local_size, 1, &p->local_size)
-                                   : slurm_size(&p->local_size);
+        st = w->local_size != NULL
+                 ? place_number(w->local_size, 1, &p->local_size)
+                 : slurm_size(&p->local_size);
     if (st == SSQ_OK && p->local_size <= p->local_rank)
         p->local_size = p->local_rank + 1; /* the launcher did not set it */
     if (st == SSQ_OK && p->rank >= p->size)
@@ -121,7 +123,7 @@ static ssq_status read_words(const struct words *w, ssq_comm_place *p)
 
 /* Choose "auto", or number local_rank of the devices that are equally good. If
  * SSQ_DEVICE names a single device, choose that. */
-static ssq_status choose(ssq_comm_place *p)
+static ssq_status place_choose(ssq_comm_place *p)
 {
     ssq_device *device = NULL;
     const char *named = env_text("SSQ_DEVICE");
@@ -147,9 +149,9 @@ ssq_status ssq_comm_place_get(ssq_comm_place *place)
                          "%s: struct_size is %zu, expected %zu", what,
                          place->struct_size, sizeof(*place));
     const struct words *w = launcher();
-    ssq_status st = w == NULL ? SSQ_OK : read_words(w, &p);
+    ssq_status st = w == NULL ? SSQ_OK : place_read_words(w, &p);
     if (st == SSQ_OK)
-        st = choose(&p);
+        st = place_choose(&p);
     if (st == SSQ_OK)
         *place = p;
     return st;

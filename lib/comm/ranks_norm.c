@@ -22,7 +22,7 @@ static bool ranks_norm(const struct channel_norm_call *call)
  * refuse a capture, but only after ops of this file, which would stay in the
  * graph. NCCL's can be captured. A dry capture only checks ops: it skips
  * collectives. */
-static bool captures(const ssq_queue *queue, const ssq_comm *comm)
+static bool ranks_norm_captures(const ssq_queue *queue, const ssq_comm *comm)
 {
     return capture_dry(queue) || strcmp(ssq_comm_transport(comm), "nccl") == 0;
 }
@@ -46,7 +46,7 @@ static ssq_status ranks_check(const ssq_queue *queue,
                          "those of the forward call",
                          call->name);
     if (ranks_norm(call) && queue_capturing(queue) &&
-        !captures(queue, call->comm))
+        !ranks_norm_captures(queue, call->comm))
         return error_set(SSQ_ERR_INVALID,
                          "%s: a graph is being captured: it cannot have a "
                          "collective of comm",
@@ -59,8 +59,10 @@ static ssq_status ranks_check(const ssq_queue *queue,
 /* Gather the statistics of every rank, in rank order. The tag has the options,
  * because ranks compare tags. With different options the ranks' results and
  * running statistics would differ in silence. A tag has 31 bytes at most. */
-static ssq_status gather(ssq_queue *queue, const struct channel_norm_call *call,
-                         const struct view *own, const struct view *all)
+static ssq_status ranks_norm_gather(ssq_queue *queue,
+                                    const struct channel_norm_call *call,
+                                    const struct view *own,
+                                    const struct view *all)
 {
     const ssq_tensor x = {.view = *own}, y = {.view = *all}; /* borrowed */
     char tag[64];
@@ -90,7 +92,7 @@ static ssq_status ranks_forward(ssq_queue *queue,
     if (st == SSQ_OK)
         st = part_find(queue, op, &own, pieces_norm);
     if (st == SSQ_OK)
-        st = gather(queue, call, &own, &all);
+        st = ranks_norm_gather(queue, call, &own, &all);
     if (st == SSQ_OK)
         st = parts_merge(queue, op, &all, pieces_norm);
     scratch_put(&own);
@@ -101,8 +103,8 @@ static ssq_status ranks_forward(ssq_queue *queue,
 /* ---- backward ---- */
 
 /* Add the sums over ranks, in place. */
-static ssq_status reduce(ssq_queue *queue, ssq_comm *comm,
-                         const struct view *sums)
+static ssq_status ranks_norm_reduce(ssq_queue *queue, ssq_comm *comm,
+                                    const struct view *sums)
 {
     const ssq_tensor x = {.view = *sums}; /* borrowed */
     const ssq_tensor *const list[] = {&x};
@@ -147,7 +149,7 @@ static ssq_status ranks_backward(ssq_queue *queue,
         return st;
     st = part_sums(queue, op, &sums, pieces_gradient);
     if (st == SSQ_OK)
-        st = reduce(queue, call->comm, &sums);
+        st = ranks_norm_reduce(queue, call->comm, &sums);
     if (st == SSQ_OK && channel_elements(&op->x) > 0)
         st = parts_gradient(queue, op, &sums, pieces_gradient);
     scratch_put(&sums);

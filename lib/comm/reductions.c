@@ -15,13 +15,13 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/op/reduce/reduce_long.h"
 
-static bool is_half(const struct view *v)
+static bool reductions_is_half(const struct view *v)
 {
     return v->dtype == SSQ_F16 || v->dtype == SSQ_BF16;
 }
 
-static ssq_status mean(const ssq_comm *comm, ssq_queue *queue,
-                       const struct job *job, const struct view *v)
+static ssq_status reductions_mean(const ssq_comm *comm, ssq_queue *queue,
+                                  const struct job *job, const struct view *v)
 {
     if (job->reduction != SSQ_COMM_MEAN)
         return SSQ_OK;
@@ -36,8 +36,8 @@ static ssq_status mean(const ssq_comm *comm, ssq_queue *queue,
 
 /* ---- float32 and i32, in place ---- */
 
-static ssq_status in_place(ssq_comm *comm, ssq_queue *queue,
-                           const struct job *job, ssq_dtype dtype)
+static ssq_status reductions_in_place(ssq_comm *comm, ssq_queue *queue,
+                                      const struct job *job, ssq_dtype dtype)
 {
     bool floats = dtype == SSQ_F32;
     struct moves *m = moves_create(comm, job, job->n);
@@ -49,7 +49,7 @@ static ssq_status in_place(ssq_comm *comm, ssq_queue *queue,
     ssq_status st = moves_enqueue(m, queue);
     for (size_t i = 0; i < job->n && floats && st == SSQ_OK; i++)
         if (job->views[i].dtype == dtype)
-            st = mean(comm, queue, job, &job->views[i]);
+            st = reductions_mean(comm, queue, job, &job->views[i]);
     return st;
 }
 
@@ -71,7 +71,7 @@ static ssq_status cast_some(ssq_queue *queue, const struct job *job,
     int64_t room = view_elements(scratch);
     for (*n = 0; at->i < job->n && *n < room && st == SSQ_OK;) {
         const struct view *v = &job->views[at->i];
-        int64_t left = is_half(v) ? view_elements(v) - at->at : 0;
+        int64_t left = reductions_is_half(v) ? view_elements(v) - at->at : 0;
         int64_t some = size_least(left, room - *n);
         struct view half = view_range(v, at->at, some);
         struct view single = view_range(scratch, *n, some);
@@ -96,16 +96,18 @@ static ssq_status sum_by(enum comm_move_kind kind, ssq_comm *comm,
     if (m != NULL)
         moves_add(m, kind, ELEMENT_F32, x, y, (uint64_t)view_elements(y));
     ssq_status st = moves_enqueue(m, queue);
-    return st == SSQ_OK ? mean(comm, queue, job, y) : st;
+    return st == SSQ_OK ? reductions_mean(comm, queue, job, y) : st;
 }
 
-static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
-                             const struct job *job)
+static ssq_status reductions_sum_halves(ssq_comm *comm, ssq_queue *queue,
+                                        const struct job *job)
 {
     struct view scratch;
     int64_t all = 0, n = 0;
     for (size_t i = 0; i < job->n; i++)
-        all += is_half(&job->views[i]) ? view_elements(&job->views[i]) : 0;
+        all += reductions_is_half(&job->views[i])
+                   ? view_elements(&job->views[i])
+                   : 0;
     if (all == 0)
         return SSQ_OK;
     int64_t room = size_least(all, DIRECT_SCRATCH);
@@ -184,10 +186,10 @@ ssq_status direct_all_reduce(ssq_comm *comm, ssq_queue *queue,
                              const struct job *job)
 {
     if (job->reduction != SSQ_COMM_MAX) {
-        ssq_status st = in_place(comm, queue, job, SSQ_F32);
-        return st == SSQ_OK ? sum_halves(comm, queue, job) : st;
+        ssq_status st = reductions_in_place(comm, queue, job, SSQ_F32);
+        return st == SSQ_OK ? reductions_sum_halves(comm, queue, job) : st;
     }
-    ssq_status st = in_place(comm, queue, job, SSQ_I32);
+    ssq_status st = reductions_in_place(comm, queue, job, SSQ_I32);
     for (size_t i = 0; i < job->n && st == SSQ_OK; i++)
         if (job->views[i].dtype != SSQ_I32)
             st = max_of(comm, queue, job, &job->views[i]);

@@ -12,7 +12,7 @@
 
 /* Report the writes of a job to witnesses during the call, so that they are in
  * the order of calls. */
-static void tell(const ssq_queue *queue, const struct job *job)
+static void stand_tell(const ssq_queue *queue, const struct job *job)
 {
     size_t first = 0, end = job->n;
     if (job->call == CALL_COMPARE)
@@ -31,8 +31,8 @@ static void tell(const ssq_queue *queue, const struct job *job)
  * gate is put on the queue or given to the caller. With a direct transport, the
  * thread makes the library calls of a comparison; direct_follow() puts them in
  * order, too. */
-static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job,
-                        ssq_comm_work **made)
+static ssq_status stand_call(ssq_comm *comm, ssq_queue *queue, struct job *job,
+                             ssq_comm_work **made)
 {
     ssq_status st = comm->direct == NULL ? SSQ_OK : direct_follow(comm, queue);
     if (st == SSQ_OK)
@@ -52,7 +52,7 @@ static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job,
     return *made == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
 }
 
-static void give(ssq_comm *comm, struct job *job)
+static void stand_give(ssq_comm *comm, struct job *job)
 {
     job->number = ++comm->number;
     pthread_mutex_lock(&comm->lock);
@@ -87,7 +87,7 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
         return enqueue_direct(comm, queue, job);
     ssq_status st = repeat_pause(queue);
     if (st == SSQ_OK) {
-        st = stand(comm, queue, job, &made);
+        st = stand_call(comm, queue, job, &made);
         repeat_resume(queue);
     }
     if (st != SSQ_OK) {
@@ -100,7 +100,7 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
         *job->work = made;
     if (comm->direct != NULL)
         direct_note(comm, queue);
-    tell(queue, job);
-    give(comm, job);
+    stand_tell(queue, job);
+    stand_give(comm, job);
     return SSQ_OK;
 }

@@ -26,7 +26,7 @@ static ssq_status wait_before(ssq_comm *comm, const struct job *job,
     return st == SSQ_OK ? ssq_event_sync(due) : st;
 }
 
-static ssq_status run(ssq_comm *comm, const struct job *job)
+static ssq_status thread_run(ssq_comm *comm, const struct job *job)
 {
     size_t inlined = inlined_bytes(comm, job);
     ssq_status st = comm_check(comm, call_name((uint32_t)job->call));
@@ -61,7 +61,7 @@ static void fail_text(const struct job *job, char *text, size_t bytes)
 }
 
 /* Fail the gate of a job. The first failure also ends the group. */
-static void fail(ssq_comm *comm, struct job *job, ssq_status status)
+static void thread_fail(ssq_comm *comm, struct job *job, ssq_status status)
 {
     char text[ERROR_TEXT];
     if (comm_check(comm, "") == SSQ_OK) {
@@ -76,7 +76,7 @@ static void fail(ssq_comm *comm, struct job *job, ssq_status status)
 
 /* Pass a gate that is open or has failed. If that would compute, leave it to
  * the other thread. */
-static void pass(ssq_comm *comm, struct job *job)
+static void thread_pass(ssq_comm *comm, struct job *job)
 {
     if (comm->device->backend->completed != NULL) {
         gate_pass(job->gate);
@@ -94,8 +94,8 @@ static void pass(ssq_comm *comm, struct job *job)
 
 /* Remove and return the first job of a list. Waits while the list is empty and
  * *over is false. Returns NULL if it is empty and *over is true. */
-static struct job *take(ssq_comm *comm, struct job **list, struct job ***end,
-                        const bool *over)
+static struct job *thread_take(ssq_comm *comm, struct job **list,
+                               struct job ***end, const bool *over)
 {
     pthread_mutex_lock(&comm->lock);
     while (*list == NULL && !*over)
@@ -115,18 +115,18 @@ void *comm_thread(void *arg)
 {
     ssq_comm *comm = arg;
     struct fpenv env = fpenv_enter();
-    for (struct job *job; (job = take(comm, &comm->jobs, &comm->jobs_end,
-                                      &comm->closing)) != NULL;) {
+    for (struct job *job; (job = thread_take(comm, &comm->jobs, &comm->jobs_end,
+                                             &comm->closing)) != NULL;) {
         if (job->call == CALL_GIVE_UP) {
             comm_end(comm, SSQ_ERR_COMM, job->facts);
             continue;
         }
-        ssq_status st = run(comm, job);
+        ssq_status st = thread_run(comm, job);
         if (st == SSQ_OK)
             gate_open(job->gate, job->after);
         else
-            fail(comm, job, st);
-        pass(comm, job);
+            thread_fail(comm, job, st);
+        thread_pass(comm, job);
     }
     pthread_mutex_lock(&comm->lock);
     comm->drained = true;
@@ -139,8 +139,9 @@ void *comm_thread(void *arg)
 void *comm_runner(void *arg)
 {
     ssq_comm *comm = arg;
-    for (struct job *job; (job = take(comm, &comm->passes, &comm->passes_end,
-                                      &comm->drained)) != NULL;) {
+    for (struct job *job;
+         (job = thread_take(comm, &comm->passes, &comm->passes_end,
+                            &comm->drained)) != NULL;) {
         gate_pass(job->gate);
         job_free(job);
     }

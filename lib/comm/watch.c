@@ -17,7 +17,7 @@
 #define BUSY 0.005
 #define IDLE 0.25
 
-static double now(void)
+static double watch_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -138,7 +138,7 @@ static struct mark *take_done(const ssq_comm *comm, struct direct *d)
 /* Return the first mark that is late, or NULL. Needs the watch lock. */
 static const struct mark *late(const ssq_comm *comm, struct direct *d)
 {
-    double t = now();
+    double t = watch_now();
     for (struct mark *m = d->marks; m != NULL; m = m->next) {
         if (!m->due && reached(comm, m->before)) {
             m->due = true;
@@ -150,7 +150,7 @@ static const struct mark *late(const ssq_comm *comm, struct direct *d)
     return NULL;
 }
 
-static void let_go(struct direct *d, struct mark *done)
+static void watch_let_go(struct direct *d, struct mark *done)
 {
     while (done != NULL) {
         struct mark *m = done;
@@ -174,12 +174,12 @@ bool watch_fail(ssq_comm *comm, ssq_status status)
     for (struct mark *m = d->marks; m != NULL; m = m->next)
         progress_fail(m->queue, status);
     pthread_mutex_unlock(&d->watch);
-    let_go(d, done);
+    watch_let_go(d, done);
     return any;
 }
 
 /* Poll once. Returns true if the group must end; text is the reason. */
-static bool look(ssq_comm *comm, struct direct *d, char *text)
+static bool watch_look(ssq_comm *comm, struct direct *d, char *text)
 {
     pthread_mutex_lock(&d->watch);
     struct mark *done = take_done(comm, d);
@@ -194,7 +194,7 @@ static bool look(ssq_comm *comm, struct direct *d, char *text)
     (void)snprintf(under_way, sizeof(under_way), "%s",
                    d->marks == NULL ? "nothing under way" : d->marks->words);
     pthread_mutex_unlock(&d->watch);
-    let_go(d, done);
+    watch_let_go(d, done);
     if (ends || comm->transport->direct->look(comm->link) == SSQ_OK)
         return ends;
     (void)snprintf(text, ERROR_TEXT, "%s, rank %u of %u: %.700s", under_way,
@@ -208,7 +208,7 @@ static bool wait(struct direct *d)
 {
     struct timespec until;
     pthread_mutex_lock(&d->watch);
-    double t = now() + (d->marks == NULL ? IDLE : BUSY);
+    double t = watch_now() + (d->marks == NULL ? IDLE : BUSY);
     until.tv_sec = (time_t)t;
     until.tv_nsec = (long)((t - (double)until.tv_sec) * 1e9);
     if (!d->closing)
@@ -227,7 +227,7 @@ static void *watch_thread(void *arg)
     struct fpenv env = fpenv_enter();
     char text[ERROR_TEXT];
     while (wait(d))
-        if (look(comm, d, text))
+        if (watch_look(comm, d, text))
             comm_end(comm, SSQ_ERR_COMM, text);
     fpenv_leave(env);
     return NULL;

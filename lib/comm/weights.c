@@ -24,9 +24,9 @@ struct told {
 };
 _Static_assert(sizeof(struct told) == 128, "has no holes");
 
-static ssq_status check(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
-                        const double *weights, const char *tag,
-                        const char *what)
+static ssq_status comm_weights_check(ssq_queue *queue, ssq_comm *comm,
+                                     ssq_dtype dtype, const double *weights,
+                                     const char *tag, const char *what)
 {
     ssq_status st = call_check(queue, comm, tag, what);
     if (st == SSQ_OK && dtype != SSQ_F32 && dtype != SSQ_F16 &&
@@ -40,8 +40,8 @@ static ssq_status check(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
 }
 
 /* Fill all[size]. The caller has set the element of this rank. */
-static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
-                         const char *tag)
+static ssq_status weights_gather(ssq_queue *queue, ssq_comm *comm,
+                                 struct told *all, const char *tag)
 {
     const int64_t one = sizeof(*all), n = one * comm->size;
     ssq_tensor *x = NULL, *y = NULL;
@@ -65,8 +65,9 @@ static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
 }
 
 /* Set each weight to the rank's rate divided by the largest rate. */
-static ssq_status decide(const struct told *all, unsigned size, ssq_dtype dtype,
-                         double *weights, const char *what)
+static ssq_status weights_decide(const struct told *all, unsigned size,
+                                 ssq_dtype dtype, double *weights,
+                                 const char *what)
 {
     unsigned best = 0;
     for (unsigned r = 0; r < size; r++) {
@@ -97,7 +98,7 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     static const char what[] = "comm_weights";
     char tag[COMM_TAG];
     (void)snprintf(tag, sizeof(tag), "weights %s", ssq_dtype_name(dtype));
-    ssq_status st = check(queue, comm, dtype, weights, tag, what);
+    ssq_status st = comm_weights_check(queue, comm, dtype, weights, tag, what);
     if (st != SSQ_OK)
         return st;
     struct told *all = mem_alloc_array(comm->size, sizeof(*all));
@@ -109,10 +110,10 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     if (st != SSQ_OK)
         own->rate = 0.0;
     if (st != SSQ_ERR_NOMEM) /* else the rate, if any, was not read */
-        st = gather(queue, comm, all, tag);
+        st = weights_gather(queue, comm, all, tag);
     if (st == SSQ_OK) {
         struct fpenv env = fpenv_enter();
-        st = decide(all, comm->size, dtype, weights, what);
+        st = weights_decide(all, comm->size, dtype, weights, what);
         fpenv_leave(env);
     }
     mem_free(all);

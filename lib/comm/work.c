@@ -37,8 +37,8 @@ void ssq_comm_work_destroy(ssq_comm_work **work)
     mem_free(w);
 }
 
-static ssq_status check(ssq_queue *queue, ssq_comm_work *const *work,
-                        const char *what)
+static ssq_status work_check(ssq_queue *queue, ssq_comm_work *const *work,
+                             const char *what)
 {
     ssq_status st = queue_check(queue, what);
     if (st != SSQ_OK)
@@ -55,7 +55,7 @@ static ssq_status check(ssq_queue *queue, ssq_comm_work *const *work,
     return (*work)->gate == NULL ? SSQ_OK : queue_uncaptured(queue, what);
 }
 
-static ssq_status stand(ssq_queue *queue, struct gate *gate)
+static ssq_status work_stand(ssq_queue *queue, struct gate *gate)
 {
     ssq_status st = repeat_pause(queue);
     if (st != SSQ_OK)
@@ -67,9 +67,9 @@ static ssq_status stand(ssq_queue *queue, struct gate *gate)
 
 ssq_status ssq_comm_wait(ssq_queue *queue, ssq_comm_work **work)
 {
-    ssq_status st = check(queue, work, "comm_wait");
+    ssq_status st = work_check(queue, work, "comm_wait");
     if (st == SSQ_OK && (*work)->gate != NULL)
-        st = stand(queue, (*work)->gate);
+        st = work_stand(queue, (*work)->gate);
     if (st == SSQ_OK)
         ssq_comm_work_destroy(work);
     return st;

@@ -30,7 +30,7 @@ static ssq_dtype default_dtype(ssq_dtype of)
     }
 }
 
-static bool is_float(ssq_dtype d)
+static bool batches_is_float(ssq_dtype d)
 {
     return d == SSQ_F32 || d == SSQ_F16 || d == SSQ_BF16;
 }
@@ -64,7 +64,7 @@ static ssq_status check_array(const ssq_batches_args *args, unsigned k)
                          "batches_create: scale %u is %g, shift is %g", k,
                          scale, shift);
     const ssq_dtype to = dtype == 0 ? default_dtype(a->dtype) : dtype;
-    if (!is_float(to) && (scale != 0.0 || shift != 0.0))
+    if (!batches_is_float(to) && (scale != 0.0 || shift != 0.0))
         return error_set(SSQ_ERR_INVALID,
                          "batches_create: scale and shift of %u must be 0: its "
                          "tensor is %s",
@@ -72,9 +72,9 @@ static ssq_status check_array(const ssq_batches_args *args, unsigned k)
     return SSQ_OK;
 }
 
-static ssq_status check_args(const ssq_queue *queue,
-                             const ssq_batches_args *args,
-                             ssq_batches **batches)
+static ssq_status batches_check_args(const ssq_queue *queue,
+                                     const ssq_batches_args *args,
+                                     ssq_batches **batches)
 {
     ssq_status st = CHECK_CALL(queue, args, "batches_create");
     if (st != SSQ_OK)
@@ -111,11 +111,11 @@ static ssq_status check_args(const ssq_queue *queue,
 }
 
 /* An integer tensor must hold every element. */
-static ssq_status check_values(const struct batch_field *f, unsigned k)
+static ssq_status batches_check_values(const struct batch_field *f, unsigned k)
 {
     const ssq_array *a = f->array;
     char text[64];
-    if (is_float(f->dtype) || !host_may_misfit(a->dtype, f->dtype))
+    if (batches_is_float(f->dtype) || !host_may_misfit(a->dtype, f->dtype))
         return SSQ_OK;
     const size_t n = (size_t)a->bytes / array_element(a->dtype);
     const size_t i = host_misfit(a->data, a->dtype, f->dtype, n);
@@ -148,7 +148,7 @@ static ssq_status make_field(struct ssq_batches *b, unsigned k,
     for (int i = 1; i < a->rank; i++)
         f->width *= a->shape[i];
     f->row_bytes = (size_t)f->width * array_element(f->dtype);
-    ssq_status st = f->width == 0 ? SSQ_OK : check_values(f, k);
+    ssq_status st = f->width == 0 ? SSQ_OK : batches_check_values(f, k);
     if (st == SSQ_OK)
         st = ssq_tensor_create(b->queue->device, f->dtype, a->rank, shape,
                                &f->tensor);
@@ -189,7 +189,7 @@ static ssq_status make_memory(struct ssq_batches *b)
                : SSQ_OK;
 }
 
-static void release(struct ssq_batches *b)
+static void batches_release(struct ssq_batches *b)
 {
     for (unsigned i = 0; b->slot != NULL && i < b->nslots; i++) {
         for (unsigned k = 0; k < b->n; k++)
@@ -216,7 +216,7 @@ static void release(struct ssq_batches *b)
 ssq_status ssq_batches_create(ssq_queue *queue, const ssq_batches_args *args,
                               ssq_batches **batches)
 {
-    ssq_status st = check_args(queue, args, batches);
+    ssq_status st = batches_check_args(queue, args, batches);
     if (st == SSQ_OK)
         st = capture_check(queue->device, "batches_create");
     if (st != SSQ_OK)
@@ -245,7 +245,7 @@ ssq_status ssq_batches_create(ssq_queue *queue, const ssq_batches_args *args,
     if (st == SSQ_OK)
         *batches = b;
     else
-        release(b);
+        batches_release(b);
     return st;
 }
 
@@ -294,7 +294,7 @@ static void recycle(ssq_batches *b, struct batch_slot *wait)
 }
 
 /* Enqueue the copies of a slot: all or none. */
-static ssq_status send(ssq_batches *b, const struct batch_slot *s)
+static ssq_status batches_send(ssq_batches *b, const struct batch_slot *s)
 {
     ssq_status st = queue_bundle_begin(b->queue);
     if (st != SSQ_OK)
@@ -309,7 +309,7 @@ static ssq_status send(ssq_batches *b, const struct batch_slot *s)
 }
 
 /* Wait until the slot at the head is ready. */
-static ssq_status await(ssq_batches *b)
+static ssq_status batches_await(ssq_batches *b)
 {
     struct batch_slot *s = &b->slot[b->head];
     if (!b->running) { /* a position_set could not start the thread */
@@ -358,10 +358,10 @@ ssq_status ssq_batches_next(ssq_batches *batches, const ssq_tensor **tensors)
                          "batches_next: epoch %llu has ended",
                          (unsigned long long)b->epoch - 1);
     }
-    st = await(b);
+    st = batches_await(b);
     struct batch_slot *s = &b->slot[b->head];
     if (st == SSQ_OK)
-        st = send(b, s);
+        st = batches_send(b, s);
     if (st != SSQ_OK)
         return st;
     const int64_t rows = s->rows;
@@ -408,7 +408,7 @@ ssq_status ssq_batches_position_get(const ssq_batches *batches,
 /* End the thread, and wait for the copies of all slots. An event cannot be
  * waited for while its queue is captured: then all held work of the queue is,
  * and all work of the device. */
-static void quiet(ssq_batches *b)
+static void batches_quiet(ssq_batches *b)
 {
     batches_stop(b);
     for (unsigned i = 0; i < b->nslots; i++) {
@@ -451,7 +451,7 @@ ssq_status ssq_batches_position_set(ssq_batches *batches,
         return st;
     const uint64_t epoch = batches->epoch;
     const int64_t row = batches->row;
-    quiet(batches);
+    batches_quiet(batches);
     batches->epoch = position->epoch;
     batches->row = position->row;
     st = batches_start(batches);
@@ -469,6 +469,6 @@ void ssq_batches_destroy(ssq_batches **batches)
     ssq_batches *b = *batches;
     *batches = NULL;
     if (b->forks == fork_count()) /* a child has no thread */
-        quiet(b);
-    release(b);
+        batches_quiet(b);
+    batches_release(b);
 }

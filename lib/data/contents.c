@@ -19,7 +19,7 @@ void contents_free(struct contents *c)
 }
 
 /* Make room for one more byte than *room, at least twice as many as before. */
-static bool grow(struct contents *c, size_t *room)
+static bool contents_grow(struct contents *c, size_t *room)
 {
     size_t more = *room < FIRST ? FIRST : *room * 2;
     unsigned char *p = more < *room ? NULL : mem_alloc(more);
@@ -33,11 +33,12 @@ static bool grow(struct contents *c, size_t *room)
     return true;
 }
 
-static ssq_status read_all(struct contents *c, int fd, const char *what)
+static ssq_status contents_read_all(struct contents *c, int fd,
+                                    const char *what)
 {
     size_t room = 0;
     for (;;) {
-        if (c->n == room && !grow(c, &room))
+        if (c->n == room && !contents_grow(c, &room))
             return error_nomem(what, room);
         ssize_t n = read(fd, c->data + c->n, room - c->n);
         if (n == 0)
@@ -78,7 +79,7 @@ static ssq_status read_file(struct contents *c, int fd, const char *path,
         st = error_set(SSQ_ERR_IO, "%s: %s: it is %s", what, path,
                        S_ISDIR(s.st_mode) ? "a folder" : "no regular file");
     if (st == SSQ_OK)
-        st = read_all(c, fd, what);
+        st = contents_read_all(c, fd, what);
     close(fd);
     return st;
 }

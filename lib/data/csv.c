@@ -14,7 +14,7 @@
 #define SHOWN   64
 
 /* Where the reader is: line is for messages, from 1. */
-struct place {
+struct csv_place {
     const char *at, *end; /* of the file */
     int64_t line;
 };
@@ -26,7 +26,7 @@ static bool is_blank(char c, char separator)
 }
 
 /* Set *from and *to to the next line, without its end. */
-static bool any_line(struct place *p, const char **from, const char **to)
+static bool any_line(struct csv_place *p, const char **from, const char **to)
 {
     if (p->at == p->end)
         return false;
@@ -39,7 +39,7 @@ static bool any_line(struct place *p, const char **from, const char **to)
 }
 
 /* The same for the next line that is not empty. */
-static bool next_line(struct place *p, char separator, const char **from,
+static bool next_line(struct csv_place *p, char separator, const char **from,
                       const char **to)
 {
     while (any_line(p, from, to)) {
@@ -90,7 +90,7 @@ static bool store_float(ssq_array *a, size_t i, const char *text, size_t n)
 
 /* Store a value of n characters as element i. False: it is not a number, or the
  * dtype cannot hold it. */
-static bool store(ssq_array *a, size_t i, const char *text, size_t n)
+static bool csv_store(ssq_array *a, size_t i, const char *text, size_t n)
 {
     char *end;
     if (a->dtype == SSQ_F32 || a->dtype == SSQ_F64)
@@ -108,7 +108,7 @@ static bool store(ssq_array *a, size_t i, const char *text, size_t n)
     return true;
 }
 
-static ssq_status bad_value(const struct contents *c, const struct place *p,
+static ssq_status bad_value(const struct contents *c, const struct csv_place *p,
                             int64_t column, const char *text, ssq_dtype dtype)
 {
     char shown[SHOWN];
@@ -136,26 +136,27 @@ static int64_t count_values(const char *from, const char *to, char separator)
 }
 
 /* Start after a byte order mark and the lines that are skipped. */
-static void begin(struct place *p, const struct contents *c, int64_t skipped)
+static void csv_begin(struct csv_place *p, const struct contents *c,
+                      int64_t skipped)
 {
     const char *from, *to;
     const bool mark = c->n >= 3 && memcmp(c->data, "\xef\xbb\xbf", 3) == 0;
     const char *data = (const char *)c->data;
-    *p = (struct place){c->n == 0 ? data : data + (mark ? 3 : 0),
-                        c->n == 0 ? data : data + c->n, 0};
+    *p = (struct csv_place){c->n == 0 ? data : data + (mark ? 3 : 0),
+                            c->n == 0 ? data : data + c->n, 0};
     while (skipped-- > 0 && any_line(p, &from, &to))
         ;
 }
 
 /* Count the lines, and check that all have as many values as the first. So the
  * array is not larger than the values of the file. */
-static ssq_status measure(const struct contents *c,
-                          const ssq_array_read_args *args, int64_t shape[2])
+static ssq_status csv_measure(const struct contents *c,
+                              const ssq_array_read_args *args, int64_t shape[2])
 {
-    struct place p;
+    struct csv_place p;
     const char *from, *to;
     shape[0] = shape[1] = 0;
-    for (begin(&p, c, args->skip_rows);
+    for (csv_begin(&p, c, args->skip_rows);
          next_line(&p, args->separator, &from, &to); shape[0]++) {
         int64_t n = count_values(from, to, args->separator);
         if (shape[0] == 0)
@@ -173,14 +174,14 @@ static ssq_status measure(const struct contents *c,
                            c->path);
 }
 
-static ssq_status fill(const struct contents *c,
-                       const ssq_array_read_args *args, ssq_array *a)
+static ssq_status csv_fill(const struct contents *c,
+                           const ssq_array_read_args *args, ssq_array *a)
 {
-    struct place p;
+    struct csv_place p;
     const char *from, *to;
     char text[LONGEST];
     size_t i = 0, length = 0;
-    for (begin(&p, c, args->skip_rows);
+    for (csv_begin(&p, c, args->skip_rows);
          next_line(&p, args->separator, &from, &to);)
         for (int64_t k = 0; k < a->shape[1]; k++) {
             if (!next_value(&from, to, args->separator, text, &length))
@@ -189,7 +190,7 @@ static ssq_status fill(const struct contents *c,
                                  "longer than %d characters",
                                  c->path, (long long)p.line, (long long)k + 1,
                                  LONGEST - 1);
-            if (!store(a, i++, text, length))
+            if (!csv_store(a, i++, text, length))
                 return bad_value(c, &p, k, text, a->dtype);
         }
     return SSQ_OK;
@@ -200,7 +201,7 @@ ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
 {
     int64_t shape[2];
     ssq_array *a = NULL;
-    ssq_status st = measure(c, args, shape);
+    ssq_status st = csv_measure(c, args, shape);
     if (st == SSQ_OK)
         st = array_create("array_read", args->dtype, 2, shape, &a);
     locale_t plain =
@@ -210,7 +211,7 @@ ssq_status csv_read(const struct contents *c, const ssq_array_read_args *args,
     if (st == SSQ_OK) {
         locale_t before = uselocale(plain);
         struct fpenv env = fpenv_enter();
-        st = fill(c, args, a);
+        st = csv_fill(c, args, a);
         fpenv_leave(env);
         uselocale(before);
     }

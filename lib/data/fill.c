@@ -52,7 +52,7 @@ static void fill_row(const struct ssq_batches *b, const struct batch_field *f,
 }
 
 /* Fill a slot with the rows from fill_row on. */
-static void fill_slot(struct ssq_batches *b, struct batch_slot *s)
+static void fill_one_slot(struct ssq_batches *b, struct batch_slot *s)
 {
     int64_t left = b->used - b->fill_row;
     s->rows = left < b->batch ? left : b->batch;
@@ -65,7 +65,7 @@ static void fill_slot(struct ssq_batches *b, struct batch_slot *s)
     b->fill_row += s->rows;
 }
 
-static void *run(void *user)
+static void *fill_run(void *user)
 {
     struct ssq_batches *b = user;
     bool ordered = false;
@@ -87,7 +87,7 @@ static void *run(void *user)
         if (!ordered && b->order != NULL)
             batches_order(b->order, (uint32_t)b->rows, b->seed, b->fill_epoch);
         ordered = true;
-        fill_slot(b, s);
+        fill_one_slot(b, s);
         pthread_mutex_lock(&b->lock);
         s->state = SLOT_READY;
         b->tail = (b->tail + 1) % b->nslots;
@@ -107,7 +107,7 @@ ssq_status batches_start(struct ssq_batches *b)
     b->fill_row = b->row;
     sigfillset(&all); /* signals must reach the program's own threads only */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&b->thread, NULL, run, b);
+    int error = pthread_create(&b->thread, NULL, fill_run, b);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     b->running = error == 0;
     return error == 0 ? SSQ_OK

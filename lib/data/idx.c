@@ -3,7 +3,7 @@
  * rank, the sizes as 32 bits each, and the values; all in big-endian order. */
 #include "lib/data/array.h"
 
-static ssq_dtype dtype_of(unsigned char code)
+static ssq_dtype idx_dtype_of(unsigned char code)
 {
     switch (code) {
     case 0x08:
@@ -30,7 +30,7 @@ bool idx_is(const struct contents *c)
 
 ssq_status idx_read(const struct contents *c, ssq_array **array)
 {
-    const ssq_dtype dtype = dtype_of(c->data[2]);
+    const ssq_dtype dtype = idx_dtype_of(c->data[2]);
     const int rank = c->data[3];
     int64_t shape[SSQ_MAX_RANK] = {0};
     if (dtype == 0)

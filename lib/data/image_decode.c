@@ -67,8 +67,9 @@ static void jpeg_open(void)
     jpeg.open = foreign_open("libturbojpeg.so.0", f, sizeof(f) / sizeof(f[0]));
 }
 
-static ssq_status missing(const struct contents *c, const char *format,
-                          const char *library, const char *package)
+static ssq_status image_decode_missing(const struct contents *c,
+                                       const char *format, const char *library,
+                                       const char *package)
 {
     return error_set(SSQ_ERR_UNSUPPORTED,
                      "images_read: %s is a %s file, and this system has no %s: "
@@ -83,8 +84,9 @@ static ssq_status damaged(const struct contents *c, const char *why)
 
 /* Allocate the pixels, of `size` bytes each. Refuse a size of the picture that
  * a file of this length cannot have. */
-static ssq_status reserve(const struct contents *c, struct image *image,
-                          int64_t height, int64_t width, size_t size)
+static ssq_status image_decode_reserve(const struct contents *c,
+                                       struct image *image, int64_t height,
+                                       int64_t width, size_t size)
 {
     uint64_t pixels = (uint64_t)height * (uint64_t)width;
     if (height < 1 || width < 1 || pixels > (uint64_t)c->n * PIXELS_OF_A_BYTE)
@@ -115,11 +117,11 @@ static ssq_status decode_png(const struct contents *c, struct image *image)
     struct png_image p = {.version = PNG_IMAGE_VERSION};
     pthread_once(&once, png_open);
     if (!png.open)
-        return missing(c, "PNG", "libpng16.so.16", "libpng16-16");
+        return image_decode_missing(c, "PNG", "libpng16.so.16", "libpng16-16");
     if (png.begin(&p, c->data, c->n) == 0)
         return damaged(c, p.message);
     p.format = PNG_FORMAT_RGBA;
-    ssq_status st = reserve(c, image, p.height, p.width, 4);
+    ssq_status st = image_decode_reserve(c, image, p.height, p.width, 4);
     if (st == SSQ_OK && png.finish(&p, NULL, image->rgb, 0, NULL) == 0)
         st = damaged(c, p.message);
     png.free(&p);
@@ -141,7 +143,7 @@ static ssq_status decode_with(void *handle, const struct contents *c,
                          "images_read: %s: its colours are CMYK, expected RGB "
                          "or grey: convert it to RGB",
                          c->path);
-    ssq_status st = reserve(c, image, height, width, 3);
+    ssq_status st = image_decode_reserve(c, image, height, width, 3);
     if (st == SSQ_OK &&
         jpeg.decompress(handle, c->data, n, image->rgb, width, 0, height,
                         TJPF_RGB,
@@ -155,7 +157,8 @@ static ssq_status decode_jpeg(const struct contents *c, struct image *image)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, jpeg_open);
     if (!jpeg.open)
-        return missing(c, "JPEG", "libturbojpeg.so.0", "libturbojpeg0");
+        return image_decode_missing(c, "JPEG", "libturbojpeg.so.0",
+                                    "libturbojpeg0");
     void *handle = jpeg.init();
     if (handle == NULL)
         return error_set(SSQ_ERR_NOMEM, "images_read: TurboJPEG cannot start");

@@ -16,16 +16,17 @@ struct axis {
 };
 
 /* The input of output pixel i. */
-struct window {
+struct image_resize_window {
     int64_t first, end;
     double centre, reach;
 };
 
-static struct window window_of(const struct axis *a, int64_t i)
+static struct image_resize_window image_resize_window_of(const struct axis *a,
+                                                         int64_t i)
 {
     const double ratio = (double)a->from / (double)a->to;
-    struct window w = {.centre = ((double)i + 0.5) * ratio,
-                       .reach = ratio < 1.0 ? 1.0 : ratio};
+    struct image_resize_window w = {.centre = ((double)i + 0.5) * ratio,
+                                    .reach = ratio < 1.0 ? 1.0 : ratio};
     w.first = (int64_t)floor(w.centre - w.reach);
     w.end = (int64_t)ceil(w.centre + w.reach);
     w.first = w.first < 0 ? 0 : w.first;
@@ -33,7 +34,8 @@ static struct window window_of(const struct axis *a, int64_t i)
     return w;
 }
 
-static double weight(const struct window *w, int64_t k)
+static double image_resize_weight(const struct image_resize_window *w,
+                                  int64_t k)
 {
     const double far = fabs((double)k + 0.5 - w->centre) / w->reach;
     return far < 1.0 ? 1.0 - far : 0.0;
@@ -44,10 +46,10 @@ static void resize_line(const struct axis *a, const unsigned char *from,
                         unsigned char *to)
 {
     for (int64_t i = 0; i < a->to; i++) {
-        const struct window w = window_of(a, i);
+        const struct image_resize_window w = image_resize_window_of(a, i);
         double sum[3] = {0.0}, all = 0.0;
         for (int64_t k = w.first; k < w.end; k++) {
-            const double share = weight(&w, k);
+            const double share = image_resize_weight(&w, k);
             all += share;
             for (int c = 0; c < 3; c++)
                 sum[c] += share * from[k * a->from_step + c];

@@ -13,20 +13,20 @@
 #define SIDE_LIMIT 32768 /* of args: pixels of a side */
 
 /* Names, sorted. Each is owned. */
-struct names {
+struct images_names {
     char **name;
     size_t n, capacity;
 };
 
-static void names_free(struct names *l)
+static void images_names_free(struct images_names *l)
 {
     for (size_t i = 0; i < l->n; i++)
         mem_free(l->name[i]);
     mem_free(l->name);
-    *l = (struct names){0};
+    *l = (struct images_names){0};
 }
 
-static ssq_status names_add(struct names *l, const char *name)
+static ssq_status images_names_add(struct images_names *l, const char *name)
 {
     if (l->n == l->capacity) {
         size_t capacity = l->capacity == 0 ? 64 : 2 * l->capacity;
@@ -47,13 +47,13 @@ static ssq_status names_add(struct names *l, const char *name)
     return SSQ_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int images_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static ssq_status join(char path[PATH_BYTES], const char *folder,
-                       const char *name)
+static ssq_status images_join(char path[PATH_BYTES], const char *folder,
+                              const char *name)
 {
     int n = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
     return n > 0 && n < PATH_BYTES
@@ -64,23 +64,23 @@ static ssq_status join(char path[PATH_BYTES], const char *folder,
                            folder, name);
 }
 
-static ssq_status failed(const char *path)
+static ssq_status images_failed(const char *path)
 {
     return error_set(errno == ENOENT ? SSQ_ERR_NOT_FOUND : SSQ_ERR_IO,
                      "images_read: %s: %s", path, strerror(errno));
 }
 
 /* Add an entry of a folder, which must be a folder, or must be none. */
-static ssq_status add_entry(struct names *l, const char *folder,
+static ssq_status add_entry(struct images_names *l, const char *folder,
                             const char *name, bool folders)
 {
     char path[PATH_BYTES];
     struct stat s;
-    ssq_status st = join(path, folder, name);
+    ssq_status st = images_join(path, folder, name);
     if (st != SSQ_OK)
         return st;
     if (stat(path, &s) != 0)
-        return failed(path);
+        return images_failed(path);
     if (S_ISDIR(s.st_mode) != folders)
         return error_set(SSQ_ERR_INVALID,
                          folders ? "images_read: %s is not a folder, expected "
@@ -88,21 +88,22 @@ static ssq_status add_entry(struct names *l, const char *folder,
                                  : "images_read: %s is a folder, expected "
                                    "pictures only",
                          path);
-    return names_add(l, name);
+    return images_names_add(l, name);
 }
 
 /* All names of a folder but hidden ones, sorted. */
-static ssq_status names_read(const char *folder, bool folders, struct names *l)
+static ssq_status names_read(const char *folder, bool folders,
+                             struct images_names *l)
 {
     ssq_status st = SSQ_OK;
     const struct dirent *e;
-    *l = (struct names){0};
+    *l = (struct images_names){0};
     DIR *d = opendir(folder);
     if (d == NULL && errno == ENOTDIR)
         return error_set(SSQ_ERR_INVALID, "images_read: %s is not a folder",
                          folder);
     if (d == NULL)
-        return failed(folder);
+        return images_failed(folder);
     errno = 0;
     while (st == SSQ_OK && (e = readdir(d)) != NULL) {
         if (e->d_name[0] != '.')
@@ -110,38 +111,38 @@ static ssq_status names_read(const char *folder, bool folders, struct names *l)
         errno = 0;
     }
     if (st == SSQ_OK && errno != 0)
-        st = failed(folder);
+        st = images_failed(folder);
     closedir(d);
     if (l->n > 0)
-        qsort(l->name, l->n, sizeof(*l->name), by_name);
+        qsort(l->name, l->n, sizeof(*l->name), images_by_name);
     return st;
 }
 
 /* The pictures of a folder, and what is made of them. */
-struct set {
+struct images_set {
     const char *folder;
     const ssq_images_read_args *args;
-    bool classified;      /* a subfolder is a class; else the folder */
-    struct names classes; /* is one group of files, without a name */
-    struct names *files;  /* of each group */
+    bool classified;             /* a subfolder is a class; else the folder */
+    struct images_names classes; /* is one group of files, without a name */
+    struct images_names *files;  /* of each group */
     size_t groups;
     int64_t n;                  /* pictures */
     ssq_array *images, *labels; /* labels: of a classified folder */
 };
 
 /* The path of picture k of group i. */
-static ssq_status path_of(const struct set *s, size_t i, size_t k,
-                          char path[PATH_BYTES])
+static ssq_status images_path_of(const struct images_set *s, size_t i, size_t k,
+                                 char path[PATH_BYTES])
 {
     char folder[PATH_BYTES];
     if (!s->classified)
-        return join(path, s->folder, s->files[i].name[k]);
-    ssq_status st = join(folder, s->folder, s->classes.name[i]);
-    return st == SSQ_OK ? join(path, folder, s->files[i].name[k]) : st;
+        return images_join(path, s->folder, s->files[i].name[k]);
+    ssq_status st = images_join(folder, s->folder, s->classes.name[i]);
+    return st == SSQ_OK ? images_join(path, folder, s->files[i].name[k]) : st;
 }
 
 /* List the classes. */
-static ssq_status list_groups(struct set *s)
+static ssq_status list_groups(struct images_set *s)
 {
     ssq_status st = SSQ_OK;
     size_t n = 1;
@@ -164,13 +165,13 @@ static ssq_status list_groups(struct set *s)
 }
 
 /* List the files of all classes. */
-static ssq_status list_files(struct set *s)
+static ssq_status list_files(struct images_set *s)
 {
     char path[PATH_BYTES];
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < s->groups && st == SSQ_OK; i++) {
         if (s->classified)
-            st = join(path, s->folder, s->classes.name[i]);
+            st = images_join(path, s->folder, s->classes.name[i]);
         if (st == SSQ_OK)
             st = names_read(s->classified ? path : s->folder, false,
                             &s->files[i]);
@@ -183,7 +184,7 @@ static ssq_status list_files(struct set *s)
 }
 
 /* Make the arrays, as the first picture and the arguments say. */
-static ssq_status make_arrays(struct set *s, const struct image *first)
+static ssq_status make_arrays(struct images_set *s, const struct image *first)
 {
     const ssq_images_read_args *a = s->args;
     const int64_t shape[] = {s->n, a->channels,
@@ -196,7 +197,7 @@ static ssq_status make_arrays(struct set *s, const struct image *first)
 }
 
 /* Decode one picture into its row. */
-static ssq_status add_image(struct set *s, const char *path, int64_t row)
+static ssq_status add_image(struct images_set *s, const char *path, int64_t row)
 {
     struct contents c;
     struct image image = {0};
@@ -227,14 +228,14 @@ static ssq_status add_image(struct set *s, const char *path, int64_t row)
     return st;
 }
 
-static ssq_status decode_all(struct set *s)
+static ssq_status decode_all(struct images_set *s)
 {
     ssq_status st = SSQ_OK;
     int64_t row = 0;
     for (size_t i = 0; i < s->groups; i++)
         for (size_t k = 0; k < s->files[i].n; k++, row++) {
             char path[PATH_BYTES];
-            st = path_of(s, i, k, path);
+            st = images_path_of(s, i, k, path);
             if (st == SSQ_OK)
                 st = add_image(s, path, row);
             if (st != SSQ_OK)
@@ -246,9 +247,9 @@ static ssq_status decode_all(struct set *s)
 }
 
 /* The labels keep the names of their classes. */
-static ssq_status keep_classes(struct set *s)
+static ssq_status keep_classes(struct images_set *s)
 {
-    struct names *l = &s->classes;
+    struct images_names *l = &s->classes;
     char **kept = mem_alloc_array(l->n + 1, sizeof(*kept));
     if (kept == NULL)
         return error_nomem("images_read", (l->n + 1) * sizeof(*kept));
@@ -256,21 +257,21 @@ static ssq_status keep_classes(struct set *s)
     kept[l->n] = NULL;
     s->labels->classes = kept;
     mem_free(l->name);
-    *l = (struct names){0};
+    *l = (struct images_names){0};
     return SSQ_OK;
 }
 
-static void set_free(struct set *s)
+static void set_free(struct images_set *s)
 {
     for (size_t i = 0; i < s->groups; i++)
-        names_free(&s->files[i]);
+        images_names_free(&s->files[i]);
     mem_free(s->files);
-    names_free(&s->classes);
+    images_names_free(&s->classes);
 }
 
-static ssq_status check_args(const char *folder,
-                             const ssq_images_read_args *args,
-                             ssq_array **images)
+static ssq_status images_check_args(const char *folder,
+                                    const ssq_images_read_args *args,
+                                    ssq_array **images)
 {
     if (folder == NULL || images == NULL)
         return error_set(SSQ_ERR_INVALID, "images_read: %s is NULL",
@@ -298,10 +299,10 @@ ssq_status ssq_images_read(const char *folder, const ssq_images_read_args *args,
 {
     const ssq_images_read_args plain = SSQ_IMAGES_READ_INIT;
     args = args == NULL ? &plain : args;
-    ssq_status st = check_args(folder, args, images);
+    ssq_status st = images_check_args(folder, args, images);
     if (st != SSQ_OK)
         return st;
-    struct set s = {
+    struct images_set s = {
         .folder = folder, .args = args, .classified = labels != NULL};
     st = list_groups(&s);
     if (st == SSQ_OK)

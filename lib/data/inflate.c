@@ -12,7 +12,7 @@
 #define PIECE ((size_t)1 << 18) /* bytes of output at a time, at first */
 
 /* z_stream of zlib.h. */
-struct stream {
+struct inflate_stream {
     const unsigned char *next_in;
     unsigned avail_in;
     unsigned long total_in;
@@ -34,10 +34,10 @@ enum { Z_OK = 0, Z_STREAM_END = 1, Z_MEM_ERROR = -4, Z_BUF_ERROR = -5 };
 
 static struct {
     bool open;
-    int (*init)(struct stream *, int, const char *, int);
-    int (*inflate)(struct stream *, int);
-    int (*reset)(struct stream *);
-    int (*end)(struct stream *);
+    int (*init)(struct inflate_stream *, int, const char *, int);
+    int (*inflate)(struct inflate_stream *, int);
+    int (*reset)(struct inflate_stream *);
+    int (*end)(struct inflate_stream *);
 } zlib;
 
 static void zlib_open(void)
@@ -55,7 +55,7 @@ struct output {
     size_t n, room;
 };
 
-static bool make_room(struct output *o)
+static bool inflate_make_room(struct output *o)
 {
     size_t more = o->room == 0 ? PIECE : o->room * 2;
     unsigned char *p = more < o->room ? NULL : mem_alloc(more);
@@ -69,14 +69,15 @@ static bool make_room(struct output *o)
     return true;
 }
 
-static ssq_status broken(const struct contents *c, bool gzip, const char *why)
+static ssq_status inflate_broken(const struct contents *c, bool gzip,
+                                 const char *why)
 {
     return error_set(SSQ_ERR_INVALID, "array_read: %s: its %s data %s", c->path,
                      gzip ? "gzip" : "deflate", why);
 }
 
 /* Give the next bytes to the stream: its counts have 32 bits. */
-static void feed(struct stream *z, const struct contents *c, size_t *at)
+static void feed(struct inflate_stream *z, const struct contents *c, size_t *at)
 {
     if (z->avail_in > 0 || *at == c->n)
         return;
@@ -88,13 +89,14 @@ static void feed(struct stream *z, const struct contents *c, size_t *at)
 
 /* Inflate all members of a gzip file, one after the other; or deflate data,
  * which has one. */
-static ssq_status inflate_all(struct stream *z, const struct contents *c,
-                              bool gzip, struct output *o)
+static ssq_status inflate_all(struct inflate_stream *z,
+                              const struct contents *c, bool gzip,
+                              struct output *o)
 {
     size_t at = 0;
     for (;;) {
         feed(z, c, &at);
-        if (o->n == o->room && !make_room(o))
+        if (o->n == o->room && !inflate_make_room(o))
             return error_nomem("array_read", o->room);
         size_t room = o->room - o->n;
         z->next_out = o->data + o->n;
@@ -106,22 +108,23 @@ static ssq_status inflate_all(struct stream *z, const struct contents *c,
             if (z->avail_in == 0 && at == c->n)
                 return SSQ_OK;
             if (!gzip || zlib.reset(z) != Z_OK)
-                return broken(c, gzip, "ends before its file");
+                return inflate_broken(c, gzip, "ends before its file");
         } else if (code == Z_BUF_ERROR || code == Z_OK) {
             if (z->avail_in == 0 && at == c->n && z->avail_out > 0)
-                return broken(c, gzip, "ends too early");
+                return inflate_broken(c, gzip, "ends too early");
         } else if (code == Z_MEM_ERROR) {
             return error_set(SSQ_ERR_NOMEM, "array_read: zlib has no memory");
         } else {
-            return broken(c, gzip, z->msg == NULL ? "is damaged" : z->msg);
+            return inflate_broken(c, gzip,
+                                  z->msg == NULL ? "is damaged" : z->msg);
         }
     }
 }
 
-static ssq_status replace(struct contents *c, int window)
+static ssq_status inflate_replace(struct contents *c, int window)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct stream z = {0};
+    struct inflate_stream z = {0};
     struct output o = {0};
     pthread_once(&once, zlib_open);
     if (!zlib.open)
@@ -145,10 +148,10 @@ static ssq_status replace(struct contents *c, int window)
 
 ssq_status contents_inflate(struct contents *c)
 {
-    return replace(c, GZIP_WINDOW);
+    return inflate_replace(c, GZIP_WINDOW);
 }
 
 ssq_status contents_inflate_raw(struct contents *c)
 {
-    return replace(c, DEFLATE_WINDOW);
+    return inflate_replace(c, DEFLATE_WINDOW);
 }

@@ -39,7 +39,8 @@ static ssq_status make_tensors(struct ssq_metric *m)
 }
 
 /* Upload the first words, and wait: on a queue that is made for this. */
-static ssq_status upload(const struct ssq_metric *m, const uint32_t *words)
+static ssq_status metric_upload(const struct ssq_metric *m,
+                                const uint32_t *words)
 {
     ssq_queue *queue = NULL;
     ssq_status st = ssq_queue_create(m->device, NULL, &queue);
@@ -51,7 +52,7 @@ static ssq_status upload(const struct ssq_metric *m, const uint32_t *words)
     return st;
 }
 
-static void release(struct ssq_metric *m)
+static void metric_release(struct ssq_metric *m)
 {
     mailbox_put(m->box);
     ssq_tensor_destroy(&m->one);
@@ -83,11 +84,11 @@ ssq_status ssq_metric_create(ssq_device *device, ssq_metric **metric)
     m->box = mailbox_create(words, WORDS, WORD_MAGIC);
     st = m->box == NULL ? SSQ_ERR_NOMEM : make_tensors(m);
     if (st == SSQ_OK)
-        st = upload(m, words);
+        st = metric_upload(m, words);
     if (st == SSQ_OK)
         *metric = m;
     else
-        release(m);
+        metric_release(m);
     return st;
 }
 
@@ -95,14 +96,14 @@ void ssq_metric_destroy(ssq_metric **metric)
 {
     if (metric == NULL || *metric == NULL)
         return;
-    release(*metric);
+    metric_release(*metric);
     *metric = NULL;
 }
 
 /* ---- adding ---- */
 
-static ssq_status check(const ssq_queue *queue, const ssq_metric *m,
-                        const char *what)
+static ssq_status metric_check(const ssq_queue *queue, const ssq_metric *m,
+                               const char *what)
 {
     ssq_status st = queue_check(queue, what);
     if (st != SSQ_OK)
@@ -120,8 +121,9 @@ static ssq_status check(const ssq_queue *queue, const ssq_metric *m,
 }
 
 /* Enqueue sum += factor value and weight += rows. */
-static ssq_status add(ssq_queue *queue, ssq_metric *m, const ssq_tensor *value,
-                      double factor, double rows)
+static ssq_status data_metric_add(ssq_queue *queue, ssq_metric *m,
+                                  const ssq_tensor *value, double factor,
+                                  double rows)
 {
     ssq_status st = ssq_axpby(queue, SSQ_AXPBY(.a = value, .b = m->sum,
                                                .y = m->sum, .alpha = factor));
@@ -132,7 +134,7 @@ static ssq_status add(ssq_queue *queue, ssq_metric *m, const ssq_tensor *value,
 }
 
 /* End a bundle, and send the sums to the host. */
-static ssq_status end(ssq_queue *queue, ssq_metric *m, ssq_status st)
+static ssq_status metric_end(ssq_queue *queue, ssq_metric *m, ssq_status st)
 {
     st = queue_bundle_end(queue, st);
     /* the value is added: without the post a poll only lags */
@@ -145,7 +147,7 @@ static ssq_status end(ssq_queue *queue, ssq_metric *m, ssq_status st)
 ssq_status ssq_metric_add(ssq_queue *queue, ssq_metric *metric,
                           const ssq_tensor *value, double weight)
 {
-    ssq_status st = check(queue, metric, "metric_add");
+    ssq_status st = metric_check(queue, metric, "metric_add");
     if (st == SSQ_OK)
         st = check_operand(queue, value, "metric_add", "value");
     if (st == SSQ_OK)
@@ -165,7 +167,8 @@ ssq_status ssq_metric_add(ssq_queue *queue, ssq_metric *metric,
     if (st == SSQ_OK)
         st = queue_bundle_begin(queue);
     if (st == SSQ_OK)
-        st = end(queue, metric, add(queue, metric, scalar, weight, weight));
+        st = metric_end(queue, metric,
+                        data_metric_add(queue, metric, scalar, weight, weight));
     ssq_tensor_destroy(&scalar);
     return st;
 }
@@ -175,7 +178,7 @@ ssq_status ssq_metric_add_accuracy(ssq_queue *queue, ssq_metric *metric,
                                    const ssq_tensor *target, int64_t k)
 {
     struct ssq_tensor hits = {0}, count = {0};
-    ssq_status st = check(queue, metric, "metric_add_accuracy");
+    ssq_status st = metric_check(queue, metric, "metric_add_accuracy");
     if (st == SSQ_OK)
         st = check_operand(queue, target, "metric_add_accuracy", "target");
     if (st == SSQ_OK)
@@ -194,9 +197,9 @@ ssq_status ssq_metric_add_accuracy(ssq_queue *queue, ssq_metric *metric,
     if (st == SSQ_OK)
         st = ssq_cast(queue, SSQ_CAST(.x = &hits, .y = &count));
     if (st == SSQ_OK)
-        st = add(queue, metric, &count, 1.0,
-                 (double)ssq_tensor_elements(target));
-    st = end(queue, metric, st);
+        st = data_metric_add(queue, metric, &count, 1.0,
+                             (double)ssq_tensor_elements(target));
+    st = metric_end(queue, metric, st);
     scratch_put(&count.view);
     scratch_put(&hits.view);
     return st;
@@ -204,7 +207,7 @@ ssq_status ssq_metric_add_accuracy(ssq_queue *queue, ssq_metric *metric,
 
 ssq_status ssq_metric_reset(ssq_queue *queue, ssq_metric *metric)
 {
-    ssq_status st = check(queue, metric, "metric_reset");
+    ssq_status st = metric_check(queue, metric, "metric_reset");
     if (st == SSQ_OK)
         st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
@@ -220,7 +223,7 @@ ssq_status ssq_metric_reset(ssq_queue *queue, ssq_metric *metric)
 
 /* ---- reading ---- */
 
-static void take(const uint32_t *words, double *mean, double *weight)
+static void metric_take(const uint32_t *words, double *mean, double *weight)
 {
     float sum, of;
     memcpy(&sum, &words[WORD_SUM], sizeof(sum));
@@ -241,7 +244,7 @@ ssq_status ssq_metric_poll(ssq_metric *metric, double *mean, double *weight)
         return st;
     if (mailbox_read(metric->box, words) <= metric->since)
         memset(words, 0, sizeof(words));
-    take(words, mean, weight);
+    metric_take(words, mean, weight);
     return SSQ_OK;
 }
 
@@ -249,7 +252,7 @@ ssq_status ssq_metric_read(ssq_queue *queue, ssq_metric *metric, double *mean,
                            double *weight)
 {
     uint32_t words[WORDS];
-    ssq_status st = check(queue, metric, "metric_read");
+    ssq_status st = metric_check(queue, metric, "metric_read");
     if (st == SSQ_OK && mean == NULL)
         st = error_set(SSQ_ERR_INVALID, "metric_read: mean is NULL");
     if (st == SSQ_OK)
@@ -258,6 +261,6 @@ ssq_status ssq_metric_read(ssq_queue *queue, ssq_metric *metric, double *mean,
     if (st == SSQ_OK)
         st = queue_wait(queue);
     if (st == SSQ_OK)
-        take(words, mean, weight);
+        metric_take(words, mean, weight);
     return st;
 }

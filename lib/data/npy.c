@@ -14,7 +14,7 @@ bool npy_is(const struct contents *c)
 }
 
 /* The header, and what was found in it. */
-struct header {
+struct npy_header {
     const char *at, *end;
     char descr[32];
     bool structured; /* descr is a list of fields */
@@ -23,7 +23,7 @@ struct header {
     int64_t shape[SSQ_MAX_RANK];
 };
 
-static void skip(struct header *h)
+static void npy_skip(struct npy_header *h)
 {
     while (h->at < h->end && *h->at != '\0' &&
            strchr(" \t\n\r", *h->at) != NULL)
@@ -31,9 +31,9 @@ static void skip(struct header *h)
 }
 
 /* Skip blanks and this character. */
-static bool take(struct header *h, char c)
+static bool npy_take(struct npy_header *h, char c)
 {
-    skip(h);
+    npy_skip(h);
     if (h->at == h->end || *h->at != c)
         return false;
     h->at++;
@@ -41,20 +41,20 @@ static bool take(struct header *h, char c)
 }
 
 /* Skip blanks and this word. */
-static bool take_word(struct header *h, const char *word)
+static bool npy_take_word(struct npy_header *h, const char *word)
 {
     size_t n = strlen(word);
-    skip(h);
+    npy_skip(h);
     if ((size_t)(h->end - h->at) < n || memcmp(h->at, word, n) != 0)
         return false;
     h->at += n;
     return true;
 }
 
-static bool take_text(struct header *h, char *text, size_t bytes)
+static bool take_text(struct npy_header *h, char *text, size_t bytes)
 {
     size_t n = 0;
-    skip(h);
+    npy_skip(h);
     if (h->at == h->end || (*h->at != '\'' && *h->at != '"'))
         return false;
     const char quote = *h->at++;
@@ -64,13 +64,13 @@ static bool take_text(struct header *h, char *text, size_t bytes)
         text[n++] = *h->at++;
     }
     text[n] = '\0';
-    return take(h, quote);
+    return npy_take(h, quote);
 }
 
-static bool take_size(struct header *h, int64_t *size)
+static bool take_size(struct npy_header *h, int64_t *size)
 {
     int64_t n = 0;
-    skip(h);
+    npy_skip(h);
     const char *first = h->at;
     for (; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
         if (n > INT64_MAX / 16)
@@ -82,30 +82,30 @@ static bool take_size(struct header *h, int64_t *size)
 }
 
 /* "(2, 3)", "(2,)" or "()" */
-static bool take_shape(struct header *h)
+static bool take_shape(struct npy_header *h)
 {
     h->rank = 0;
-    if (!take(h, '('))
+    if (!npy_take(h, '('))
         return false;
-    while (!take(h, ')')) {
+    while (!npy_take(h, ')')) {
         int64_t size;
         if (!take_size(h, &size))
             return false;
         if (h->rank < SSQ_MAX_RANK)
             h->shape[h->rank] = size;
         h->rank++;
-        if (!take(h, ',') && (h->at == h->end || *h->at != ')'))
+        if (!npy_take(h, ',') && (h->at == h->end || *h->at != ')'))
             return false;
     }
     return true;
 }
 
-static bool take_entry(struct header *h)
+static bool take_entry(struct npy_header *h)
 {
     char key[16];
-    if (!take_text(h, key, sizeof(key)) || !take(h, ':'))
+    if (!take_text(h, key, sizeof(key)) || !npy_take(h, ':'))
         return false;
-    if (strcmp(key, "descr") == 0 && take(h, '[')) {
+    if (strcmp(key, "descr") == 0 && npy_take(h, '[')) {
         h->structured = true;
         return false;
     }
@@ -115,24 +115,24 @@ static bool take_entry(struct header *h)
         return h->has_shape = take_shape(h);
     if (strcmp(key, "fortran_order") != 0)
         return false;
-    h->columns = take_word(h, "True");
-    return h->has_order = h->columns || take_word(h, "False");
+    h->columns = npy_take_word(h, "True");
+    return h->has_order = h->columns || npy_take_word(h, "False");
 }
 
-static bool parse(struct header *h)
+static bool npy_parse(struct npy_header *h)
 {
-    if (!take(h, '{'))
+    if (!npy_take(h, '{'))
         return false;
-    while (!take(h, '}')) {
+    while (!npy_take(h, '}')) {
         if (!take_entry(h))
             return false;
-        if (!take(h, ',') && (h->at == h->end || *h->at != '}'))
+        if (!npy_take(h, ',') && (h->at == h->end || *h->at != '}'))
             return false;
     }
     return h->has_descr && h->has_order && h->has_shape;
 }
 
-static ssq_dtype dtype_of(const char *descr)
+static ssq_dtype npy_dtype_of(const char *descr)
 {
     static const struct {
         const char *name;
@@ -150,7 +150,8 @@ static ssq_dtype dtype_of(const char *descr)
 }
 
 /* Find the header: *values is where it ends. */
-static bool find(const struct contents *c, struct header *h, size_t *values)
+static bool npy_find(const struct contents *c, struct npy_header *h,
+                     size_t *values)
 {
     const unsigned char *p = c->data + 8;
     const bool wide = c->data[6] > 1;
@@ -165,7 +166,7 @@ static bool find(const struct contents *c, struct header *h, size_t *values)
     h->at = (const char *)c->data + first;
     h->end = h->at + n;
     *values = first + n;
-    return parse(h);
+    return npy_parse(h);
 }
 
 static ssq_status check_bools(const struct contents *c, const ssq_array *a)
@@ -181,9 +182,9 @@ static ssq_status check_bools(const struct contents *c, const ssq_array *a)
 
 ssq_status npy_read(const struct contents *c, ssq_array **array)
 {
-    struct header h = {.rank = 0};
+    struct npy_header h = {.rank = 0};
     size_t values;
-    const bool valid = find(c, &h, &values);
+    const bool valid = npy_find(c, &h, &values);
     if (h.structured)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "array_read: %s: its dtype has fields", c->path);
@@ -191,7 +192,7 @@ ssq_status npy_read(const struct contents *c, ssq_array **array)
         return error_set(SSQ_ERR_INVALID,
                          "array_read: %s: its NPY header is not valid",
                          c->path);
-    const ssq_dtype dtype = dtype_of(h.descr);
+    const ssq_dtype dtype = npy_dtype_of(h.descr);
     if (dtype == 0)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "array_read: %s: its dtype is '%s'", c->path, h.descr);

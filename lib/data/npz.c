@@ -21,7 +21,7 @@ bool npz_is(const struct contents *c)
     return c->n >= 4 && memcmp(c->data, "PK\3\4", 4) == 0;
 }
 
-static uint64_t number(const unsigned char *p, int bytes)
+static uint64_t npz_number(const unsigned char *p, int bytes)
 {
     uint64_t n = 0;
     for (int i = bytes - 1; i >= 0; i--)
@@ -50,8 +50,8 @@ static bool find_end(const struct contents *c, size_t *end)
         return false;
     size_t least = c->n > END_BYTES + comment ? c->n - END_BYTES - comment : 0;
     for (size_t at = c->n - END_BYTES + 1; at-- > least;)
-        if (number(c->data + at, 4) == END &&
-            at + END_BYTES + number(c->data + at + 20, 2) == c->n) {
+        if (npz_number(c->data + at, 4) == END &&
+            at + END_BYTES + npz_number(c->data + at + 20, 2) == c->n) {
             *end = at;
             return true;
         }
@@ -63,14 +63,15 @@ static bool find_directory(const struct contents *c, struct directory *d)
     size_t end;
     if (!find_end(c, &end))
         return false;
-    uint64_t bytes = number(c->data + end + 12, 4);
-    uint64_t at = number(c->data + end + 16, 4);
-    if (end >= 20 && number(c->data + end - 20, 4) == LOCATOR64) {
-        uint64_t wide = number(c->data + end - 12, 8);
-        if (c->n < 56 || wide > c->n - 56 || number(c->data + wide, 4) != END64)
+    uint64_t bytes = npz_number(c->data + end + 12, 4);
+    uint64_t at = npz_number(c->data + end + 16, 4);
+    if (end >= 20 && npz_number(c->data + end - 20, 4) == LOCATOR64) {
+        uint64_t wide = npz_number(c->data + end - 12, 8);
+        if (c->n < 56 || wide > c->n - 56 ||
+            npz_number(c->data + wide, 4) != END64)
             return false;
-        bytes = number(c->data + wide + 40, 8);
-        at = number(c->data + wide + 48, 8);
+        bytes = npz_number(c->data + wide + 40, 8);
+        at = npz_number(c->data + wide + 48, 8);
     }
     if (at > c->n || bytes > c->n - at)
         return false;
@@ -80,17 +81,18 @@ static bool find_directory(const struct contents *c, struct directory *d)
 
 /* Sizes of 32 bits that are all ones are in the extra field 1, in this order.
  */
-static bool widen(struct member *m, const unsigned char *extra, size_t n)
+static bool npz_widen(struct member *m, const unsigned char *extra, size_t n)
 {
     uint64_t *const values[] = {&m->bytes, &m->packed, &m->local};
     size_t at = 0;
-    while (n - at >= 4 && number(extra + at, 2) != 1) {
-        size_t skipped = 4 + (size_t)number(extra + at + 2, 2);
+    while (n - at >= 4 && npz_number(extra + at, 2) != 1) {
+        size_t skipped = 4 + (size_t)npz_number(extra + at + 2, 2);
         if (skipped > n - at)
             return false;
         at += skipped;
     }
-    size_t end = n - at >= 4 ? at + 4 + (size_t)number(extra + at + 2, 2) : n;
+    size_t end =
+        n - at >= 4 ? at + 4 + (size_t)npz_number(extra + at + 2, 2) : n;
     if (end > n)
         return false;
     at += 4;
@@ -99,7 +101,7 @@ static bool widen(struct member *m, const unsigned char *extra, size_t n)
             continue;
         if (at > end || end - at < 8)
             return false;
-        *values[i] = number(extra + at, 8);
+        *values[i] = npz_number(extra + at, 8);
         at += 8;
     }
     return true;
@@ -111,22 +113,22 @@ static bool next_member(const struct contents *c, struct directory *d,
 {
     const unsigned char *p = c->data + d->at;
     size_t left = d->end - d->at;
-    if (left < 46 || number(p, 4) != ENTRY)
+    if (left < 46 || npz_number(p, 4) != ENTRY)
         return false;
     *m = (struct member){.name = (const char *)p + 46,
-                         .flags = (unsigned)number(p + 8, 2),
-                         .method = (unsigned)number(p + 10, 2),
-                         .crc = (uint32_t)number(p + 16, 4),
-                         .packed = number(p + 20, 4),
-                         .bytes = number(p + 24, 4),
-                         .local = number(p + 42, 4)};
-    m->name_bytes = (size_t)number(p + 28, 2);
-    size_t extra = (size_t)number(p + 30, 2);
-    size_t all = 46 + m->name_bytes + extra + (size_t)number(p + 32, 2);
+                         .flags = (unsigned)npz_number(p + 8, 2),
+                         .method = (unsigned)npz_number(p + 10, 2),
+                         .crc = (uint32_t)npz_number(p + 16, 4),
+                         .packed = npz_number(p + 20, 4),
+                         .bytes = npz_number(p + 24, 4),
+                         .local = npz_number(p + 42, 4)};
+    m->name_bytes = (size_t)npz_number(p + 28, 2);
+    size_t extra = (size_t)npz_number(p + 30, 2);
+    size_t all = 46 + m->name_bytes + extra + (size_t)npz_number(p + 32, 2);
     if (all > left)
         return false;
     d->at += all;
-    return widen(m, p + 46 + m->name_bytes, extra);
+    return npz_widen(m, p + 46 + m->name_bytes, extra);
 }
 
 /* A member "x.npy" is the array "x". */
@@ -154,7 +156,7 @@ static uint32_t crc32_of(const unsigned char *p, size_t n)
     return ~crc;
 }
 
-static ssq_status broken(const struct contents *c)
+static ssq_status npz_broken(const struct contents *c)
 {
     return error_set(SSQ_ERR_INVALID,
                      "array_read: %s: it is a damaged zip file", c->path);
@@ -165,13 +167,13 @@ static ssq_status copy_member(const struct contents *c, const struct member *m,
                               struct contents *part)
 {
     if (m->local > c->n || c->n - m->local < 30 ||
-        number(c->data + m->local, 4) != LOCAL)
-        return broken(c);
+        npz_number(c->data + m->local, 4) != LOCAL)
+        return npz_broken(c);
     const unsigned char *p = c->data + m->local;
-    uint64_t skipped = 30 + number(p + 26, 2) + number(p + 28, 2);
+    uint64_t skipped = 30 + npz_number(p + 26, 2) + npz_number(p + 28, 2);
     uint64_t left = c->n - m->local;
     if (skipped > left || m->packed > left - skipped)
-        return broken(c);
+        return npz_broken(c);
     part->n = (size_t)m->packed;
     part->data = mem_alloc(part->n + 1);
     if (part->data == NULL)
@@ -197,7 +199,7 @@ static ssq_status read_member(const struct contents *c, const struct member *m,
         st = contents_inflate_raw(&part);
     if (st == SSQ_OK &&
         (part.n != m->bytes || crc32_of(part.data, part.n) != m->crc))
-        st = broken(&part);
+        st = npz_broken(&part);
     if (st == SSQ_OK && !npy_is(&part))
         st = error_set(SSQ_ERR_INVALID, "array_read: %s: it is not a NPY file",
                        path);
@@ -231,11 +233,11 @@ ssq_status npz_read(const struct contents *c, const char *name,
     char names[256];
     unsigned n = 0, members = 0;
     if (!find_directory(c, &all))
-        return broken(c);
+        return npz_broken(c);
     d = all;
     while (d.at < d.end) {
         if (!next_member(c, &d, &m))
-            return broken(c);
+            return npz_broken(c);
         members++;
         if (name != NULL && !is_named(&m, name))
             continue;

@@ -5,8 +5,9 @@
 #include <ctype.h>
 #include <string.h>
 
-static ssq_status check_args(const char *path, const ssq_array_read_args *args,
-                             ssq_array **array)
+static ssq_status read_check_args(const char *path,
+                                  const ssq_array_read_args *args,
+                                  ssq_array **array)
 {
     if (path == NULL || array == NULL)
         return error_set(SSQ_ERR_INVALID, "array_read: %s is NULL",
@@ -62,7 +63,7 @@ ssq_status ssq_array_read(const char *path, const ssq_array_read_args *args,
     const ssq_array_read_args plain = SSQ_ARRAY_READ_INIT;
     struct contents c;
     args = args == NULL ? &plain : args;
-    ssq_status st = check_args(path, args, array);
+    ssq_status st = read_check_args(path, args, array);
     if (st != SSQ_OK)
         return st;
     st = contents_read(&c, path);

@@ -6,7 +6,7 @@
 
 /* Refuse options that contradict each other or are out of range. Otherwise they
  * would be ignored silently. */
-static ssq_status check(const ssq_cpu_options *o)
+static ssq_status cpu_check(const ssq_cpu_options *o)
 {
     if (o == NULL)
         return SSQ_OK;
@@ -32,7 +32,7 @@ ssq_status ssq_cpu_device_open(const ssq_cpu_options *cpu,
     const void *const handles[] = {cpu};
     if (device == NULL)
         return error_set(SSQ_ERR_INVALID, "cpu_device_open: device is NULL");
-    ssq_status st = check(cpu);
+    ssq_status st = cpu_check(cpu);
     return st == SSQ_OK ? native_device_open("cpu", handles, options,
                                              "cpu_device_open", device)
                         : st;

@@ -25,7 +25,7 @@ struct exported {
     int64_t shape[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
 };
 
-static void release(struct exported *e)
+static void dlpack_export_release(struct exported *e)
 {
     ssq_tensor_destroy(&e->tensor);
     ssq_event_destroy(&e->event);
@@ -34,18 +34,19 @@ static void release(struct exported *e)
 
 static void release_old(DLManagedTensor *self)
 {
-    release(self->manager_ctx);
+    dlpack_export_release(self->manager_ctx);
 }
 
 static void release_versioned(DLManagedTensorVersioned *self)
 {
-    release(self->manager_ctx);
+    dlpack_export_release(self->manager_ctx);
 }
 
 /* ---- checks ---- */
 
-static ssq_status check_queue(const ssq_tensor *tensor, const ssq_queue *queue,
-                              const char *name, const char *what)
+static ssq_status dlpack_export_check_queue(const ssq_tensor *tensor,
+                                            const ssq_queue *queue,
+                                            const char *name, const char *what)
 {
     const ssq_device *d = tensor->view.buffer->device;
     if (queue == NULL || queue->device == d)
@@ -55,8 +56,9 @@ static ssq_status check_queue(const ssq_tensor *tensor, const ssq_queue *queue,
                      d->props.name, name, queue->device->props.name);
 }
 
-static ssq_status check(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
-                        const void *dl, const char *what)
+static ssq_status dlpack_export_check(const ssq_tensor *tensor,
+                                      const ssq_to_dlpack_args *a,
+                                      const void *dl, const char *what)
 {
     if (tensor == NULL || dl == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
@@ -71,8 +73,9 @@ static ssq_status check(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
     if (a->producer == NULL && (a->consumer != NULL || a->copy))
         return error_set(SSQ_ERR_INVALID, "%s: %s needs a producer", what,
                          a->copy ? "copy" : "consumer");
-    st = check_queue(tensor, a->producer, "producer", what);
-    return st == SSQ_OK ? check_queue(tensor, a->consumer, "consumer", what)
+    st = dlpack_export_check_queue(tensor, a->producer, "producer", what);
+    return st == SSQ_OK ? dlpack_export_check_queue(tensor, a->consumer,
+                                                    "consumer", what)
                         : st;
 }
 
@@ -91,8 +94,9 @@ static ssq_status give_semaphore(struct exported *e)
 }
 
 /* Order the consumer's work after the producer's. */
-static ssq_status order(struct exported *e, const ssq_to_dlpack_args *a,
-                        DLDeviceType type)
+static ssq_status dlpack_export_order(struct exported *e,
+                                      const ssq_to_dlpack_args *a,
+                                      DLDeviceType type)
 {
     if (a->producer == NULL)
         return SSQ_OK;
@@ -116,7 +120,7 @@ static ssq_status order(struct exported *e, const ssq_to_dlpack_args *a,
 /* ---- the struct ---- */
 
 /* Set data, and byte_offset, which is 0 where data is an address. */
-static void set_data(struct exported *e, DLTensor *t)
+static void dlpack_export_set_data(struct exported *e, DLTensor *t)
 {
     const struct view *v = &e->tensor->view;
     const ssq_buffer *b = v->buffer;
@@ -148,7 +152,7 @@ static void set_data(struct exported *e, DLTensor *t)
     t->byte_offset = v->offset;
 }
 
-static void describe(struct exported *e, DLTensor *t)
+static void dlpack_export_describe(struct exported *e, DLTensor *t)
 {
     const struct view *v = &e->tensor->view;
     t->ndim = v->rank;
@@ -168,8 +172,8 @@ static bool read_only(const ssq_tensor *tensor)
 }
 
 /* Make a contiguous copy. */
-static ssq_status copy(const ssq_tensor *tensor, ssq_queue *queue,
-                       ssq_tensor **made)
+static ssq_status dlpack_export_copy(const ssq_tensor *tensor, ssq_queue *queue,
+                                     ssq_tensor **made)
 {
     const struct view *v = &tensor->view;
     ssq_status st =
@@ -182,8 +186,10 @@ static ssq_status copy(const ssq_tensor *tensor, ssq_queue *queue,
     return st;
 }
 
-static ssq_status make(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
-                       const char *what, DLTensor *t, struct exported **out)
+static ssq_status dlpack_export_make(const ssq_tensor *tensor,
+                                     const ssq_to_dlpack_args *a,
+                                     const char *what, DLTensor *t,
+                                     struct exported **out)
 {
     ssq_status st =
         dlpack_device(tensor->view.buffer->device, what, &t->device);
@@ -199,17 +205,17 @@ static ssq_status make(const ssq_tensor *tensor, const ssq_to_dlpack_args *a,
     if (e == NULL)
         return error_nomem(what, sizeof(*e));
     if (a->copy)
-        st = copy(tensor, a->producer, &e->tensor);
+        st = dlpack_export_copy(tensor, a->producer, &e->tensor);
     else
         st = tensor_wrap(&tensor->view, &e->tensor);
     if (st == SSQ_OK)
-        st = order(e, a, t->device.device_type);
+        st = dlpack_export_order(e, a, t->device.device_type);
     if (st != SSQ_OK) {
-        release(e);
+        dlpack_export_release(e);
         return st;
     }
-    set_data(e, t);
-    describe(e, t);
+    dlpack_export_set_data(e, t);
+    dlpack_export_describe(e, t);
     *out = e;
     return SSQ_OK;
 }
@@ -223,9 +229,9 @@ ssq_status ssq_tensor_to_dlpack(const ssq_tensor *tensor,
     const ssq_to_dlpack_args *a = args == NULL ? &defaults : args;
     struct exported *e = NULL;
     DLTensor t = {0};
-    ssq_status st = check(tensor, a, dl, what);
+    ssq_status st = dlpack_export_check(tensor, a, dl, what);
     if (st == SSQ_OK)
-        st = make(tensor, a, what, &t, &e);
+        st = dlpack_export_make(tensor, a, what, &t, &e);
     if (st != SSQ_OK)
         return st;
     e->dl.versioned = (DLManagedTensorVersioned){
@@ -249,14 +255,14 @@ ssq_status ssq_tensor_to_dlpack_unversioned(const ssq_tensor *tensor,
     const ssq_to_dlpack_args *a = args == NULL ? &defaults : args;
     struct exported *e = NULL;
     DLTensor t = {0};
-    ssq_status st = check(tensor, a, dl, what);
+    ssq_status st = dlpack_export_check(tensor, a, dl, what);
     if (st == SSQ_OK && !a->copy && read_only(tensor))
         st = error_set(SSQ_ERR_INVALID,
                        "%s: the tensor is read-only or its elements share "
                        "memory, which this struct cannot say: set copy",
                        what);
     if (st == SSQ_OK)
-        st = make(tensor, a, what, &t, &e);
+        st = dlpack_export_make(tensor, a, what, &t, &e);
     if (st != SSQ_OK)
         return st;
     e->dl.old = (DLManagedTensor){

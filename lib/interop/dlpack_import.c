@@ -13,7 +13,7 @@
 #include "lib/core/base/size.h"
 
 /* A struct of either form, in the pieces that an import reads. */
-struct foreign {
+struct dlpack_import_foreign {
     const DLTensor *t;
     uint64_t flags;
     void *self;
@@ -58,9 +58,10 @@ static void delete_nothing(void *self)
 
 /* ---- checks ---- */
 
-static ssq_status check(const ssq_queue *queue, const void *dl,
-                        const ssq_from_dlpack_args *a,
-                        ssq_tensor *const *tensor, const char *what)
+static ssq_status dlpack_import_check(const ssq_queue *queue, const void *dl,
+                                      const ssq_from_dlpack_args *a,
+                                      ssq_tensor *const *tensor,
+                                      const char *what)
 {
     if (queue == NULL || dl == NULL || tensor == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
@@ -78,7 +79,8 @@ static ssq_status check(const ssq_queue *queue, const void *dl,
 }
 
 /* Read the shape and the strides, and compute the span. */
-static ssq_status read_shape(const struct foreign *f, struct incoming *in)
+static ssq_status read_shape(const struct dlpack_import_foreign *f,
+                             struct incoming *in)
 {
     const DLTensor *t = f->t;
     struct view dense;
@@ -122,7 +124,9 @@ static bool same_kind(DLDeviceType is, DLDeviceType wanted)
            (is == kDLCUDAManaged && wanted == kDLCUDA);
 }
 
-static ssq_status check_device(const struct foreign *f, const ssq_queue *queue)
+static ssq_status
+dlpack_import_check_device(const struct dlpack_import_foreign *f,
+                           const ssq_queue *queue)
 {
     const DLDevice *is = &f->t->device;
     DLDevice wanted;
@@ -146,8 +150,8 @@ static ssq_status check_device(const struct foreign *f, const ssq_queue *queue)
 /* Memory that is an address: begin at a multiple of the device's alignment, so
  * that an element's offset says how it is aligned. The bytes before the first
  * element are never used. */
-static ssq_status take_address(const struct foreign *f, struct incoming *in,
-                               uint64_t alignment)
+static ssq_status take_address(const struct dlpack_import_foreign *f,
+                               struct incoming *in, uint64_t alignment)
 {
     uint64_t address = (uint64_t)(uintptr_t)f->t->data;
     uint64_t first = address + f->t->byte_offset;
@@ -163,8 +167,8 @@ static ssq_status take_address(const struct foreign *f, struct incoming *in,
     return SSQ_OK;
 }
 
-static ssq_status take_vulkan(const struct foreign *f, const ssq_queue *queue,
-                              struct incoming *in)
+static ssq_status take_vulkan(const struct dlpack_import_foreign *f,
+                              const ssq_queue *queue, struct incoming *in)
 {
     const ssq_dlpack_vulkan *v = f->t->data;
     ssq_vulkan_info info = SSQ_VULKAN_INFO_INIT;
@@ -207,8 +211,9 @@ static ssq_status take_vulkan(const struct foreign *f, const ssq_queue *queue,
     return SSQ_OK;
 }
 
-static ssq_status take_memory(const struct foreign *f, const ssq_queue *queue,
-                              struct incoming *in)
+static ssq_status
+dlpack_import_take_memory(const struct dlpack_import_foreign *f,
+                          const ssq_queue *queue, struct incoming *in)
 {
     const struct backend *b = queue->device->backend;
     if (f->t->data == NULL)
@@ -224,8 +229,10 @@ static ssq_status take_memory(const struct foreign *f, const ssq_queue *queue,
 }
 
 /* Decide whether to copy. The reason is the text of an error. */
-static ssq_status decide(const struct foreign *f, const struct incoming *in,
-                         const ssq_from_dlpack_args *a, bool *copy)
+static ssq_status dlpack_import_decide(const struct dlpack_import_foreign *f,
+                                       const struct incoming *in,
+                                       const ssq_from_dlpack_args *a,
+                                       bool *copy)
 {
     unsigned size = dtype_bytes(in->dtype);
     bool unaligned = in->offset % size != 0;
@@ -249,9 +256,9 @@ static ssq_status decide(const struct foreign *f, const struct incoming *in,
 
 /* Make the tensor over the producer's memory; unaligned memory as bytes. The
  * buffer is returned too, without a reference. */
-static ssq_status alias(const struct foreign *f, const struct incoming *in,
-                        ssq_queue *queue, bool bytes, ssq_buffer **buffer,
-                        ssq_tensor **tensor)
+static ssq_status alias(const struct dlpack_import_foreign *f,
+                        const struct incoming *in, ssq_queue *queue, bool bytes,
+                        ssq_buffer **buffer, ssq_tensor **tensor)
 {
     const int64_t n = (int64_t)in->span;
     ssq_device *d = queue->device;
@@ -314,8 +321,9 @@ static ssq_status copying_run(const struct copying *c, ssq_queue *queue,
 /* Later work of the queue waits for the producer. The semaphore must exist
  * until the wait is over. So a byte is copied after it, and this command holds
  * the buffer. */
-static ssq_status wait_for(const struct foreign *f, const struct incoming *in,
-                           ssq_queue *queue, ssq_buffer *buffer)
+static ssq_status dlpack_import_wait_for(const struct dlpack_import_foreign *f,
+                                         const struct incoming *in,
+                                         ssq_queue *queue, ssq_buffer *buffer)
 {
     const ssq_dlpack_vulkan *v = in->vulkan;
     const int64_t one = 1;
@@ -347,8 +355,10 @@ static ssq_status wait_for(const struct foreign *f, const struct incoming *in,
 /* The deleter is called when the buffer over the producer's memory is freed. It
  * is set last, because after an error the caller still owns the struct; the
  * queue then has no command that uses the memory. */
-static ssq_status make(const struct foreign *f, const struct incoming *in,
-                       ssq_queue *queue, bool copy, ssq_tensor **tensor)
+static ssq_status dlpack_import_make(const struct dlpack_import_foreign *f,
+                                     const struct incoming *in,
+                                     ssq_queue *queue, bool copy,
+                                     ssq_tensor **tensor)
 {
     bool unaligned = in->offset % dtype_bytes(in->dtype) != 0;
     struct copying c = {NULL, NULL, NULL};
@@ -358,7 +368,7 @@ static ssq_status make(const struct foreign *f, const struct incoming *in,
     if (st == SSQ_OK && copy)
         st = copying_create(in, queue, unaligned, &c);
     if (st == SSQ_OK)
-        st = wait_for(f, in, queue, buffer);
+        st = dlpack_import_wait_for(f, in, queue, buffer);
     if (st == SSQ_OK && copy) {
         st = copying_run(&c, queue, x);
         if (st != SSQ_OK)
@@ -376,8 +386,9 @@ static ssq_status make(const struct foreign *f, const struct incoming *in,
     return st;
 }
 
-static ssq_status import(const struct foreign *f, ssq_queue *queue,
-                         const ssq_from_dlpack_args *a, ssq_tensor **tensor)
+static ssq_status import(const struct dlpack_import_foreign *f,
+                         ssq_queue *queue, const ssq_from_dlpack_args *a,
+                         ssq_tensor **tensor)
 {
     struct incoming in = {0};
     bool copy = false;
@@ -385,18 +396,18 @@ static ssq_status import(const struct foreign *f, ssq_queue *queue,
     if (st == SSQ_OK)
         st = read_shape(f, &in);
     if (st == SSQ_OK)
-        st = check_device(f, queue);
+        st = dlpack_import_check_device(f, queue);
     if (st == SSQ_OK && in.span == 0) {
         st = ssq_tensor_create(queue->device, in.dtype, in.rank, in.shape,
                                tensor);
         if (st == SSQ_OK)
             f->deleter(f->self);
     } else if (st == SSQ_OK) {
-        st = take_memory(f, queue, &in);
+        st = dlpack_import_take_memory(f, queue, &in);
         if (st == SSQ_OK)
-            st = decide(f, &in, a, &copy);
+            st = dlpack_import_decide(f, &in, a, &copy);
         if (st == SSQ_OK)
-            st = make(f, &in, queue, copy, tensor);
+            st = dlpack_import_make(f, &in, queue, copy, tensor);
     }
     if (st == SSQ_OK && a->copied != NULL)
         *a->copied = copy;
@@ -411,7 +422,7 @@ ssq_status ssq_tensor_from_dlpack(ssq_queue *queue,
     static const char what[] = "tensor_from_dlpack";
     const ssq_from_dlpack_args defaults = SSQ_FROM_DLPACK_INIT;
     const ssq_from_dlpack_args *a = args == NULL ? &defaults : args;
-    ssq_status st = check(queue, dl, a, tensor, what);
+    ssq_status st = dlpack_import_check(queue, dl, a, tensor, what);
     if (st != SSQ_OK)
         return st;
     if (dl->version.major != DLPACK_MAJOR_VERSION)
@@ -420,7 +431,7 @@ ssq_status ssq_tensor_from_dlpack(ssq_queue *queue,
                          "its deleter",
                          what, (unsigned)dl->version.major,
                          (unsigned)dl->version.minor);
-    const struct foreign f = {
+    const struct dlpack_import_foreign f = {
         &dl->dl_tensor, dl->flags, dl,
         dl->deleter == NULL ? delete_nothing : delete_versioned, what};
     return import(&f, queue, a, tensor);
@@ -434,11 +445,11 @@ ssq_status ssq_tensor_from_dlpack_unversioned(ssq_queue *queue,
     static const char what[] = "tensor_from_dlpack_unversioned";
     const ssq_from_dlpack_args defaults = SSQ_FROM_DLPACK_INIT;
     const ssq_from_dlpack_args *a = args == NULL ? &defaults : args;
-    ssq_status st = check(queue, dl, a, tensor, what);
+    ssq_status st = dlpack_import_check(queue, dl, a, tensor, what);
     if (st != SSQ_OK)
         return st;
-    const struct foreign f = {&dl->dl_tensor, 0, dl,
-                              dl->deleter == NULL ? delete_nothing : delete_old,
-                              what};
+    const struct dlpack_import_foreign f = {
+        &dl->dl_tensor, 0, dl,
+        dl->deleter == NULL ? delete_nothing : delete_old, what};
     return import(&f, queue, a, tensor);
 }

@@ -18,7 +18,7 @@ static const struct {
                 {"vulkan", kDLVulkan}};
 
 /* The driver's number of the device; without one, the number in its name. */
-static int32_t number(const ssq_device *device)
+static int32_t dlpack_types_number(const ssq_device *device)
 {
     const char *colon = strchr(device->props.name, ':');
     if (device->backend->ordinal != NULL)
@@ -31,7 +31,7 @@ ssq_status dlpack_device(const ssq_device *device, const char *what,
 {
     for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++)
         if (strcmp(backends[i].backend, device->backend->name) == 0) {
-            *dl = (DLDevice){backends[i].type, number(device)};
+            *dl = (DLDevice){backends[i].type, dlpack_types_number(device)};
             return SSQ_OK;
         }
     return error_set(SSQ_ERR_UNSUPPORTED,
@@ -70,7 +70,7 @@ DLDataType dlpack_dtype(ssq_dtype dtype)
 }
 
 /* Write the name of a dtype, for example "int64" or "float16 of 4 lanes". */
-static void describe(DLDataType dl, char *text, size_t bytes)
+static void dlpack_types_describe(DLDataType dl, char *text, size_t bytes)
 {
     static const char *const kinds[] = {"int",    "uint",    "float", "handle",
                                         "bfloat", "complex", "bool"};
@@ -101,7 +101,7 @@ ssq_status dlpack_dtype_read(DLDataType dl, const char *what, ssq_dtype *dtype)
             *dtype = dtypes[i].dtype;
             return SSQ_OK;
         }
-    describe(dl, text, sizeof(text));
+    dlpack_types_describe(dl, text, sizeof(text));
     return error_set(SSQ_ERR_UNSUPPORTED,
                      "%s: the dtype is %s, expected float32, float16, "
                      "bfloat16, int32, uint8 or bool8",

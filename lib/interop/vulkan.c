@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Return the name of the first member of n that is NULL. NULL: all are set. */
-static const char *missing(const ssq_vulkan_native *n)
+static const char *vulkan_missing(const ssq_vulkan_native *n)
 {
     return n->instance == NULL   ? "instance"
            : n->physical == NULL ? "physical"
@@ -33,7 +33,7 @@ ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
         return error_set(SSQ_ERR_INVALID,
                          "vulkan_device_open: struct_size is %zu, expected %zu",
                          native->struct_size, sizeof(*native));
-    const char *what = missing(native);
+    const char *what = vulkan_missing(native);
     if (what != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "vulkan_device_open: native->%s is NULL", what);

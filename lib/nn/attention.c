@@ -11,8 +11,8 @@ struct attention {
     int64_t batch, t, width, heads, kv_heads, d;
 };
 
-static ssq_status check(struct attention *a, const struct view *x,
-                        int64_t heads)
+static ssq_status attention_check(struct attention *a, const struct view *x,
+                                  int64_t heads)
 {
     int64_t kv = a->o->kv_heads == 0 ? heads : a->o->kv_heads;
     if (x->rank != 3)
@@ -43,14 +43,15 @@ static ssq_var linear(const struct attention *a, const char *part, ssq_var x,
 }
 
 /* Reshape and transpose [batch, t, heads d] to [batch, heads, t, d]. */
-static ssq_var split(const struct attention *a, ssq_var x, int64_t heads)
+static ssq_var attention_split(const struct attention *a, ssq_var x,
+                               int64_t heads)
 {
     const int64_t shape[] = {a->batch, a->t, heads, a->d};
     x = ssq_var_reshape_at(a->l.where, x, 4, shape);
     return ssq_var_transpose_at(a->l.where, x, (const int[]){0, 2, 1, 3});
 }
 
-static ssq_var turned(const struct attention *a, ssq_var x)
+static ssq_var attention_turned(const struct attention *a, ssq_var x)
 {
     if (!a->o->rotary)
         return x;
@@ -74,7 +75,7 @@ static ssq_status set_dropout(const struct attention *a, ssq_attention_args *o)
     return SSQ_OK;
 }
 
-static ssq_var attend(const struct attention *a, ssq_var x)
+static ssq_var nn_attention_attend(const struct attention *a, ssq_var x)
 {
     ssq_tape *t = a->l.tape;
     const int64_t whole[] = {a->batch, a->t, a->width};
@@ -89,10 +90,10 @@ static ssq_var attend(const struct attention *a, ssq_var x)
     ssq_var q = linear(a, "query", x, a->width);
     ssq_var k = linear(a, "key", x, a->kv_heads * a->d);
     ssq_var v = linear(a, "value", x, a->kv_heads * a->d);
-    q = turned(a, split(a, q, a->heads));
-    k = turned(a, split(a, k, a->kv_heads));
-    ssq_var y =
-        ssq_attention_var_at(a->l.where, q, k, split(a, v, a->kv_heads), &o);
+    q = attention_turned(a, attention_split(a, q, a->heads));
+    k = attention_turned(a, attention_split(a, k, a->kv_heads));
+    ssq_var y = ssq_attention_var_at(a->l.where, q, k,
+                                     attention_split(a, v, a->kv_heads), &o);
     y = ssq_var_transpose_at(a->l.where, y, (const int[]){0, 2, 1, 3});
     y = ssq_var_reshape_at(a->l.where, y, 3, whole);
     y = linear(a, "out", y, a->width);
@@ -109,9 +110,10 @@ ssq_var ssq_nn_attention_at(const char *where, ssq_tape *tape, const char *name,
                           .o = options == NULL ? &defaults : options};
     if (!layer_begin(&a.l, x, a.o, sizeof(*a.o)))
         return var_inert(tape);
-    ssq_status st = check(&a, &value_of(tape, x.id)->is.tensor.view, heads);
+    ssq_status st =
+        attention_check(&a, &value_of(tape, x.id)->is.tensor.view, heads);
     if (st == SSQ_OK)
-        return attend(&a, x);
+        return nn_attention_attend(&a, x);
     latch(tape, st, where, a.l.kind);
     return var_inert(tape);
 }

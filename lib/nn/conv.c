@@ -13,9 +13,10 @@ struct filters {
 
 /* Create filters [first, second, h, w]. In NHWC the second dimension is last.
  * out is the size of the bias. */
-static struct filters make(const struct layer *l, const ssq_nn_conv2d_args *o,
-                           int64_t first, int64_t second, const int64_t *size,
-                           int64_t out)
+static struct filters conv_make(const struct layer *l,
+                                const ssq_nn_conv2d_args *o, int64_t first,
+                                int64_t second, const int64_t *size,
+                                int64_t out)
 {
     const bool last = o->layout == SSQ_LAYOUT_NHWC;
     const int64_t nchw[] = {first, second, size[0], size[1]};
@@ -31,9 +32,9 @@ static struct filters make(const struct layer *l, const ssq_nn_conv2d_args *o,
 }
 
 /* Return the channels of x. -1: invalid arguments; the error is latched. */
-static int64_t channels(const struct layer *l, ssq_var x, int64_t out,
-                        const ssq_nn_conv2d_args *o, int64_t height,
-                        int64_t width)
+static int64_t nn_conv_channels(const struct layer *l, ssq_var x, int64_t out,
+                                const ssq_nn_conv2d_args *o, int64_t height,
+                                int64_t width)
 {
     const struct view *v = &value_of(l->tape, x.id)->is.tensor.view;
     const int at = o->layout == SSQ_LAYOUT_NHWC ? 3 : 1;
@@ -70,11 +71,11 @@ ssq_var ssq_nn_conv2d_at(const char *where, ssq_tape *tape, const char *name,
     const ssq_nn_conv2d_args *o = options == NULL ? &defaults : options;
     if (!layer_begin(&l, x, o, sizeof(*o)))
         return var_inert(tape);
-    int64_t c = channels(&l, x, out, o, height, width);
+    int64_t c = nn_conv_channels(&l, x, out, o, height, width);
     if (c < 0)
         return var_inert(tape);
-    struct filters f =
-        make(&l, o, out, c / o->groups, (const int64_t[]){height, width}, out);
+    struct filters f = conv_make(&l, o, out, c / o->groups,
+                                 (const int64_t[]){height, width}, out);
     ssq_conv2d_args args = SSQ_CONV2D_INIT;
     memcpy(args.stride, o->stride, sizeof(args.stride));
     memcpy(args.padding, o->padding, sizeof(args.padding));
@@ -93,11 +94,11 @@ ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
     const ssq_nn_conv2d_args *o = options == NULL ? &defaults : options;
     if (!layer_begin(&l, x, o, sizeof(*o)))
         return var_inert(tape);
-    int64_t c = channels(&l, x, out, o, height, width);
+    int64_t c = nn_conv_channels(&l, x, out, o, height, width);
     if (c < 0)
         return var_inert(tape);
-    struct filters f =
-        make(&l, o, c, out / o->groups, (const int64_t[]){height, width}, out);
+    struct filters f = conv_make(&l, o, c, out / o->groups,
+                                 (const int64_t[]){height, width}, out);
     ssq_conv_transpose2d_args args = SSQ_CONV_TRANSPOSE2D_INIT;
     memcpy(args.stride, o->stride, sizeof(args.stride));
     memcpy(args.padding, o->padding, sizeof(args.padding));

@@ -17,7 +17,8 @@ struct conv1d {
 };
 
 /* Check the arguments. False: the error is latched. */
-static bool begin(struct conv1d *c, ssq_var x, int64_t out, int64_t length)
+static bool conv1d_begin(struct conv1d *c, ssq_var x, int64_t out,
+                         int64_t length)
 {
     const struct layer *l = &c->layer;
     ssq_status st = SSQ_OK;
@@ -46,8 +47,8 @@ static bool begin(struct conv1d *c, ssq_var x, int64_t out, int64_t length)
 
 /* Create filters [first, second, length]; in NHWC the second dimension is last.
  * The convolution gets them with height 1. */
-static void make(struct conv1d *c, int64_t first, int64_t second,
-                 int64_t length, int64_t out)
+static void conv1d_make(struct conv1d *c, int64_t first, int64_t second,
+                        int64_t length, int64_t out)
 {
     const bool last = c->o->layout == SSQ_LAYOUT_NHWC;
     const int64_t shape[] = {first, last ? length : second,
@@ -68,9 +69,9 @@ ssq_var ssq_nn_conv1d_at(const char *where, ssq_tape *tape, const char *name,
 {
     const ssq_nn_conv1d_args *o = options == NULL ? &defaults : options;
     struct conv1d c = {{where, name, "nn_conv1d", tape}, o};
-    if (!begin(&c, x, out, length))
+    if (!conv1d_begin(&c, x, out, length))
         return var_inert(tape);
-    make(&c, out, c.c / o->groups, length, out);
+    conv1d_make(&c, out, c.c / o->groups, length, out);
     ssq_var y = ssq_conv2d_var_at(
         where, c.x, c.weight, c.bias,
         SSQ_CONV2D(.stride = {1, o->stride},
@@ -87,9 +88,9 @@ ssq_var ssq_nn_conv_transpose1d_at(const char *where, ssq_tape *tape,
 {
     const ssq_nn_conv1d_args *o = options == NULL ? &defaults : options;
     struct conv1d c = {{where, name, "nn_conv_transpose1d", tape}, o};
-    if (!begin(&c, x, out, length))
+    if (!conv1d_begin(&c, x, out, length))
         return var_inert(tape);
-    make(&c, c.c, out / o->groups, length, out);
+    conv1d_make(&c, c.c, out / o->groups, length, out);
     ssq_var y = ssq_conv_transpose2d_var_at(
         where, c.x, c.weight, c.bias,
         SSQ_CONV_TRANSPOSE2D(.stride = {1, o->stride},

@@ -6,16 +6,16 @@
 
 #include <string.h>
 
-static const struct view *view_of(const ssq_tape *t, ssq_var x)
+static const struct view *norm_view_of(const ssq_tape *t, ssq_var x)
 {
     return &value_of(t, x.id)->is.tensor.view;
 }
 
 /* Return the size of x along an axis. -1: no such axis; the error is
  * latched. */
-static int64_t along(const struct layer *l, ssq_var x, int axis)
+static int64_t norm_along(const struct layer *l, ssq_var x, int axis)
 {
-    const struct view *v = view_of(l->tape, x);
+    const struct view *v = norm_view_of(l->tape, x);
     if (axis >= -v->rank && axis < v->rank)
         return v->shape[axis < 0 ? axis + v->rank : axis];
     latch(l->tape,
@@ -27,7 +27,7 @@ static int64_t along(const struct layer *l, ssq_var x, int axis)
 /* Return the last ndim sizes of x. NULL: invalid ndim; the error is latched. */
 static const int64_t *last_sizes(const struct layer *l, ssq_var x, int ndim)
 {
-    const struct view *v = view_of(l->tape, x);
+    const struct view *v = norm_view_of(l->tape, x);
     if (ndim >= 1 && ndim <= v->rank)
         return v->shape + v->rank - ndim;
     latch(
@@ -55,7 +55,7 @@ ssq_var ssq_nn_batch_norm_at(const char *where, ssq_tape *tape,
         return var_inert(tape);
     if (options != NULL)
         o = *options;
-    int64_t c = along(&l, x, o.axis);
+    int64_t c = norm_along(&l, x, o.axis);
     if (c < 0)
         return var_inert(tape);
     ssq_var gamma = layer_full(&l, "weight", 1, &c, 1.0, false);
@@ -110,7 +110,7 @@ ssq_var ssq_nn_group_norm_at(const char *where, ssq_tape *tape,
         return var_inert(tape);
     if (options != NULL)
         o = *options;
-    int64_t c = along(&l, x, o.axis);
+    int64_t c = norm_along(&l, x, o.axis);
     if (c < 0)
         return var_inert(tape);
     ssq_var gamma = layer_full(&l, "weight", 1, &c, 1.0, false);

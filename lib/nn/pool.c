@@ -70,8 +70,8 @@ static ssq_var means(const char *where, ssq_var x, int axis, int64_t to)
     return ssq_var_concat_at(where, part, n, axis);
 }
 
-static ssq_status check_sizes(ssq_var x, int64_t height, int64_t width,
-                              ssq_layout layout)
+static ssq_status pool_check_sizes(ssq_var x, int64_t height, int64_t width,
+                                   ssq_layout layout)
 {
     ssq_status st = layout_check(layout, "nn_adaptive_avg_pool2d");
     if (st != SSQ_OK)
@@ -96,7 +96,7 @@ ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
     const struct layer l = {where, NULL, "nn_adaptive_avg_pool2d", tape};
     if (!layer_begin(&l, x, NULL, 0))
         return var_inert(tape);
-    ssq_status st = check_sizes(x, height, width, layout);
+    ssq_status st = pool_check_sizes(x, height, width, layout);
     if (st != SSQ_OK) {
         latch(tape, st, where, l.kind);
         return var_inert(tape);

@@ -7,15 +7,15 @@
 #include <math.h>
 
 /* The parameters of a layer. */
-struct weights {
+struct rnn_weights {
     ssq_var ih, hh, b_ih, b_hh;
 };
 
 static const ssq_nn_rnn_args defaults = SSQ_NN_RNN_INIT;
 
 /* Check the arguments. False: the error is latched. */
-static bool begin(const struct layer *l, ssq_var x, int64_t hidden,
-                  const ssq_nn_rnn_args *o)
+static bool rnn_begin(const struct layer *l, ssq_var x, int64_t hidden,
+                      const ssq_nn_rnn_args *o)
 {
     if (!layer_begin(l, x, o, sizeof(*o)))
         return false;
@@ -32,13 +32,13 @@ static bool begin(const struct layer *l, ssq_var x, int64_t hidden,
 }
 
 /* Create the parameters of a layer with this number of gates. */
-static struct weights make(const struct layer *l, ssq_var x, int64_t hidden,
-                           int64_t gates, bool bias)
+static struct rnn_weights rnn_make(const struct layer *l, ssq_var x,
+                                   int64_t hidden, int64_t gates, bool bias)
 {
     const ssq_begin given = SSQ_BEGIN_LAYER, uniform = init_bias(hidden);
     const int64_t rows = gates * hidden;
     const int64_t ih[] = {rows, ssq_var_size(x, 2)}, hh[] = {rows, hidden};
-    struct weights w = {.b_ih = SSQ_VAR_NONE, .b_hh = SSQ_VAR_NONE};
+    struct rnn_weights w = {.b_ih = SSQ_VAR_NONE, .b_hh = SSQ_VAR_NONE};
     w.ih = layer_param(l, "weight_ih", 2, ih, &given, &uniform);
     w.hh = layer_param(l, "weight_hh", 2, hh, &given, &uniform);
     if (bias) {
@@ -62,9 +62,9 @@ ssq_var ssq_nn_lstm_at(const char *where, ssq_tape *tape, const char *name,
     const ssq_nn_rnn_args *o = options == NULL ? &defaults : options;
     none(hn, tape);
     none(cn, tape);
-    if (!begin(&l, x, hidden, o))
+    if (!rnn_begin(&l, x, hidden, o))
         return var_inert(tape);
-    struct weights w = make(&l, x, hidden, 4, o->bias);
+    struct rnn_weights w = rnn_make(&l, x, hidden, 4, o->bias);
     return ssq_lstm_var_at(where, x, w.ih, w.hh, w.b_ih, w.b_hh, h0, c0, hn, cn,
                            SSQ_LSTM(.reverse = o->reverse));
 }
@@ -76,9 +76,9 @@ ssq_var ssq_nn_gru_at(const char *where, ssq_tape *tape, const char *name,
     const struct layer l = {where, name, "nn_gru", tape};
     const ssq_nn_rnn_args *o = options == NULL ? &defaults : options;
     none(hn, tape);
-    if (!begin(&l, x, hidden, o))
+    if (!rnn_begin(&l, x, hidden, o))
         return var_inert(tape);
-    struct weights w = make(&l, x, hidden, 3, o->bias);
+    struct rnn_weights w = rnn_make(&l, x, hidden, 3, o->bias);
     return ssq_gru_var_at(
         where, x, w.ih, w.hh, w.b_ih, w.b_hh, h0, hn,
         SSQ_GRU(.reverse = o->reverse, .reset_first = o->reset_first));

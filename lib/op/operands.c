@@ -8,8 +8,8 @@
 #define VIEWS_MOST 8
 
 /* Check one operand against its rule, regardless of the other operands. */
-static ssq_status check_one(const ssq_queue *queue, const char *op,
-                            const struct operand_rule *r)
+static ssq_status operands_check_one(const ssq_queue *queue, const char *op,
+                                     const struct operand_rule *r)
 {
     if (r->tensor == NULL && (r->flags & OPERAND_OPTIONAL) != 0)
         return SSQ_OK;
@@ -25,7 +25,7 @@ ssq_status operands_check(const ssq_queue *queue, const char *op,
                           const struct operand_rule *rules, int n)
 {
     for (int i = 0; i < n; i++) {
-        ssq_status st = check_one(queue, op, &rules[i]);
+        ssq_status st = operands_check_one(queue, op, &rules[i]);
         if (st != SSQ_OK)
             return st;
     }
@@ -67,8 +67,8 @@ void view_append_ones(struct view *v, int n)
 
 /* Set v's dimensions to outer's, followed by inner's. Its buffer, offset and
  * dtype do not change. */
-static void join(struct view *v, const struct view *outer,
-                 const struct view *inner)
+static void operands_join(struct view *v, const struct view *outer,
+                          const struct view *inner)
 {
     v->rank = 0;
     const struct view *parts[] = {outer, inner};
@@ -101,6 +101,6 @@ int views_collapse_rows(struct view **views, int n, int inner)
     if (lead > 0)
         views_collapse(rests, m);
     for (int k = 0; k < m; k++)
-        join(whole[k], rests[k], rows[k]);
+        operands_join(whole[k], rests[k], rows[k]);
     return rows[0]->rank;
 }

@@ -17,7 +17,7 @@
 
 /* Return the dimension with the smallest stride. The last dimension and
  * dimensions of one element are excluded. -1: there is none. */
-static int nearest(const struct view *v)
+static int rows_nearest(const struct view *v)
 {
     int best = -1;
     for (int i = 0; i < v->rank - 1; i++)
@@ -29,7 +29,7 @@ static int nearest(const struct view *v)
 /* Return the number of tasks along c for one place of the walk. An item of a
  * GPU processes one row. A thread of a CPU processes a tile of adjacent rows,
  * with vector instructions. */
-static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
+static uint32_t rows_tiles(const struct rows *r, const struct backend_limits *l)
 {
     return l->group > 1 ? r->cols : (uint32_t)size_div_up(r->cols, TILE);
 }
@@ -38,20 +38,20 @@ static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
 static bool choose_columns(struct rows *r, const struct view *x,
                            const struct backend_limits *l)
 {
-    r->c = nearest(x);
+    r->c = rows_nearest(x);
     if (r->c < 0)
         return false;
     bool shorts = r->n <= (l->group == 1 ? PROCESSOR_SHORT : SHORT);
     if (!shorts && x->stride[r->c] >= x->stride[x->rank - 1])
         return false;
     r->cols = (uint32_t)x->shape[r->c];
-    uint64_t tasks = (uint64_t)r->walked / r->cols * tiles(r, l);
+    uint64_t tasks = (uint64_t)r->walked / r->cols * rows_tiles(r, l);
     return r->n <= ITEM_ROW || tasks >= (uint64_t)l->units * l->group;
 }
 
 /* Return the number of rows. An op that is larger than a launch may have more
  * rows than 32 bits can count; then return UINT32_MAX. */
-static uint32_t places(const struct view *x, uint32_t n)
+static uint32_t rows_places(const struct view *x, uint32_t n)
 {
     return (uint32_t)size_least(view_elements(x) / n, UINT32_MAX);
 }
@@ -62,7 +62,7 @@ struct rows rows_of(const struct plan *p, const struct view *x,
     const struct backend_limits *l = plan_limits(p);
     struct rows r = {
         .n = (uint32_t)x->shape[x->rank - 1], .splits = 1, .rank = x->rank};
-    r.walked = places(x, r.n);
+    r.walked = rows_places(x, r.n);
     r.part = r.n;
     r.columns = have == ROWS_COLUMNS_TOO && choose_columns(&r, x, l);
     if (r.columns) {
@@ -83,7 +83,7 @@ struct rows rows_of(const struct plan *p, const struct view *x,
 struct rows rows_window(const struct rows *r, const struct view *x)
 {
     struct rows w = *r;
-    w.walked = places(x, r->n);
+    w.walked = rows_places(x, r->n);
     if (!r->columns)
         return w;
     w.cols = (uint32_t)x->shape[r->c];
@@ -123,7 +123,8 @@ void rows_launch(struct plan *p, const struct rows *r, const void *args,
     if (!r->columns)
         plan_groups(p, args, bytes, (uint64_t)r->walked * r->splits, row);
     else if (l->group == 1)
-        plan_groups(p, args, bytes, (uint64_t)r->walked * tiles(r, l), row);
+        plan_groups(p, args, bytes, (uint64_t)r->walked * rows_tiles(r, l),
+                    row);
     else
         plan_items(p, args, bytes, (uint64_t)r->walked * r->cols, row);
 }

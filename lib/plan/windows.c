@@ -3,7 +3,7 @@
 #include "lib/plan/windows.h"
 
 /* Context of call_each(). */
-struct call {
+struct windows_call {
     struct plan *plan;
     plan_window_fn each;
     void *user;
@@ -11,7 +11,7 @@ struct call {
 
 static ssq_status call_each(void *user, struct op *op)
 {
-    const struct call *c = user;
+    const struct windows_call *c = user;
     c->each(c->plan, op, c->user);
     return plan_status(c->plan);
 }
@@ -19,7 +19,7 @@ static ssq_status call_each(void *user, struct op *op)
 void plan_windows(struct plan *p, struct op *op, const struct window_cut *cut,
                   plan_window_fn each, void *user)
 {
-    struct call c = {p, each, user};
+    struct windows_call c = {p, each, user};
     if (plan_failed(p))
         return;
     ssq_status st =

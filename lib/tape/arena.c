@@ -11,8 +11,8 @@
 
 /* Make room for one more element of `size` bytes in an array. Returns false if
  * memory is short. */
-static bool grow(struct arena *a, void **array, size_t n, size_t *room,
-                 size_t size)
+static bool arena_grow(struct arena *a, void **array, size_t n, size_t *room,
+                       size_t size)
 {
     if (n < *room)
         return true;
@@ -31,7 +31,8 @@ static bool grow(struct arena *a, void **array, size_t n, size_t *room,
 
 /* Return the table's entry for a size, or the empty entry in which it belongs.
  * The table is never full. */
-static struct spare *place(struct spare *table, size_t room, uint64_t bytes)
+static struct spare *arena_place(struct spare *table, size_t room,
+                                 uint64_t bytes)
 {
     size_t i = (size_t)(bytes / ALIGN * UINT64_C(0x9E3779B97F4A7C15) >> 32) &
                (room - 1);
@@ -50,7 +51,7 @@ static bool rehash(struct arena *a)
     a->host_allocations++;
     for (size_t i = 0; i < a->spare_room; i++)
         if (a->spares[i].bytes != 0)
-            *place(table, room, a->spares[i].bytes) = a->spares[i];
+            *arena_place(table, room, a->spares[i].bytes) = a->spares[i];
     mem_free(a->spares);
     a->spares = table;
     a->spare_room = room;
@@ -62,7 +63,7 @@ static struct spare *spare_of(struct arena *a, uint64_t bytes)
 {
     if (2 * (a->nspares + 1) > a->spare_room && !rehash(a))
         return NULL;
-    struct spare *s = place(a->spares, a->spare_room, bytes);
+    struct spare *s = arena_place(a->spares, a->spare_room, bytes);
     if (s->bytes == 0) {
         *s = (struct spare){bytes, NO_LINK};
         a->nspares++;
@@ -75,7 +76,8 @@ static struct spare *spare_of(struct arena *a, uint64_t bytes)
 static ssq_status add_slab(struct arena *a, ssq_device *device, uint64_t bytes)
 {
     void *slabs = a->slabs;
-    bool room = grow(a, &slabs, a->nslabs, &a->slab_room, sizeof(*a->slabs));
+    bool room =
+        arena_grow(a, &slabs, a->nslabs, &a->slab_room, sizeof(*a->slabs));
     a->slabs = slabs;
     if (!room)
         return error_nomem("tape", sizeof(*a->slabs));
@@ -84,7 +86,7 @@ static ssq_status add_slab(struct arena *a, ssq_device *device, uint64_t bytes)
         size *= 2;
     if (size < bytes)
         size = bytes;
-    struct slab *s = &a->slabs[a->nslabs];
+    struct tape_slab *s = &a->slabs[a->nslabs];
     ssq_status st = buffer_create(device, size, &s->buffer);
     if (st != SSQ_OK)
         return st;
@@ -133,7 +135,7 @@ ssq_status arena_take(struct arena *a, ssq_device *device, uint64_t bytes,
          * because arena_give() must not fail. */
         void *links = a->links;
         bool room =
-            grow(a, &links, a->nlinks, &a->link_room, sizeof(*a->links));
+            arena_grow(a, &links, a->nlinks, &a->link_room, sizeof(*a->links));
         a->links = links;
         if (!room)
             return error_nomem("tape", sizeof(*a->links));
@@ -153,7 +155,7 @@ void arena_give(struct arena *a, struct extent *e)
 {
     if (e->buffer == NULL)
         return;
-    struct spare *s = place(a->spares, a->spare_room, e->bytes);
+    struct spare *s = arena_place(a->spares, a->spare_room, e->bytes);
     uint32_t i = a->free_link;
     struct link *l = &a->links[i];
     a->free_link = l->next;

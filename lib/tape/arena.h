@@ -31,13 +31,13 @@ struct link {
     uint32_t next;
 };
 
-struct slab {
+struct tape_slab {
     ssq_buffer *buffer;
     uint64_t bytes;
 };
 
 struct arena {
-    struct slab *slabs;
+    struct tape_slab *slabs;
     size_t nslabs, slab_room;
     size_t slab;          /* the slab that is being filled */
     uint64_t at;          /* bytes used in that slab */

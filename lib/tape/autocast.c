@@ -14,7 +14,7 @@
 
 /* ---- policies ---- */
 
-static size_t count(const struct tape_op *const *ops)
+static size_t autocast_count(const struct tape_op *const *ops)
 {
     size_t n = 0;
     while (ops[n] != NULL)
@@ -38,8 +38,8 @@ static bool one_dtype(const struct tape_op *op, ssq_op_class own)
     return one;
 }
 
-static ssq_status read_policy(const ssq_tape *t, const char *name, size_t n,
-                              struct autocast *a)
+static ssq_status autocast_read_policy(const ssq_tape *t, const char *name,
+                                       size_t n, struct autocast *a)
 {
     ssq_policy p = SSQ_POLICY_INIT;
     enum policy_scale scale = POLICY_SCALE_DEFAULT;
@@ -71,7 +71,7 @@ static struct autocast **known(const ssq_tape *t)
 }
 
 /* Set *i to a policy's index in the tape's list. A new policy is added. */
-static ssq_status find(ssq_tape *t, const char *name, uint32_t *i)
+static ssq_status autocast_find(ssq_tape *t, const char *name, uint32_t *i)
 {
     for (*i = 0; *i < t->policies.n; ++*i) {
         const char *has = known(t)[*i]->name;
@@ -85,7 +85,7 @@ static ssq_status find(ssq_tape *t, const char *name, uint32_t *i)
     if (a == NULL || (name != NULL && text == NULL))
         st = error_nomem("autocast", bytes);
     if (st == SSQ_OK)
-        st = read_policy(t, name, n, a);
+        st = autocast_read_policy(t, name, n, a);
     struct autocast **at =
         st == SSQ_OK ? list_add(&t->policies, 1, sizeof(struct autocast *))
                      : NULL;
@@ -104,8 +104,8 @@ ssq_status autocast_begin(ssq_tape *t, const struct tape_op *const *ops,
 {
     uint32_t i;
     t->ops = ops;
-    t->nops = count(ops);
-    ssq_status st = find(t, policy, &i);
+    t->nops = autocast_count(ops);
+    ssq_status st = autocast_find(t, policy, &i);
     if (st == SSQ_OK)
         autocast_reset(t);
     return st;
@@ -136,7 +136,7 @@ void ssq_tape_autocast_push_at(const char *where, ssq_tape *tape,
     uint32_t i = 0;
     if (tape == NULL || tape->status != SSQ_OK)
         return;
-    ssq_status st = find(tape, policy, &i);
+    ssq_status st = autocast_find(tape, policy, &i);
     uint32_t *at =
         st == SSQ_OK ? list_add(&tape->regions, 1, sizeof(*at)) : NULL;
     if (at == NULL) {
@@ -191,7 +191,7 @@ static ssq_dtype promoted(const struct casting *c, const ssq_dtype *dtype)
     ssq_dtype all = SSQ_F32;
     bool any = false;
     for (size_t k = 0; k < c->op->nslots; k++) {
-        const struct slot *s = &c->op->slots[k];
+        const struct tape_slot *s = &c->op->slots[k];
         if (s->role != SLOT_VAR || s->cast == CAST_FLOAT32 ||
             (c->present >> s->index & 1u) == 0)
             continue;
@@ -268,8 +268,8 @@ ssq_dtype autocast_joined(const ssq_tape *t, ssq_dtype common)
 
 /* ---- SSQ_VERBOSE=autocast ---- */
 
-static void add(char *text, size_t room, const char *format, const char *a,
-                const char *b, const char *c)
+static void autocast_add(char *text, size_t room, const char *format,
+                         const char *a, const char *b, const char *c)
 {
     size_t n = strlen(text);
     (void)snprintf(text + n, room - n, format, a, b, c);
@@ -292,19 +292,21 @@ void autocast_tell(const ssq_tape *t, const char *where,
     ssq_dtype want = autocast_operands(t, c);
     const char *made = "";
     for (size_t i = 0; i < c->op->nslots; i++) {
-        const struct slot *s = &c->op->slots[i];
+        const struct tape_slot *s = &c->op->slots[i];
         if (s->role == SLOT_RESULT && s->index == 0)
             made = s->name;
         if (s->role != SLOT_VAR || (c->present >> s->index & 1u) == 0)
             continue;
         ssq_dtype from = c->from[s->index], to = c->to[s->index];
-        add(text, sizeof(text), "%s %s %s", *text == '\0' ? "" : ",", s->name,
-            ssq_dtype_name(from));
+        autocast_add(text, sizeof(text), "%s %s %s", *text == '\0' ? "" : ",",
+                     s->name, ssq_dtype_name(from));
         if (from != to)
-            add(text, sizeof(text), " -> %s%s%s", ssq_dtype_name(to),
+            autocast_add(
+                text, sizeof(text), " -> %s%s%s", ssq_dtype_name(to),
                 (c->again >> s->index & 1u) != 0 ? " (made before)" : "", "");
         else if (want != 0 && want != from)
-            add(text, sizeof(text), " (left as it is)%s%s%s", "", "", "");
+            autocast_add(text, sizeof(text), " (left as it is)%s%s%s", "", "",
+                         "");
     }
     log_line(SSQ_LOG_DEBUG, "autocast", "%s: %s%s%s%s:%s; %s %s", where,
              t->scope, t->scope[0] == '\0' ? "" : ": ", c->op->name, why, text,

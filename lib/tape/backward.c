@@ -88,7 +88,7 @@ ssq_status into_begin(ssq_tape *t, uint32_t id, struct into *to)
     struct view like = v->is.tensor.view;
     if (grad_lasts(t, v))
         return into_param(t, to, &like);
-    struct held *h = is_there(&v->grad) ? &to->made : &v->grad;
+    struct tape_held *h = is_there(&v->grad) ? &to->made : &v->grad;
     ssq_status st = held_make(t, grad_dtype(t, v), like.rank, like.shape, h);
     to->tensor = &h->tensor;
     return st;
@@ -112,7 +112,7 @@ ssq_status into_end(ssq_tape *t, struct into *to)
 
 ssq_status grad_dense(ssq_tape *t, uint32_t id)
 {
-    struct held *g = &value_of(t, id)->grad, dense;
+    struct tape_held *g = &value_of(t, id)->grad, dense;
     const struct view *v = &g->tensor.view;
     if (view_contiguous(v))
         return SSQ_OK;
@@ -127,7 +127,7 @@ ssq_status grad_dense(ssq_tape *t, uint32_t id)
 /* ---- one node ---- */
 
 /* The arguments of a backward call, and the gradients that it writes. */
-struct work {
+struct backward_work {
     ssq_tape *t;
     const struct node *n;
     const struct back *back;
@@ -138,7 +138,8 @@ struct work {
     struct into into[TAPE_VARS];
 };
 
-static void put(struct work *w, const struct slot *s, const ssq_tensor *x)
+static void backward_put(struct backward_work *w, const struct tape_slot *s,
+                         const ssq_tensor *x)
 {
     memcpy(w->args.bytes + s->at, &x, sizeof(x));
 }
@@ -150,7 +151,7 @@ static const ssq_tensor *tensor_at(ssq_tape *t, uint32_t id)
 
 /* Set the gradient of a result. If it does not exist, it stays NULL if it is
  * optional. Otherwise it is set to zeros. */
-static ssq_status put_grad(struct work *w, const struct slot *s)
+static ssq_status put_grad(struct backward_work *w, const struct tape_slot *s)
 {
     uint32_t id = w->n->out[s->index];
     struct value *v = value_of(w->t, id);
@@ -165,13 +166,13 @@ static ssq_status put_grad(struct work *w, const struct slot *s)
         if (st != SSQ_OK)
             return st;
     }
-    put(w, s, &v->grad.tensor);
+    backward_put(w, s, &v->grad.tensor);
     return SSQ_OK;
 }
 
 /* Set the tensor for the gradient of a var. If no gradient is wanted but the op
  * must write one, it goes to temporary memory. */
-static ssq_status put_into(struct work *w, const struct slot *s)
+static ssq_status put_into(struct backward_work *w, const struct tape_slot *s)
 {
     struct into *to = &w->into[s->index];
     uint32_t id = w->n->var[s->index];
@@ -181,22 +182,22 @@ static ssq_status put_into(struct work *w, const struct slot *s)
     if (st == SSQ_OK && to->tensor == NULL && !s->optional) {
         const struct view *like = &value_of(w->t, id)->is.tensor.view;
         st = held_make(w->t, like->dtype, like->rank, like->shape, &to->made);
-        put(w, s, &to->made.tensor);
+        backward_put(w, s, &to->made.tensor);
         return st;
     }
-    put(w, s, to->tensor);
+    backward_put(w, s, to->tensor);
     return st;
 }
 
-static ssq_status put_slot(struct work *w, const struct slot *s)
+static ssq_status put_slot(struct backward_work *w, const struct tape_slot *s)
 {
     const struct node *n = w->n;
     switch (s->role) {
     case BACK_VAR:
-        put(w, s, tensor_at(w->t, n->var[s->index]));
+        backward_put(w, s, tensor_at(w->t, n->var[s->index]));
         return written_check(w->t, n, s->index);
     case BACK_OUT:
-        put(w, s, tensor_at(w->t, n->out[s->index]));
+        backward_put(w, s, tensor_at(w->t, n->out[s->index]));
         return SSQ_OK;
     case BACK_GRAD:
         return put_grad(w, s);
@@ -209,10 +210,10 @@ static ssq_status put_slot(struct work *w, const struct slot *s)
     }
 }
 
-static bool is_wanted(const struct work *w)
+static bool backward_is_wanted(const struct backward_work *w)
 {
     for (size_t i = 0; i < w->back->nslots; i++) {
-        const struct slot *s = &w->back->slots[i];
+        const struct tape_slot *s = &w->back->slots[i];
         uint32_t id = s->role == BACK_INTO ? w->n->var[s->index] : NONE;
         if (id != NONE && value_of(w->t, id)->sought)
             return true;
@@ -220,11 +221,11 @@ static bool is_wanted(const struct work *w)
     return false;
 }
 
-static ssq_status call_back(ssq_tape *t, const struct node *n,
-                            const struct back *back)
+static ssq_status backward_call_back(ssq_tape *t, const struct node *n,
+                                     const struct back *back)
 {
-    struct work w = {.t = t, .n = n, .back = back};
-    if (!is_wanted(&w))
+    struct backward_work w = {.t = t, .n = n, .back = back};
+    if (!backward_is_wanted(&w))
         return SSQ_OK;
     memcpy(w.args.bytes, back->init, back->bytes);
     ssq_status st = SSQ_OK;
@@ -245,7 +246,7 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
 
 /* Release a node's results and their gradients: earlier nodes do not need
  * them. */
-static void release(ssq_tape *t, const struct node *n)
+static void backward_release(ssq_tape *t, const struct node *n)
 {
     for (unsigned i = 0; i < n->op->nouts; i++) {
         if (n->out[i] == NONE)
@@ -287,7 +288,7 @@ ssq_status node_walk(ssq_tape *t, const struct node *n)
     if (n->op->own != NULL)
         return n->op->own(t, n);
     for (size_t i = 0; i < n->op->nbacks && st == SSQ_OK; i++)
-        st = call_back(t, n, &n->op->backs[i]);
+        st = backward_call_back(t, n, &n->op->backs[i]);
     return st;
 }
 
@@ -363,7 +364,7 @@ static ssq_status walk_all(ssq_tape *t)
             latch_node(t, st, &n);
             return t->status;
         }
-        release(t, &n);
+        backward_release(t, &n);
     }
     return SSQ_OK;
 }

@@ -49,8 +49,8 @@ static ssq_status may_share(ssq_tape *t, const struct param *p, ssq_dtype dtype,
     return st;
 }
 
-static ssq_status share(ssq_tape *t, struct param *p, ssq_dtype dtype,
-                        uint32_t *made)
+static ssq_status cast_share(ssq_tape *t, struct param *p, ssq_dtype dtype,
+                             uint32_t *made)
 {
     ssq_status st = p->copy == NULL ? param_copy_make(p, dtype) : SSQ_OK;
     struct param_copy *c = p->copy;
@@ -74,8 +74,8 @@ static ssq_status share(ssq_tape *t, struct param *p, ssq_dtype dtype,
 
 /* ---- any value ---- */
 
-static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
-                       ssq_dtype dtype, uint32_t *made)
+static ssq_status cast_make(ssq_tape *t, const char *where, uint32_t id,
+                            ssq_dtype dtype, uint32_t *made)
 {
     const struct value *v = value_of(t, id);
     const struct view *x = &v->is.tensor.view;
@@ -86,7 +86,7 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
     if (st == SSQ_OK && p != NULL)
         st = may_share(t, p, dtype, &shared);
     if (st == SSQ_OK && shared) {
-        st = share(t, p, dtype, made);
+        st = cast_share(t, p, dtype, made);
     } else if (st == SSQ_OK) {
         st = value_make(t, dtype, x->rank, x->shape, made);
         const struct node n = {.var = {id}, .out = {*made}};
@@ -122,7 +122,7 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
         *made = *before;
         return SSQ_OK;
     }
-    ssq_status st = make(t, where, id, dtype, made);
+    ssq_status st = cast_make(t, where, id, dtype, made);
     if (st != SSQ_OK)
         return st;
     *before = *made;

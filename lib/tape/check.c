@@ -18,7 +18,7 @@ struct survey {
 };
 
 /* "net.c:3: block1: relu of f32[4,4]: x was written .." */
-static void note(struct survey *s, const struct node *n, ssq_status st)
+static void check_note(struct survey *s, const struct node *n, ssq_status st)
 {
     char why[ERROR_TEXT], operands[256] = "", one[128];
     (void)snprintf(why, sizeof(why), "%s", ssq_last_error());
@@ -75,7 +75,7 @@ static ssq_status walk_dry(struct survey *s)
         if (st != SSQ_OK) {
             if (st == SSQ_ERR_NOMEM)
                 return st;
-            note(s, &n, st);
+            check_note(s, &n, st);
             st = pretend(t, &n);
         }
         if (st != SSQ_OK)
@@ -95,7 +95,7 @@ static void save_states(ssq_params *p)
         p->at[i].checked = p->at[i].grad_state;
 }
 
-static void restore_states(ssq_params *p)
+static void check_restore_states(ssq_params *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         p->at[i].grad_state = p->at[i].checked;
@@ -121,7 +121,7 @@ static ssq_status survey(struct survey *s, struct value *loss)
         held_put(t, &value_of(t, i)->grad);
     for (size_t i = 0; i < t->stretches.n; i++)
         stretch_aside(t, (const struct stretch *)t->stretches.at + i);
-    restore_states(t->params);
+    check_restore_states(t->params);
     t->arena.peak = t->arena.used > peak ? t->arena.used : peak;
     return st != SSQ_OK ? error_set(st, "%s", text) : end;
 }

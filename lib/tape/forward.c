@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A call in progress. */
-struct call {
+struct forward_call {
     ssq_tape *tape;
     const struct tape_op *op;
     const char *where;
@@ -23,13 +23,13 @@ struct call {
     ssq_activation activation; /* called afterwards, as a separate op */
 };
 
-static void *field(struct call *c, size_t at)
+static void *forward_field(struct forward_call *c, size_t at)
 {
     return c->args.bytes + at;
 }
 
 /* Copy the options. The operands that the tape sets must be NULL in them. */
-static ssq_status take_options(struct call *c, const void *options)
+static ssq_status take_options(struct forward_call *c, const void *options)
 {
     const struct tape_op *op = c->op;
     memcpy(c->args.bytes, options == NULL ? op->init : options, op->bytes);
@@ -43,9 +43,9 @@ static ssq_status take_options(struct call *c, const void *options)
             "macro or SSQ_.._INIT",
             size, op->bytes);
     for (size_t i = 0; i < op->nslots; i++) {
-        const struct slot *s = &op->slots[i];
+        const struct tape_slot *s = &op->slots[i];
         const ssq_tensor *given;
-        memcpy(&given, field(c, s->at), sizeof(given));
+        memcpy(&given, forward_field(c, s->at), sizeof(given));
         if (given == NULL)
             continue;
         if (s->role != SLOT_TENSOR)
@@ -57,13 +57,14 @@ static ssq_status take_options(struct call *c, const void *options)
         if (st != SSQ_OK)
             return st;
         given = &value_of(c->tape, id)->is.tensor;
-        memcpy(field(c, s->at), &given, sizeof(given));
+        memcpy(forward_field(c, s->at), &given, sizeof(given));
     }
     return SSQ_OK;
 }
 
 /* Check a var that the caller passed, and record its dtype. */
-static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
+static ssq_status take_var(struct forward_call *c, const struct tape_slot *s,
+                           ssq_var v)
 {
     ssq_tape *t = c->tape;
     c->node.var[s->index] = NONE;
@@ -83,7 +84,7 @@ static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
 
 /* Cast a var to the dtype that autocast wants, if any, and use the result as
  * the operand. */
-static ssq_status cast_var(struct call *c, const struct slot *s,
+static ssq_status cast_var(struct forward_call *c, const struct tape_slot *s,
                            ssq_dtype dtype)
 {
     ssq_tape *t = c->tape;
@@ -108,7 +109,7 @@ static ssq_status cast_var(struct call *c, const struct slot *s,
     return SSQ_OK;
 }
 
-static ssq_status take_vars(struct call *c, const ssq_var *vars)
+static ssq_status take_vars(struct forward_call *c, const ssq_var *vars)
 {
     const struct tape_op *op = c->op;
     ssq_status st = SSQ_OK;
@@ -126,7 +127,7 @@ static ssq_status take_vars(struct call *c, const ssq_var *vars)
 
 /* Create a result with the shape that its rule returns. A result that only a
  * backward reads is created if there will be a backward. */
-static ssq_status make_result(struct call *c, const struct slot *s)
+static ssq_status make_result(struct forward_call *c, const struct tape_slot *s)
 {
     ssq_tape *t = c->tape;
     const struct rule_in in = {c->op, c->view, c->args.bytes,
@@ -143,10 +144,10 @@ static ssq_status make_result(struct call *c, const struct slot *s)
 }
 
 /* Set the tensors of all operands and results in the arguments. */
-static void put_tensors(struct call *c)
+static void forward_put_tensors(struct forward_call *c)
 {
     for (size_t i = 0; i < c->op->nslots; i++) {
-        const struct slot *s = &c->op->slots[i];
+        const struct tape_slot *s = &c->op->slots[i];
         uint32_t id = s->role == SLOT_VAR ? c->node.var[s->index]
                       : s->role == SLOT_RESULT || s->role == SLOT_KEPT
                           ? c->node.out[s->index]
@@ -154,26 +155,26 @@ static void put_tensors(struct call *c)
         if (id == NONE)
             continue;
         const ssq_tensor *x = &value_of(c->tape, id)->is.tensor;
-        memcpy(field(c, s->at), &x, sizeof(x));
+        memcpy(forward_field(c, s->at), &x, sizeof(x));
     }
 }
 
 /* Remove a fused activation from the arguments. The backward of an op does not
  * support it, so a tape calls it as a separate op. */
-static ssq_status take_activation(struct call *c)
+static ssq_status take_activation(struct forward_call *c)
 {
     const ssq_activation none = SSQ_ACTIVATION_NONE;
     if (c->op->activation == 0)
         return SSQ_OK;
-    memcpy(&c->activation, field(c, c->op->activation), sizeof(none));
-    memcpy(field(c, c->op->activation), &none, sizeof(none));
+    memcpy(&c->activation, forward_field(c, c->op->activation), sizeof(none));
+    memcpy(forward_field(c, c->op->activation), &none, sizeof(none));
     return (unsigned)c->activation <= SSQ_ACTIVATION_TANH
                ? SSQ_OK
                : error_set(SSQ_ERR_INVALID, "%d is not an activation",
                            (int)c->activation);
 }
 
-static ssq_status perform(struct call *c, const ssq_var *vars,
+static ssq_status perform(struct forward_call *c, const ssq_var *vars,
                           const void *options)
 {
     ssq_tape *t = c->tape;
@@ -192,7 +193,7 @@ static ssq_status perform(struct call *c, const ssq_var *vars,
     if (t->telling)
         autocast_tell(t, c->where, &c->casting,
                       value_of(t, c->node.out[0])->is.tensor.view.dtype);
-    put_tensors(c);
+    forward_put_tensors(c);
     st = op->call(t->queue, c->args.bytes);
     if (st == SSQ_OK && t->labels != NULL)
         st = tape_tell_labels(t, op, c->args.bytes);
@@ -214,7 +215,7 @@ ssq_var tape_call(const char *where, const struct tape_op *op,
             *outs[i] = var_inert(t);
     if (t == NULL || t->status != SSQ_OK)
         return var_inert(t);
-    struct call c = {.tape = t, .op = op, .where = where};
+    struct forward_call c = {.tape = t, .op = op, .where = where};
     c.node.op = c.casting.op = op;
     c.node.where = where;
     ssq_status st = perform(&c, vars, options);

@@ -25,7 +25,7 @@ static const char op[] = "tape_grad";
 /* Create the gradient of the loss: 1, or a copy of the current scale. It is
  * a copy so that losses do not mistake it for the scaler's memory
  * (scale_bind). */
-static ssq_status seed(const struct grad *g, uint32_t *id)
+static ssq_status grad_seed(const struct grad *g, uint32_t *id)
 {
     ssq_tape *t = g->t;
     const struct view like = value_of(t, g->loss)->is.tensor.view;
@@ -45,7 +45,7 @@ static ssq_status seed(const struct grad *g, uint32_t *id)
 
 /* Copy the gradients of a node's results before the node is walked. They are
  * complete then, but the walk may reuse their memory for other gradients. */
-static ssq_status collect(ssq_tape *t, const struct node *n)
+static ssq_status grad_collect(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
     for (unsigned i = 0; i < n->op->nouts && st == SSQ_OK; i++) {
@@ -62,7 +62,7 @@ static ssq_status collect(ssq_tape *t, const struct node *n)
     return st;
 }
 
-static void drop(ssq_tape *t, const struct node *n)
+static void grad_drop(ssq_tape *t, const struct node *n)
 {
     for (unsigned i = 0; i < n->op->nouts; i++)
         if (n->out[i] != NONE)
@@ -82,12 +82,12 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
         ssq_status st = s == NULL ? SSQ_OK : stretch_remake(t, s, &n);
         open = s == NULL ? open : s;
         if (st == SSQ_OK)
-            st = collect(t, &n);
+            st = grad_collect(t, &n);
         if (st == SSQ_OK)
             st = node_walk(t, &n);
         if (st != SSQ_OK)
             latch_node(t, st, &n);
-        drop(t, &n);
+        grad_drop(t, &n);
         if (open != NULL && i == open->node)
             stretch_aside(t, open);
     }
@@ -116,7 +116,7 @@ static ssq_status take_rest(ssq_tape *t, uint32_t n, uint32_t loss,
 
 /* ---- requests ---- */
 
-static ssq_status ask(struct grad *g, const ssq_var *vars, size_t count)
+static ssq_status grad_ask(struct grad *g, const ssq_var *vars, size_t count)
 {
     ssq_tape *t = g->t;
     for (uint32_t i = 0; i < t->nvalues; i++)
@@ -137,7 +137,7 @@ static ssq_status ask(struct grad *g, const ssq_var *vars, size_t count)
 }
 
 /* Create 1 / scale, of rank 0. */
-static ssq_status inverse(const struct grad *g, uint32_t *id)
+static ssq_status grad_inverse(const struct grad *g, uint32_t *id)
 {
     ssq_status st = value_make(g->t, SSQ_F32, 0, NULL, id);
     if (st != SSQ_OK)
@@ -148,7 +148,7 @@ static ssq_status inverse(const struct grad *g, uint32_t *id)
                        .y = &value_of(g->t, *id)->is.tensor));
 }
 
-static ssq_var answer(const struct grad *g, uint32_t slope, uint32_t over)
+static ssq_var grad_answer(const struct grad *g, uint32_t slope, uint32_t over)
 {
     ssq_var x = var_of(g->t, slope);
     if (over == NONE)
@@ -158,19 +158,19 @@ static ssq_var answer(const struct grad *g, uint32_t slope, uint32_t over)
 }
 
 /* If a var is passed twice, both results are the same gradient. */
-static ssq_status answer_all(const struct grad *g, const ssq_var *vars,
-                             size_t count, ssq_var *grads)
+static ssq_status grad_answer_all(const struct grad *g, const ssq_var *vars,
+                                  size_t count, ssq_var *grads)
 {
     ssq_tape *t = g->t;
     uint32_t over = NONE;
     ssq_status st = SSQ_OK;
     if (g->args.scaler != NULL)
-        st = inverse(g, &over);
+        st = grad_inverse(g, &over);
     ssq_tape_autocast_push_at(g->where, t, NULL);
     for (size_t i = 0; i < count && st == SSQ_OK; i++) {
         const struct value *v = value_of(t, vars[i].id);
         if (v->slope != NONE)
-            grads[i] = answer(g, v->slope, over);
+            grads[i] = grad_answer(g, v->slope, over);
         else if (g->args.allow_unused)
             grads[i] = (ssq_var){NULL, 0, 0};
         else
@@ -185,15 +185,15 @@ static ssq_status answer_all(const struct grad *g, const ssq_var *vars,
 
 /* ---- the call ---- */
 
-static ssq_status make(struct grad *g, const ssq_var *vars, size_t count,
-                       ssq_var *grads)
+static ssq_status grad_make(struct grad *g, const ssq_var *vars, size_t count,
+                            ssq_var *grads)
 {
     ssq_tape *t = g->t;
     const uint32_t n = t->nvalues;
     uint32_t from = NONE;
-    ssq_status st = ask(g, vars, count);
+    ssq_status st = grad_ask(g, vars, count);
     if (st == SSQ_OK)
-        st = seed(g, &from);
+        st = grad_seed(g, &from);
     t->quiet += !g->args.create_graph;
     if (st == SSQ_OK && g->args.create_graph)
         st = second_walk(t, g->where, g->loss, from);
@@ -202,7 +202,7 @@ static ssq_status make(struct grad *g, const ssq_var *vars, size_t count,
     if (st == SSQ_OK && !g->args.create_graph)
         st = take_rest(t, n, g->loss, from);
     if (st == SSQ_OK)
-        st = answer_all(g, vars, count, grads);
+        st = grad_answer_all(g, vars, count, grads);
     t->quiet -= !g->args.create_graph;
     for (uint32_t i = 0; i < n; i++) {
         struct value *v = value_of(t, i);
@@ -246,7 +246,7 @@ void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
         if (st == SSQ_OK)
             st = scalar_check(tape, loss, op);
         if (st == SSQ_OK)
-            st = make(&g, vars, count, grads);
+            st = grad_make(&g, vars, count, grads);
         if (st != SSQ_OK)
             latch(tape, st, where, op);
     }

@@ -16,7 +16,7 @@
 #define STEPS 4
 
 /* A state, such as a running mean, and its values before the check. */
-struct kept {
+struct gradcheck_kept {
     ssq_tensor *state, *copy; /* both held */
 };
 
@@ -32,10 +32,10 @@ struct check {
     float *y;       /* the function's result, n elements */
     double *w;      /* the weights of y's elements */
     size_t n;
-    double rounding;     /* B in sesqui/gradcheck.h */
-    size_t params;       /* parameters after the first pass; 0 before its end */
-    uint32_t removals;   /* of the set, when the check began */
-    struct kept *kept;   /* n_kept of them */
+    double rounding;   /* B in sesqui/gradcheck.h */
+    size_t params;     /* parameters after the first pass; 0 before its end */
+    uint32_t removals; /* of the set, when the check began */
+    struct gradcheck_kept *kept; /* n_kept of them */
     size_t n_kept, seen; /* seen: parameters that keep_states() has visited */
 };
 
@@ -46,7 +46,7 @@ struct check {
 static ssq_status keep_states(struct check *c)
 {
     const ssq_params *set = c->tape->params;
-    struct kept *kept = mem_alloc_array(set->n + 1, sizeof(*kept));
+    struct gradcheck_kept *kept = mem_alloc_array(set->n + 1, sizeof(*kept));
     ssq_status st = kept == NULL
                         ? error_nomem("gradcheck", set->n * sizeof(*kept))
                         : SSQ_OK;
@@ -58,7 +58,7 @@ static ssq_status keep_states(struct check *c)
     c->kept = kept;
     for (; c->seen < set->n && st == SSQ_OK; c->seen++) {
         const struct param *p = &set->at[c->seen];
-        struct kept *k = &kept[c->n_kept];
+        struct gradcheck_kept *k = &kept[c->n_kept];
         const struct view *v = &p->tensor->view;
         if (!p->state || view_elements(v) == 0)
             continue;
@@ -79,10 +79,10 @@ static ssq_status keep_states(struct check *c)
 
 /* Restore the states. Returns st, the status of the check, if it is an
  * error. */
-static ssq_status restore_states(struct check *c, ssq_status st)
+static ssq_status gradcheck_restore_states(struct check *c, ssq_status st)
 {
     for (size_t i = 0; i < c->n_kept; i++) {
-        struct kept *k = &c->kept[i];
+        struct gradcheck_kept *k = &c->kept[i];
         ssq_status back =
             ssq_copy(c->tape->queue, SSQ_COPY(.x = k->copy, .y = k->state));
         st = st == SSQ_OK ? back : st;
@@ -96,7 +96,7 @@ static ssq_status restore_states(struct check *c, ssq_status st)
 /* Return the weight of element i: between 1/2 and 3/2, of either sign. Weights
  * differ, because equal ones would hide errors: for example, the sum of a row
  * of softmax is constant. */
-static double weight(size_t i)
+static double gradcheck_weight(size_t i)
 {
     uint32_t h = (uint32_t)i * 2654435761u ^ 0x9e3779b9u;
     h ^= h >> 15;
@@ -107,7 +107,7 @@ static double weight(size_t i)
 }
 
 /* Run a pass. Returns the var that fn made in *y. */
-static ssq_status pass(struct check *c, ssq_var *y)
+static ssq_status gradcheck_pass(struct check *c, ssq_var *y)
 {
     c->tape->params->draws = c->draws;
     ssq_tape_begin(c->tape, true);
@@ -139,10 +139,10 @@ static ssq_status pass(struct check *c, ssq_var *y)
 }
 
 /* Compute f for the current values of the parameters. */
-static ssq_status value(struct check *c, double *f)
+static ssq_status gradcheck_value(struct check *c, double *f)
 {
     ssq_var y = SSQ_VAR_NONE;
-    ssq_status st = pass(c, &y);
+    ssq_status st = gradcheck_pass(c, &y);
     const ssq_tensor *t = st == SSQ_OK ? ssq_var_tensor(y) : NULL;
     if (st == SSQ_OK && (size_t)ssq_tensor_elements(t) != c->n)
         st = error_set(SSQ_ERR_INVALID,
@@ -162,10 +162,10 @@ static ssq_status value(struct check *c, double *f)
 
 /* Run the first passes: allocate arrays of the result's size, set the weights
  * and compute the rounding error of f. */
-static ssq_status measure(struct check *c)
+static ssq_status gradcheck_measure(struct check *c)
 {
     ssq_var y = SSQ_VAR_NONE;
-    ssq_status st = pass(c, &y);
+    ssq_status st = gradcheck_pass(c, &y);
     if (st == SSQ_OK)
         st = keep_states(c);
     if (st != SSQ_OK)
@@ -178,8 +178,8 @@ static ssq_status measure(struct check *c)
     if (c->y == NULL || c->w == NULL)
         return error_nomem("gradcheck", c->n * sizeof(*c->w));
     for (size_t i = 0; i < c->n; i++)
-        c->w[i] = (double)(float)weight(i);
-    st = value(c, &f);
+        c->w[i] = (double)(float)gradcheck_weight(i);
+    st = gradcheck_value(c, &f);
     for (size_t i = 0; i < c->n; i++) {
         most = fmax(most, fabs((double)c->y[i]));
         sum += fabs(c->w[i]);
@@ -189,11 +189,11 @@ static ssq_status measure(struct check *c)
 }
 
 /* Compute f on the tape, and run its backward. */
-static ssq_status backward(struct check *c)
+static ssq_status gradcheck_backward(struct check *c)
 {
     ssq_var y = SSQ_VAR_NONE;
     ssq_tensor *w = NULL;
-    ssq_status st = pass(c, &y);
+    ssq_status st = gradcheck_pass(c, &y);
     if (st != SSQ_OK)
         return st;
     const struct view v = ssq_var_tensor(y)->view;
@@ -213,7 +213,7 @@ static ssq_status backward(struct check *c)
 
 /* ---- one element ---- */
 
-struct element {
+struct gradcheck_element {
     const char *name;   /* of the parameter, copied: a pass may change the
                            set */
     ssq_tensor *tensor; /* its values; held */
@@ -224,14 +224,15 @@ struct element {
 };
 
 /* Compute f with the element set to x. */
-static ssq_status value_at(struct check *c, struct element *e, float x,
-                           double *f)
+static ssq_status gradcheck_value_at(struct check *c,
+                                     struct gradcheck_element *e, float x,
+                                     double *f)
 {
     float was = e->at[e->i];
     e->at[e->i] = x;
     ssq_status st = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
                                      e->n * sizeof(*e->at), SSQ_F32);
-    ssq_status then = st == SSQ_OK ? value(c, f) : st;
+    ssq_status then = st == SSQ_OK ? gradcheck_value(c, f) : st;
     if (then != SSQ_OK) { /* the write may still be in flight */
         ssq_status waited = queue_wait(c->tape->queue);
         (void)waited;
@@ -241,8 +242,8 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
 }
 
 /* Compute D(h). The divisor is the difference of the two float32 arguments. */
-static ssq_status quotient(struct check *c, struct element *e, double h,
-                           double *d)
+static ssq_status quotient(struct check *c, struct gradcheck_element *e,
+                           double h, double *d)
 {
     float p = e->at[e->i];
     float up = (float)((double)p + h), down = (float)((double)p - h);
@@ -253,16 +254,16 @@ static ssq_status quotient(struct check *c, struct element *e, double h,
                          "and minus %.3g it is %.9g and %.9g",
                          c->args.step, e->name, e->i, (double)p, h, (double)up,
                          (double)down);
-    ssq_status st = value_at(c, e, up, &high);
+    ssq_status st = gradcheck_value_at(c, e, up, &high);
     if (st == SSQ_OK)
-        st = value_at(c, e, down, &low);
+        st = gradcheck_value_at(c, e, down, &low);
     *d = (high - low) / ((double)up - (double)down);
     return st;
 }
 
 /* Compute D(h) with the smallest tolerance of all pairs h and 2h. Large steps
  * suit nearly linear functions, small steps suit curved ones. */
-static ssq_status differ(struct check *c, struct element *e)
+static ssq_status gradcheck_differ(struct check *c, struct gradcheck_element *e)
 {
     double h = c->args.step * fmax(1.0, fabs((double)e->at[e->i])), one, two;
     ssq_status st = quotient(c, e, h, &one);
@@ -279,7 +280,8 @@ static ssq_status differ(struct check *c, struct element *e)
 
 /* Keep the worst of the wrong elements, or of all elements while none is wrong.
  * An element with a NaN is wrong. */
-static void judge(struct check *c, const struct element *e, double g)
+static void gradcheck_judge(struct check *c, const struct gradcheck_element *e,
+                            double g)
 {
     double tolerance = e->tolerance + c->args.ulps * 0x1p-23 * fabs(g);
     double error = fabs(g - e->differ);
@@ -300,17 +302,18 @@ static void judge(struct check *c, const struct element *e, double g)
 
 /* ---- parameters ---- */
 
-static ssq_status try_all(struct check *c, struct element *e,
-                          const float *grads)
+static ssq_status gradcheck_try_all(struct check *c,
+                                    struct gradcheck_element *e,
+                                    const float *grads)
 {
     size_t step = 1;
     if (c->args.samples > 0 && e->n > c->args.samples)
         step = (e->n + c->args.samples - 1) / c->args.samples;
     ssq_status st = SSQ_OK;
     for (e->i = 0; e->i < e->n && st == SSQ_OK; e->i += step) {
-        st = differ(c, e);
+        st = gradcheck_differ(c, e);
         if (st == SSQ_OK)
-            judge(c, e, (double)grads[e->i]);
+            gradcheck_judge(c, e, (double)grads[e->i]);
     }
     /* restore the values, also after an error */
     ssq_status back = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
@@ -323,7 +326,7 @@ static ssq_status try_all(struct check *c, struct element *e,
 static ssq_status check_param(struct check *c, const struct param *p)
 {
     char name[SSQ_PARAM_NAME];
-    struct element e = {.name = name, .tensor = p->tensor};
+    struct gradcheck_element e = {.name = name, .tensor = p->tensor};
     e.n = (size_t)view_elements(&p->tensor->view);
     if (p->state || e.n == 0)
         return SSQ_OK;
@@ -341,7 +344,7 @@ static ssq_status check_param(struct check *c, const struct param *p)
     if (st == SSQ_OK)
         st = queue_wait(c->tape->queue);
     if (st == SSQ_OK)
-        st = try_all(c, &e, grads);
+        st = gradcheck_try_all(c, &e, grads);
     object_put(&e.tensor->object);
     mem_free(grads);
     mem_free(e.at);
@@ -350,7 +353,7 @@ static ssq_status check_param(struct check *c, const struct param *p)
 
 /* Check all parameters. A gradient that the backward did not reach is zeros,
  * and is checked as well. */
-static ssq_status check_params(struct check *c)
+static ssq_status gradcheck_check_params(struct check *c)
 {
     ssq_params *params = c->tape->params;
     ssq_status st = SSQ_OK;
@@ -371,7 +374,7 @@ static ssq_status check_params(struct check *c)
         return error_set(SSQ_ERR_INVALID,
                          "gradcheck: there is no parameter with a gradient");
     if (st == SSQ_OK)
-        st = backward(c);
+        st = gradcheck_backward(c);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         st = check_param(c, &params->at[i]);
     return st;
@@ -415,10 +418,10 @@ ssq_status ssq_gradcheck(ssq_tape *tape, ssq_gradcheck_fn fn, void *user,
     c.removals = tape->params->removals;
     st = keep_states(&c);
     if (st == SSQ_OK)
-        st = measure(&c);
+        st = gradcheck_measure(&c);
     if (st == SSQ_OK)
-        st = check_params(&c);
-    st = restore_states(&c, st);
+        st = gradcheck_check_params(&c);
+    st = gradcheck_restore_states(&c, st);
     ssq_params_clean(tape->params);
     mem_free(c.y);
     mem_free(c.w);

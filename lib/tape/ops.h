@@ -42,7 +42,7 @@ enum slot_cast {
     CAST_FLOAT32 /* cast to float32: the op takes no other dtype */
 };
 
-struct slot {
+struct tape_slot {
     const char *name;
     enum slot_role role;
     unsigned index;
@@ -58,7 +58,7 @@ struct back {
     tape_fn *call;
     const void *init; /* arguments with their defaults */
     size_t bytes;
-    const struct slot *slots;
+    const struct tape_slot *slots;
     size_t nslots;
 };
 
@@ -82,7 +82,7 @@ struct tape_op {
     tape_fn *call;
     const void *init;
     size_t bytes;
-    const struct slot *slots;
+    const struct tape_slot *slots;
     size_t nslots;
     unsigned nvars, nouts;
     rule_fn *rule[TAPE_OUTS];

@@ -50,13 +50,13 @@ ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 
 /* Compute one operand's gradient: dy at the elements that were selected, else
  * 0. It is summed over dimensions in which the operand was broadcast. */
-static ssq_status chosen(ssq_tape *t, const struct node *n, unsigned i,
-                         const ssq_tensor *zero)
+static ssq_status own_chosen(ssq_tape *t, const struct node *n, unsigned i,
+                             const ssq_tensor *zero)
 {
     const ssq_where_args *args = node_args(t, n);
     const ssq_tensor *dy = grad_of(t, n);
     struct into to;
-    struct held all = {0};
+    struct tape_held all = {0};
     ssq_status st = into_begin(t, n->var[i], &to);
     if (st != SSQ_OK || to.tensor == NULL)
         return st;
@@ -80,7 +80,7 @@ static ssq_status chosen(ssq_tape *t, const struct node *n, unsigned i,
 
 ssq_status own_where(ssq_tape *t, const struct node *n)
 {
-    struct held zero;
+    struct tape_held zero;
     ssq_status st = written_check_option(t, n, offsetof(ssq_where_args, cond));
     if (st != SSQ_OK)
         return st;
@@ -89,7 +89,7 @@ ssq_status own_where(ssq_tape *t, const struct node *n)
         return st;
     st = ssq_fill(t->queue, SSQ_FILL(.x = &zero.tensor));
     for (unsigned i = 0; i < 2 && st == SSQ_OK; i++)
-        st = chosen(t, n, i, &zero.tensor);
+        st = own_chosen(t, n, i, &zero.tensor);
     held_put(t, &zero);
     return st;
 }
@@ -101,7 +101,7 @@ ssq_status own_where(ssq_tape *t, const struct node *n)
 #define ALLOWING ((uint32_t)(SSQ_GEMM_ALLOW_TF32 | SSQ_GEMM_ALLOW_F16_THREE))
 
 /* d = alpha op(a) op(b) + bias: the values that its three gradients need. */
-struct product {
+struct own_product {
     ssq_tape *t;
     const ssq_tensor *a, *b, *dd;
     bool trans_a, trans_b;
@@ -112,11 +112,11 @@ struct product {
 
 /* Compute one gradient as a matmul. It is summed over batch dimensions in which
  * the operand was broadcast. */
-static ssq_status multiply(const struct product *p, uint32_t id,
-                           const ssq_gemm_args *args)
+static ssq_status own_multiply(const struct own_product *p, uint32_t id,
+                               const ssq_gemm_args *args)
 {
     struct into to;
-    struct held all = {0};
+    struct tape_held all = {0};
     ssq_gemm_args x = *args;
     ssq_status st = into_begin(p->t, id, &to);
     if (st != SSQ_OK || to.tensor == NULL)
@@ -147,28 +147,28 @@ static ssq_status multiply(const struct product *p, uint32_t id,
 }
 
 /* da = alpha dd op(b)^T, or its transpose. */
-static ssq_status first_factor(const struct product *p, uint32_t id)
+static ssq_status first_factor(const struct own_product *p, uint32_t id)
 {
     ssq_gemm_args x = SSQ_GEMM_INIT;
     x.a = p->trans_a ? p->b : p->dd;
     x.b = p->trans_a ? p->dd : p->b;
     x.trans_a = p->trans_a && p->trans_b;
     x.trans_b = p->trans_a || !p->trans_b;
-    return multiply(p, id, &x);
+    return own_multiply(p, id, &x);
 }
 
 /* db = alpha op(a)^T dd, or its transpose. */
-static ssq_status second_factor(const struct product *p, uint32_t id)
+static ssq_status second_factor(const struct own_product *p, uint32_t id)
 {
     ssq_gemm_args x = SSQ_GEMM_INIT;
     x.a = p->trans_b ? p->dd : p->a;
     x.b = p->trans_b ? p->a : p->dd;
     x.trans_a = p->trans_b || !p->trans_a;
     x.trans_b = p->trans_b && p->trans_a;
-    return multiply(p, id, &x);
+    return own_multiply(p, id, &x);
 }
 
-static ssq_status bias_gradient(const struct product *p, uint32_t id)
+static ssq_status own_bias_gradient(const struct own_product *p, uint32_t id)
 {
     struct into to;
     ssq_status st = into_begin(p->t, id, &to);
@@ -180,7 +180,7 @@ static ssq_status bias_gradient(const struct product *p, uint32_t id)
 
 /* Check that the operands were not written: the gradient of a factor is a
  * matmul with the other factor. */
-static ssq_status check_factors(ssq_tape *t, const struct node *n)
+static ssq_status own_check_factors(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
     if (value_of(t, n->var[0])->sought)
@@ -193,21 +193,21 @@ static ssq_status check_factors(ssq_tape *t, const struct node *n)
 static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
 {
     const ssq_gemm_args *args = node_args(t, n);
-    const struct product p = {.t = t,
-                              .a = &value_of(t, n->var[0])->is.tensor,
-                              .b = &value_of(t, n->var[1])->is.tensor,
-                              .dd = grad_of(t, n),
-                              .trans_a = args->trans_a,
-                              .trans_b = args->trans_b,
-                              .alpha = args->alpha,
-                              .flags = args->flags & ALLOWING,
-                              .batched = batched};
-    ssq_status st = check_factors(t, n);
+    const struct own_product p = {.t = t,
+                                  .a = &value_of(t, n->var[0])->is.tensor,
+                                  .b = &value_of(t, n->var[1])->is.tensor,
+                                  .dd = grad_of(t, n),
+                                  .trans_a = args->trans_a,
+                                  .trans_b = args->trans_b,
+                                  .alpha = args->alpha,
+                                  .flags = args->flags & ALLOWING,
+                                  .batched = batched};
+    ssq_status st = own_check_factors(t, n);
     if (st == SSQ_OK)
         st = first_factor(&p, n->var[0]);
     if (st == SSQ_OK)
         st = second_factor(&p, n->var[1]);
-    return st == SSQ_OK ? bias_gradient(&p, n->var[2]) : st;
+    return st == SSQ_OK ? own_bias_gradient(&p, n->var[2]) : st;
 }
 
 ssq_status own_gemm(ssq_tape *t, const struct node *n)

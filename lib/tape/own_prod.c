@@ -13,15 +13,16 @@
 #include "lib/tape/own.h"
 
 /* Contiguous rows of elements, and the memory for a scan over them. */
-struct scan {
+struct own_prod_scan {
     ssq_tape *t;
     int64_t rows, n;
-    struct held x, before, after, spare;
+    struct tape_held x, before, after, spare;
 };
 
 /* Return a view of columns from..to - 1 of contiguous rows. */
-static ssq_tensor columns(const struct scan *s, const struct held *of,
-                          int64_t from, int64_t to)
+static ssq_tensor own_prod_columns(const struct own_prod_scan *s,
+                                   const struct tape_held *of, int64_t from,
+                                   int64_t to)
 {
     ssq_tensor part = of->tensor;
     part.view.rank = 2;
@@ -33,32 +34,36 @@ static ssq_tensor columns(const struct scan *s, const struct held *of,
     return part;
 }
 
-static ssq_status copy_columns(const struct scan *s, const struct held *from,
-                               int64_t at, const struct held *to, int64_t start,
+static ssq_status copy_columns(const struct own_prod_scan *s,
+                               const struct tape_held *from, int64_t at,
+                               const struct tape_held *to, int64_t start,
                                int64_t n)
 {
-    const ssq_tensor x = columns(s, from, at, at + n);
-    const ssq_tensor y = columns(s, to, start, start + n);
+    const ssq_tensor x = own_prod_columns(s, from, at, at + n);
+    const ssq_tensor y = own_prod_columns(s, to, start, start + n);
     return n == 0 ? SSQ_OK : ssq_copy(s->t->queue, SSQ_COPY(.x = &x, .y = &y));
 }
 
 /* Compute y[j] = x[j] x[j - step] for each column j from..to - 1. If step is
  * negative, the second factor is after x[j]. */
-static ssq_status multiply_columns(const struct scan *s, const struct held *x,
-                                   const struct held *y, int64_t from,
+static ssq_status multiply_columns(const struct own_prod_scan *s,
+                                   const struct tape_held *x,
+                                   const struct tape_held *y, int64_t from,
                                    int64_t to, int64_t step)
 {
-    const ssq_tensor a = columns(s, x, from, to);
-    const ssq_tensor b = columns(s, x, from - step, to - step);
-    const ssq_tensor d = columns(s, y, from, to);
+    const ssq_tensor a = own_prod_columns(s, x, from, to);
+    const ssq_tensor b = own_prod_columns(s, x, from - step, to - step);
+    const ssq_tensor d = own_prod_columns(s, y, from, to);
     return ssq_mul(s->t->queue, SSQ_MUL(.a = &a, .b = &b, .y = &d));
 }
 
 /* Set *all to the product of the elements before each element, or after it. */
-static ssq_status scan(struct scan *s, struct held *all, bool after)
+static ssq_status scan(struct own_prod_scan *s, struct tape_held *all,
+                       bool after)
 {
     const int64_t n = s->n;
-    const ssq_tensor one = columns(s, all, after ? n - 1 : 0, after ? n : 1);
+    const ssq_tensor one =
+        own_prod_columns(s, all, after ? n - 1 : 0, after ? n : 1);
     ssq_status st = ssq_fill(s->t->queue, SSQ_FILL(.x = &one, .value = 1.0));
     if (st == SSQ_OK)
         st = copy_columns(s, &s->x, after, all, !after, n - 1);
@@ -68,7 +73,7 @@ static ssq_status scan(struct scan *s, struct held *all, bool after)
         if (st == SSQ_OK)
             st = copy_columns(s, all, after ? n - step : 0, &s->spare,
                               after ? n - step : 0, step);
-        const struct held was = *all;
+        const struct tape_held was = *all;
         *all = s->spare;
         s->spare = was;
     }
@@ -77,7 +82,7 @@ static ssq_status scan(struct scan *s, struct held *all, bool after)
 
 /* dx = dy times both products. The kept dimensions are first in all views, and
  * dy is broadcast over the others. */
-static ssq_status prod_backward(struct scan *s, const ssq_tensor *x,
+static ssq_status prod_backward(struct own_prod_scan *s, const ssq_tensor *x,
                                 const ssq_tensor *dy, const ssq_tensor *dx)
 {
     ssq_status st = ssq_cast(s->t->queue, SSQ_CAST(.x = x, .y = &s->x.tensor));
@@ -94,25 +99,26 @@ static ssq_status prod_backward(struct scan *s, const ssq_tensor *x,
     return st;
 }
 
-static ssq_status scan_open(struct scan *s, const struct view *v)
+static ssq_status scan_open(struct own_prod_scan *s, const struct view *v)
 {
-    struct held *all[] = {&s->x, &s->before, &s->after, &s->spare};
+    struct tape_held *all[] = {&s->x, &s->before, &s->after, &s->spare};
     ssq_status st = SSQ_OK;
     for (int i = 0; i < 4 && st == SSQ_OK; i++)
         st = held_make(s->t, SSQ_F32, v->rank, v->shape, all[i]);
     return st;
 }
 
-static void scan_close(struct scan *s)
+static void scan_close(struct own_prod_scan *s)
 {
-    struct held *all[] = {&s->spare, &s->after, &s->before, &s->x};
+    struct tape_held *all[] = {&s->spare, &s->after, &s->before, &s->x};
     for (int i = 0; i < 4; i++)
         held_put(s->t, all[i]);
 }
 
 /* Make views of x, dy and dx with the kept dimensions first. */
-static ssq_status split(const ssq_prod_args *args, ssq_tensor *x,
-                        ssq_tensor *dy, ssq_tensor *dx, struct scan *s)
+static ssq_status own_prod_split(const ssq_prod_args *args, ssq_tensor *x,
+                                 ssq_tensor *dy, ssq_tensor *dx,
+                                 struct own_prod_scan *s)
 {
     struct axes a;
     struct view kept;
@@ -138,7 +144,7 @@ static ssq_status split(const ssq_prod_args *args, ssq_tensor *x,
 ssq_status own_prod(ssq_tape *t, const struct node *n)
 {
     struct into to;
-    struct scan s = {.t = t};
+    struct own_prod_scan s = {.t = t};
     ssq_status st = written_check(t, n, 0);
     if (st == SSQ_OK)
         st = into_begin(t, n->var[0], &to);
@@ -146,7 +152,7 @@ ssq_status own_prod(ssq_tape *t, const struct node *n)
         return st;
     ssq_tensor x = value_of(t, n->var[0])->is.tensor;
     ssq_tensor dy = value_of(t, n->out[0])->grad.tensor, dx = *to.tensor;
-    st = split(node_args(t, n), &x, &dy, &dx, &s);
+    st = own_prod_split(node_args(t, n), &x, &dy, &dx, &s);
     if (st == SSQ_OK && view_elements(&x.view) > 0) {
         st = scan_open(&s, &x.view);
         if (st == SSQ_OK)

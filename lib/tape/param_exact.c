@@ -130,8 +130,8 @@ ssq_status param_write_begin(struct param_writing *w, ssq_params *params,
     return SSQ_OK;
 }
 
-static ssq_status cast(ssq_queue *queue, const ssq_tensor *x,
-                       const ssq_tensor *y)
+static ssq_status param_exact_cast(ssq_queue *queue, const ssq_tensor *x,
+                                   const ssq_tensor *y)
 {
     if (x == y || view_elements(&x->view) == 0)
         return SSQ_OK;
@@ -154,9 +154,9 @@ ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
     else if (st == SSQ_OK && master != NULL && has->truth == TRUTH_SPLIT)
         st = split_write(queue, w->to, p->tensor, master);
     else if (st == SSQ_OK && w->to != p->tensor)
-        st = cast(queue, w->to, p->tensor);
+        st = param_exact_cast(queue, w->to, p->tensor);
     else if (st == SSQ_OK && master != NULL) /* a flat float32 master */
-        st = cast(queue, p->tensor, master);
+        st = param_exact_cast(queue, p->tensor, master);
     ssq_tensor_destroy(&w->made);
     return st;
 }
@@ -175,8 +175,8 @@ void params_drop_origins(ssq_params *params)
 
 /* ---- copies of another set ---- */
 
-static ssq_status take(ssq_params *params, ssq_queue *queue,
-                       const struct param *from)
+static ssq_status param_exact_take(ssq_params *params, ssq_queue *queue,
+                                   const struct param *from)
 {
     const struct view *v = &from->tensor->view;
     const ssq_tensor *value;
@@ -195,7 +195,8 @@ static ssq_status take(ssq_params *params, ssq_queue *queue,
         return st;
     }
     st = param_write_begin(&w, params, &params->at[params->n - 1], NULL);
-    return st == SSQ_OK ? param_write_end(&w, queue, cast(queue, value, w.to))
+    return st == SSQ_OK ? param_write_end(&w, queue,
+                                          param_exact_cast(queue, value, w.to))
                         : st;
 }
 
@@ -204,6 +205,6 @@ ssq_status params_take(ssq_params *params, ssq_queue *queue,
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < from->n && st == SSQ_OK; i++)
-        st = take(params, queue, &from->at[i]);
+        st = param_exact_take(params, queue, &from->at[i]);
     return st;
 }

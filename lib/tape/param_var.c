@@ -8,7 +8,7 @@
 /* Check a name. Names are used within other names and in files, so dots and
  * slashes are valid. Wild cards are not valid, because they are for
  * patterns. */
-static ssq_status check_name(const char *name, const char *what)
+static ssq_status param_var_check_name(const char *name, const char *what)
 {
     if (name == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: name is NULL", what);
@@ -26,7 +26,7 @@ static ssq_status check_name(const char *name, const char *what)
 ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
                       char *whole)
 {
-    ssq_status st = check_name(name, what);
+    ssq_status st = param_var_check_name(name, what);
     if (st != SSQ_OK)
         return st;
     size_t had = strlen(t->scope), n = strlen(name), dot = had > 0;
@@ -40,7 +40,7 @@ ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
     return SSQ_OK;
 }
 
-static ssq_status check_args(const ssq_param_args *args)
+static ssq_status param_var_check_args(const ssq_param_args *args)
 {
     if (args == NULL)
         return error_set(SSQ_ERR_INVALID, "args is NULL");
@@ -116,7 +116,7 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
                                const ssq_param_args *args, uint32_t *id)
 {
     char whole[SSQ_PARAM_NAME];
-    ssq_status st = check_args(args);
+    ssq_status st = param_var_check_args(args);
     if (st == SSQ_OK)
         st = check_places(t, "var_param");
     if (st == SSQ_OK)
@@ -150,7 +150,7 @@ ssq_var ssq_var_named_at(const char *where, ssq_tape *tape, const char *name)
     uint32_t id = NONE;
     if (tape == NULL || tape->status != SSQ_OK)
         return var_inert(tape);
-    ssq_status st = check_name(name, op);
+    ssq_status st = param_var_check_name(name, op);
     if (st == SSQ_OK)
         st = check_places(tape, op);
     size_t i = st == SSQ_OK ? param_find(tape->params, name) : 0;

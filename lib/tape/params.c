@@ -33,8 +33,9 @@ static void params_free(struct object *o)
     mem_free(p);
 }
 
-static ssq_status resolve(const char *what, const ssq_params_options *options,
-                          ssq_params_options *out)
+static ssq_status params_resolve(const char *what,
+                                 const ssq_params_options *options,
+                                 ssq_params_options *out)
 {
     *out = (ssq_params_options)SSQ_PARAMS_OPTIONS_INIT;
     if (options == NULL)
@@ -59,7 +60,7 @@ ssq_status ssq_params_create(ssq_device *device, const char *policy,
     ssq_params_options o;
     if (policy == NULL)
         policy = "float32";
-    ssq_status st = resolve(what, options, &o);
+    ssq_status st = params_resolve(what, options, &o);
     if (st == SSQ_OK)
         st = ssq_policy_from_name(policy, &p);
     if (st == SSQ_OK)
@@ -108,7 +109,7 @@ size_t param_find(const ssq_params *p, const char *name)
 }
 
 /* Make room for one more parameter. */
-static ssq_status grow(ssq_params *p)
+static ssq_status params_grow(ssq_params *p)
 {
     ssq_status st = names_reserve(&p->names, "params");
     if (st != SSQ_OK || p->n < p->room)
@@ -125,7 +126,7 @@ static ssq_status grow(ssq_params *p)
     return SSQ_OK;
 }
 
-static void let_go(ssq_params *p, size_t i)
+static void params_let_go(ssq_params *p, size_t i)
 {
     p->origins -= p->at[i].origin != NULL;
     param_free(&p->at[i]);
@@ -142,16 +143,16 @@ static void index_all(ssq_params *p)
 void params_cut(ssq_params *p, size_t n)
 {
     while (p->n > n)
-        let_go(p, --p->n);
+        params_let_go(p, --p->n);
     index_all(p);
 }
 
-static void drop(ssq_params *p, const char *pattern)
+static void params_drop(ssq_params *p, const char *pattern)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
         if (pattern_matches(pattern, p->at[i].name, NULL))
-            let_go(p, i);
+            params_let_go(p, i);
         else
             p->at[n++] = p->at[i];
     p->n = n;
@@ -179,7 +180,7 @@ ssq_status ssq_params_remove(ssq_params *params, const char *pattern,
     }
     if (found == 0)
         return params_unknown(params, what, pattern, "");
-    drop(params, pattern);
+    params_drop(params, pattern);
     if (removed != NULL)
         *removed = found;
     return SSQ_OK;
@@ -206,7 +207,7 @@ ssq_status param_put(ssq_params *p, const char *name, ssq_tensor *tensor,
                          .tensor = tensor,
                          .state = state,
                          .full = full};
-    ssq_status st = grow(p);
+    ssq_status st = params_grow(p);
     if (st == SSQ_OK && (made.name = mem_strdup(name)) == NULL)
         st = error_nomem("params", strlen(name) + 1);
     if (st != SSQ_OK)
@@ -327,8 +328,8 @@ void ssq_params_clean(ssq_params *params)
 
 /* ---- queries ---- */
 
-static ssq_status check_info(const char *what, const ssq_params *params,
-                             const ssq_param_info *info)
+static ssq_status params_check_info(const char *what, const ssq_params *params,
+                                    const ssq_param_info *info)
 {
     if (params == NULL || info == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
@@ -340,7 +341,7 @@ static ssq_status check_info(const char *what, const ssq_params *params,
     return SSQ_OK;
 }
 
-static void tell(const struct param *p, ssq_param_info *info)
+static void params_tell(const struct param *p, ssq_param_info *info)
 {
     info->name = p->name;
     info->tensor = p->tensor;
@@ -351,13 +352,13 @@ ssq_status ssq_params_get(const ssq_params *params, size_t i,
                           ssq_param_info *info)
 {
     static const char what[] = "params_get";
-    ssq_status st = check_info(what, params, info);
+    ssq_status st = params_check_info(what, params, info);
     if (st != SSQ_OK)
         return st;
     if (i >= params->n)
         return error_set(SSQ_ERR_INVALID, "%s: %zu of %zu parameters", what, i,
                          params->n);
-    tell(&params->at[i], info);
+    params_tell(&params->at[i], info);
     return SSQ_OK;
 }
 
@@ -365,7 +366,7 @@ ssq_status ssq_params_find(const ssq_params *params, const char *name,
                            ssq_param_info *info)
 {
     static const char what[] = "params_find";
-    ssq_status st = check_info(what, params, info);
+    ssq_status st = params_check_info(what, params, info);
     if (st != SSQ_OK)
         return st;
     if (name == NULL)
@@ -373,13 +374,13 @@ ssq_status ssq_params_find(const ssq_params *params, const char *name,
     size_t i = param_find(params, name);
     if (i == params->n)
         return params_unknown(params, what, name, "");
-    tell(&params->at[i], info);
+    params_tell(&params->at[i], info);
     return SSQ_OK;
 }
 
 /* ---- for an optimizer ---- */
 
-static bool is_wanted(const struct param *p, const char *pattern)
+static bool params_is_wanted(const struct param *p, const char *pattern)
 {
     return !p->state &&
            (pattern == NULL || pattern_matches(pattern, p->name, NULL));
@@ -412,7 +413,7 @@ static ssq_status make_grads(ssq_params *params, const char *pattern,
     *found = 0;
     for (size_t i = from; i < to && st == SSQ_OK; i++) {
         struct param *p = &params->at[i];
-        if (!is_wanted(p, pattern))
+        if (!params_is_wanted(p, pattern))
             continue;
         ++*found;
         st = param_grad(params, p);
@@ -429,10 +430,11 @@ static bool is_added(const ssq_optimizer *optimizer, const struct param *p)
     return there != NULL && there->param->view.buffer == p->tensor->view.buffer;
 }
 
-static ssq_status add_one(ssq_optimizer *optimizer, const struct param *p,
-                          const char *pattern, ssq_group *group)
+static ssq_status params_add_one(ssq_optimizer *optimizer,
+                                 const struct param *p, const char *pattern,
+                                 ssq_group *group)
 {
-    if (!is_wanted(p, pattern))
+    if (!params_is_wanted(p, pattern))
         return SSQ_OK;
     ssq_status st =
         is_added(optimizer, p)
@@ -457,7 +459,7 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     ssq_status st = make_grads(params, pattern, &found);
     candidates(params, pattern, &from, &to);
     for (size_t i = from; i < to && st == SSQ_OK; i++)
-        st = add_one(optimizer, &params->at[i], pattern, group);
+        st = params_add_one(optimizer, &params->at[i], pattern, group);
     if (st != SSQ_OK) {
         /* If the optimizer was in use already, it has refused the first one. */
         if (optimizer->n > before)
@@ -465,7 +467,7 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
         return st;
     }
     for (size_t i = from; i < to; i++)
-        if (is_wanted(&params->at[i], pattern))
+        if (params_is_wanted(&params->at[i], pattern))
             params->at[i].given = true;
     if (found == 0)
         return error_set(SSQ_ERR_NOT_FOUND,

@@ -20,7 +20,7 @@ struct grads {
     uint32_t removals; /* numbers mean the same parameters until a removal */
 };
 
-static ssq_status save(struct object *owner, void *snapshot)
+static ssq_status params_stages_save(struct object *owner, void *snapshot)
 {
     ssq_params *p = (ssq_params *)owner;
     struct grads *to = snapshot;
@@ -39,14 +39,14 @@ static ssq_status save(struct object *owner, void *snapshot)
     return SSQ_OK;
 }
 
-static void drop(void *snapshot)
+static void params_stages_drop(void *snapshot)
 {
     struct grads *s = snapshot;
     mem_free(s->state);
     *s = (struct grads){NULL, 0, 0};
 }
 
-static void restore(struct object *owner, const void *snapshot)
+static void params_stages_restore(struct object *owner, const void *snapshot)
 {
     ssq_params *p = (ssq_params *)owner;
     const struct grads *s = snapshot;
@@ -57,15 +57,15 @@ static void restore(struct object *owner, const void *snapshot)
 }
 
 /* No state makes a captured step incomplete. */
-static int number(const void *snapshot)
+static int params_stages_number(const void *snapshot)
 {
     (void)snapshot;
     return 0;
 }
 
 /* Refuse to add to a gradient that is stale. */
-static ssq_status ready(struct object *owner, const void *begin,
-                        const void *end)
+static ssq_status params_stages_ready(struct object *owner, const void *begin,
+                                      const void *end)
 {
     const ssq_params *p = (const ssq_params *)owner;
     const struct grads *e = end;
@@ -83,8 +83,8 @@ static ssq_status ready(struct object *owner, const void *begin,
     return SSQ_OK;
 }
 
-static void launched(ssq_queue *queue, struct object *owner, const void *begin,
-                     const void *end)
+static void params_stages_launched(ssq_queue *queue, struct object *owner,
+                                   const void *begin, const void *end)
 {
     ssq_params *p = (ssq_params *)owner;
     const struct grads *b = begin, *e = end;
@@ -99,12 +99,12 @@ static void launched(ssq_queue *queue, struct object *owner, const void *begin,
 static const struct stages stages = {
     .what = "parameters",
     .bytes = sizeof(struct grads),
-    .save = save,
-    .restore = restore,
-    .drop = drop,
-    .number = number,
-    .ready = ready,
-    .launched = launched,
+    .save = params_stages_save,
+    .restore = params_stages_restore,
+    .drop = params_stages_drop,
+    .number = params_stages_number,
+    .ready = params_stages_ready,
+    .launched = params_stages_launched,
 };
 
 ssq_status params_watch(ssq_params *params, ssq_queue *queue)

@@ -48,9 +48,10 @@ ssq_status params_call(const char *what, const ssq_params *params,
 
 /* Get the parameters from..end - 1 for a name, NULL for all. Checks that they
  * have n elements. */
-static ssq_status range(const char *what, const ssq_params *params,
-                        const char *name, const float *host, size_t n,
-                        size_t *from, size_t *end)
+static ssq_status params_values_range(const char *what,
+                                      const ssq_params *params,
+                                      const char *name, const float *host,
+                                      size_t n, size_t *from, size_t *end)
 {
     uint64_t have = 0;
     if (host == NULL)
@@ -89,7 +90,7 @@ ssq_status ssq_params_read(const ssq_params *params, ssq_queue *queue,
     size_t from = 0, end = 0;
     ssq_status st = params_call(what, params, queue, optimizer);
     if (st == SSQ_OK)
-        st = range(what, params, name, host, n, &from, &end);
+        st = params_values_range(what, params, name, host, n, &from, &end);
     if (st != SSQ_OK)
         return st;
     for (size_t i = from; i < end && st == SSQ_OK; i++) {
@@ -109,7 +110,7 @@ ssq_status ssq_params_write(ssq_params *params, ssq_queue *queue,
     size_t from = 0, end = 0;
     ssq_status st = params_call(what, params, queue, optimizer);
     if (st == SSQ_OK)
-        st = range(what, params, name, host, n, &from, &end);
+        st = params_values_range(what, params, name, host, n, &from, &end);
     if (st != SSQ_OK)
         return st;
     for (size_t i = from; i < end && st == SSQ_OK; i++) {

@@ -7,8 +7,9 @@
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 
-static ssq_status widen(ssq_params *params, ssq_queue *queue,
-                        const ssq_optimizer *optimizer, ssq_tensor **wide)
+static ssq_status params_wide_widen(ssq_params *params, ssq_queue *queue,
+                                    const ssq_optimizer *optimizer,
+                                    ssq_tensor **wide)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
@@ -30,8 +31,8 @@ static ssq_status widen(ssq_params *params, ssq_queue *queue,
 }
 
 /* Give a parameter another tensor, and return its old one. */
-static ssq_tensor *put(ssq_params *params, struct param *p, ssq_tensor *tensor,
-                       ssq_tensor *grad)
+static ssq_tensor *params_wide_put(ssq_params *params, struct param *p,
+                                   ssq_tensor *tensor, ssq_tensor *grad)
 {
     ssq_tensor *was = p->tensor;
     param_copy_free(p->copy);
@@ -57,13 +58,13 @@ ssq_status ssq_params_to_float32(ssq_params *params, ssq_queue *queue,
     ssq_tensor **wide = mem_alloc_array(params->n + 1, sizeof(ssq_tensor *));
     if (wide == NULL)
         return error_nomem(what, params->n * sizeof(ssq_tensor *));
-    st = widen(params, queue, optimizer, wide);
+    st = params_wide_widen(params, queue, optimizer, wide);
     for (size_t i = 0; i < params->n; i++) {
         struct param *p = &params->at[i];
         if (wide[i] == NULL)
             continue;
         if (st == SSQ_OK)
-            wide[i] = put(params, p, wide[i], NULL);
+            wide[i] = params_wide_put(params, p, wide[i], NULL);
         ssq_tensor_destroy(&wide[i]);
     }
     mem_free(wide);
@@ -124,12 +125,12 @@ ssq_status params_to_policy(ssq_params *params, ssq_queue *queue,
             ssq_tensor_destroy(&narrow[0]);
             break;
         }
-        wide[i] = put(params, p, narrow[0], narrow[1]);
+        wide[i] = params_wide_put(params, p, narrow[0], narrow[1]);
         st = take_value(params, queue, optimizer, p, wide[i]);
     }
     for (size_t i = 0; i < params->n; i++) {
         if (st != SSQ_OK && wide[i] != NULL)
-            wide[i] = put(params, &params->at[i], wide[i], NULL);
+            wide[i] = params_wide_put(params, &params->at[i], wide[i], NULL);
         ssq_tensor_destroy(&wide[i]);
     }
     mem_free(wide);

@@ -12,8 +12,8 @@
 
 /* Return the var of a value. If st is an error, latch it and return an inert
  * var. */
-static ssq_var answer(ssq_tape *t, ssq_status st, const char *where,
-                      const char *op, uint32_t id)
+static ssq_var parts_answer(ssq_tape *t, ssq_status st, const char *where,
+                            const char *op, uint32_t id)
 {
     if (st == SSQ_OK)
         return var_of(t, id);
@@ -43,8 +43,8 @@ static struct view part_of(const struct view *v, int axis, int64_t start,
  * it.
  * @param sum    out: the gradient; NULL if none is wanted
  * @param fresh  out: it contains only zeros */
-static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
-                        bool *fresh)
+static ssq_status parts_whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
+                              bool *fresh)
 {
     struct value *v = value_of(t, id);
     ssq_status st = SSQ_OK;
@@ -80,7 +80,7 @@ static ssq_status own_slice(ssq_tape *t, const struct node *n)
     const struct slice s = *(const struct slice *)node_args(t, n);
     const ssq_tensor *dy = &value_of(t, n->out[0])->grad.tensor, *sum;
     bool fresh = false;
-    ssq_status st = whole(t, n->var[0], &sum, &fresh);
+    ssq_status st = parts_whole(t, n->var[0], &sum, &fresh);
     if (st != SSQ_OK || sum == NULL)
         return st;
     ssq_tensor part = *sum;
@@ -111,7 +111,7 @@ ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis, int64_t start,
         st = value_see(t, &n, view, &s, sizeof(s), &made);
     }
     ssq_tensor_destroy(&view);
-    return answer(t, st, where, op, made);
+    return parts_answer(t, st, where, op, made);
 }
 
 /* ---- the reverse: a slice in zeros ---- */
@@ -157,7 +157,7 @@ ssq_var var_embed(const char *where, ssq_var x, const struct slice *s, int rank,
     }
     if (st == SSQ_OK)
         st = tape_note_wanted(t, &n, s, sizeof(*s));
-    return answer(t, st, where, "embed", n.out[0]);
+    return parts_answer(t, st, where, "embed", n.out[0]);
 }
 
 /* ---- repeats ---- */
@@ -193,7 +193,7 @@ ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
     if (st == SSQ_OK)
         st = value_see(t, &n, view, NULL, 0, &made);
     ssq_tensor_destroy(&view);
-    return answer(t, st, where, op, made);
+    return parts_answer(t, st, where, op, made);
 }
 
 /* ---- joins ---- */
@@ -225,8 +225,8 @@ static ssq_status own_concat(ssq_tape *t, const struct node *n)
 }
 
 /* Concatenate the values. `tensors` is in the tape's scratch memory. */
-static ssq_status join(ssq_tape *t, const struct join *j,
-                       const ssq_tensor **tensors, uint32_t id)
+static ssq_status parts_join(ssq_tape *t, const struct join *j,
+                             const ssq_tensor **tensors, uint32_t id)
 {
     for (size_t i = 0; i < j->n; i++)
         tensors[i] = &value_of(t, j->id[i])->is.tensor;
@@ -239,7 +239,8 @@ static ssq_status join_again(ssq_tape *t, const struct node *n)
 {
     const struct join *j = node_args(t, n);
     const ssq_tensor **tensors = scratch(t, j->n * sizeof(ssq_tensor *));
-    return tensors == NULL ? SSQ_ERR_NOMEM : join(t, j, tensors, n->out[0]);
+    return tensors == NULL ? SSQ_ERR_NOMEM
+                           : parts_join(t, j, tensors, n->out[0]);
 }
 
 /* nvars is 0: the ids of the operands are in its arguments. */
@@ -252,7 +253,8 @@ static const struct tape_op concat = {.name = "concat",
 /* Compute the view of the result: the shape of the first operand, with the sum
  * of all sizes of the axis. The op itself checks the other sizes. The dtype is
  * f32 if the operands' dtypes differ. */
-static ssq_status joined(ssq_tape *t, const struct join *j, struct view *out)
+static ssq_status parts_joined(ssq_tape *t, const struct join *j,
+                               struct view *out)
 {
     const struct view *first = &value_of(t, j->id[0])->is.tensor.view;
     out->dtype = first->dtype;
@@ -285,14 +287,14 @@ static ssq_status join_all(ssq_tape *t, const char *where, struct join *j,
 {
     struct view out = {.rank = 0};
     bool wanted = false;
-    ssq_status st = joined(t, j, &out);
+    ssq_status st = parts_joined(t, j, &out);
     if (st == SSQ_OK)
         st = value_make(t, out.dtype, out.rank, out.shape, id);
     if (st != SSQ_OK)
         return st;
     for (size_t i = 0; i < j->n; i++)
         wanted = wanted || value_of(t, j->id[i])->wanted;
-    st = join(t, j, tensors, *id);
+    st = parts_join(t, j, tensors, *id);
     if (st != SSQ_OK || !wanted || !t->training || t->quiet > 0)
         return st;
     struct node n = {.op = &concat, .where = where, .out = {*id}};
@@ -334,5 +336,5 @@ ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
         void *tensors = (max_align_t *)(void *)j + units;
         st = join_all(t, where, j, tensors, ids, &made);
     }
-    return answer(t, st, where, op, made);
+    return parts_answer(t, st, where, op, made);
 }

@@ -10,7 +10,7 @@ size_t pattern_cards(const char *pattern)
     return n;
 }
 
-static void put(struct captured *c, size_t i, const char *at, size_t n)
+static void pattern_put(struct captured *c, size_t i, const char *at, size_t n)
 {
     if (c == NULL || i >= PATTERN_MOST)
         return;
@@ -30,16 +30,16 @@ bool pattern_matches(const char *pattern, const char *name, struct captured *c)
             star = pattern++;
             begin = from = name;
             before = n;
-            put(c, n++, name, 0);
+            pattern_put(c, n++, name, 0);
         } else if (*name == '\0') {
             return *pattern == '\0';
         } else if (*pattern == '?' || *pattern == *name) {
             if (*pattern++ == '?')
-                put(c, n++, name, 1);
+                pattern_put(c, n++, name, 1);
             name++;
         } else if (star != NULL) {
             name = ++from;
-            put(c, before, begin, (size_t)(from - begin));
+            pattern_put(c, before, begin, (size_t)(from - begin));
             n = before + 1;
             pattern = star + 1;
         } else

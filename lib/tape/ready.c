@@ -5,7 +5,7 @@
 #include "lib/tape/tape.h"
 
 /* Report a parameter. If no node has added to its gradient, set it to zeros. */
-static ssq_status tell(ssq_tape *t, uint32_t i)
+static ssq_status tape_ready_tell(ssq_tape *t, uint32_t i)
 {
     struct param *p = param_of(t->params, i);
     ssq_status st = param_settle(t->queue, p);
@@ -41,7 +41,7 @@ ssq_status ready_begin(ssq_tape *t)
     }
     for (uint32_t i = 0; i < params->n && st == SSQ_OK; i++)
         if (param_of(params, i)->whole_behind == NONE)
-            st = tell(t, i);
+            st = tape_ready_tell(t, i);
     return st;
 }
 
@@ -58,7 +58,7 @@ ssq_status ready_tell(ssq_tape *t, uint32_t node, const struct node *n)
             continue;
         param_of(t->params, p)->whole_behind =
             NONE; /* one op may use it twice */
-        st = tell(t, p);
+        st = tape_ready_tell(t, p);
     }
     return st;
 }

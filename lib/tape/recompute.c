@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-static uint32_t root_of(const ssq_tape *t, uint32_t id)
+static uint32_t recompute_root_of(const ssq_tape *t, uint32_t id)
 {
     while (value_of(t, id)->base != NONE)
         id = value_of(t, id)->base;
@@ -30,7 +30,7 @@ static uint32_t root_of(const ssq_tape *t, uint32_t id)
 static bool is_shared(const ssq_tape *t, const struct node *n)
 {
     if (n->op->nvars != 1 ||
-        value_of(t, root_of(t, n->var[0]))->state != VALUE_LIVE)
+        value_of(t, recompute_root_of(t, n->var[0]))->state != VALUE_LIVE)
         return false;
     const struct value *x = value_of(t, n->var[0]);
     for (int k = 0; k < 3; k++)
@@ -43,14 +43,14 @@ static bool stays(const ssq_tape *t, const struct stretch *s, uint32_t id)
 {
     const struct value *v = id == NONE ? NULL : value_of(t, id);
     return v == NULL || v->is.memory.buffer == NULL || v->kept ||
-           (s->result != NONE && id == root_of(t, s->result));
+           (s->result != NONE && id == recompute_root_of(t, s->result));
 }
 
 static void views_aside(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t id = s->value; id < s->values_end; id++) {
         struct value *v = value_of(t, id);
-        const struct value *root = value_of(t, root_of(t, id));
+        const struct value *root = value_of(t, recompute_root_of(t, id));
         if (v == root || v->state != VALUE_LIVE || root->state != VALUE_ASIDE)
             continue;
         v->state = VALUE_ASIDE;
@@ -92,7 +92,7 @@ static bool is_reached(const ssq_tape *t, const struct stretch *s)
 
 /* Allocate memory for all values that were set aside. A view comes after the
  * value that owns its memory. */
-static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
+static ssq_status recompute_take_memory(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t id = s->value; id < s->values_end; id++) {
         struct value *v = value_of(t, id);
@@ -107,7 +107,7 @@ static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
                 return st;
         } else {
             const struct view *root =
-                &value_of(t, root_of(t, id))->is.tensor.view;
+                &value_of(t, recompute_root_of(t, id))->is.tensor.view;
             view->buffer = root->buffer;
             view->offset += root->offset;
         }
@@ -117,7 +117,7 @@ static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
 }
 
 /* Check that the operands were not written since the first call. */
-static ssq_status check_read(ssq_tape *t, const struct node *n)
+static ssq_status recompute_check_read(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
     for (unsigned i = 0; i < n->op->nvars && st == SSQ_OK; i++)
@@ -144,7 +144,7 @@ static ssq_status call_again(ssq_tape *t, const struct node *n)
         char bytes[TAPE_ARGS];
         max_align_t align;
     } args;
-    ssq_status st = check_read(t, n);
+    ssq_status st = recompute_check_read(t, n);
     if (st != SSQ_OK || (n->op->call == NULL && n->op->again == NULL))
         return st;
     if (n->op->call == NULL)
@@ -159,7 +159,7 @@ static ssq_status call_again(ssq_tape *t, const struct node *n)
 static ssq_status remake(ssq_tape *t, const struct stretch *s, struct node *at)
 {
     const struct node last = *at;
-    ssq_status st = take_memory(t, s);
+    ssq_status st = recompute_take_memory(t, s);
     for (uint32_t i = s->node; i < s->nodes_end && st == SSQ_OK; i++) {
         *at = *node_of(t, i);
         st = call_again(t, at);

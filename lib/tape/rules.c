@@ -16,7 +16,7 @@ static int64_t size_at(const struct view *v, int i)
     return i >= 0 && i < v->rank ? v->shape[i] : 1;
 }
 
-static void set(struct view *out, int rank, const int64_t *shape)
+static void rules_set(struct view *out, int rank, const int64_t *shape)
 {
     out->rank = rank;
     if (rank > 0)
@@ -25,14 +25,14 @@ static void set(struct view *out, int rank, const int64_t *shape)
 
 ssq_status rule_like(const struct rule_in *in, struct view *out)
 {
-    set(out, in->var[0].rank, in->var[0].shape);
+    rules_set(out, in->var[0].rank, in->var[0].shape);
     return SSQ_OK;
 }
 
 /* Align both shapes at their last dimensions and broadcast sizes of 1. The last
  * `less` dimensions are left to the caller. */
-static void broadcast(const struct view *a, const struct view *b, int less,
-                      struct view *out)
+static void rules_broadcast(const struct view *a, const struct view *b,
+                            int less, struct view *out)
 {
     int rank = a->rank > b->rank ? a->rank : b->rank;
     out->rank = rank;
@@ -45,7 +45,7 @@ static void broadcast(const struct view *a, const struct view *b, int less,
 
 ssq_status rule_broadcast(const struct rule_in *in, struct view *out)
 {
-    broadcast(&in->var[0], &in->var[1], 0, out);
+    rules_broadcast(&in->var[0], &in->var[1], 0, out);
     return SSQ_OK;
 }
 
@@ -56,8 +56,8 @@ ssq_status rule_where(const struct rule_in *in, struct view *out)
     if (args->cond == NULL)
         return error_set(SSQ_ERR_INVALID, "cond is NULL");
     struct view both = {.rank = 0};
-    broadcast(&in->var[0], &in->var[1], 0, &both);
-    broadcast(&both, &args->cond->view, 0, out);
+    rules_broadcast(&in->var[0], &in->var[1], 0, &both);
+    rules_broadcast(&both, &args->cond->view, 0, out);
     return SSQ_OK;
 }
 
@@ -81,7 +81,7 @@ ssq_status rule_reduce(const struct rule_in *in, struct view *out)
 }
 
 /* Set the last two dimensions: rows of op(a), columns of op(b). */
-static ssq_status product(const struct rule_in *in, struct view *out)
+static ssq_status rules_product(const struct rule_in *in, struct view *out)
 {
     const ssq_gemm_args *args = in->args;
     const struct view *a = &in->var[0], *b = &in->var[1];
@@ -96,16 +96,16 @@ static ssq_status product(const struct rule_in *in, struct view *out)
 ssq_status rule_gemm(const struct rule_in *in, struct view *out)
 {
     out->rank = 2;
-    return product(in, out);
+    return rules_product(in, out);
 }
 
 ssq_status rule_gemm_batched(const struct rule_in *in, struct view *out)
 {
-    broadcast(&in->var[0], &in->var[1], 2, out);
+    rules_broadcast(&in->var[0], &in->var[1], 2, out);
     if (out->rank < 3)
         return error_set(SSQ_ERR_INVALID, "rank %d: gemm is for one matrix",
                          out->rank);
-    return product(in, out);
+    return rules_product(in, out);
 }
 
 static ssq_reduction reduction_of(const struct rule_in *in)
@@ -144,7 +144,7 @@ ssq_status rule_rows(const struct rule_in *in, struct view *out)
     if (ndim < 1 || ndim > x->rank)
         return error_set(SSQ_ERR_INVALID, "ndim is %d, expected 1..%d", ndim,
                          x->rank);
-    set(out, x->rank - ndim, x->shape);
+    rules_set(out, x->rank - ndim, x->shape);
     return SSQ_OK;
 }
 
@@ -162,7 +162,7 @@ ssq_status rule_channels(const struct rule_in *in, struct view *out)
     int axis = 0;
     ssq_status st = axis_of(&in->var[0], args->axis, &axis);
     out->dtype = SSQ_F32;
-    set(out, 1, &in->var[0].shape[axis]);
+    rules_set(out, 1, &in->var[0].shape[axis]);
     return st;
 }
 
@@ -174,7 +174,7 @@ ssq_status rule_groups(const struct rule_in *in, struct view *out)
     if (args->groups < 1)
         return error_set(SSQ_ERR_INVALID, "groups is %lld, expected 1 or more",
                          (long long)args->groups);
-    set(out, 2, shape);
+    rules_set(out, 2, shape);
     return SSQ_OK;
 }
 
@@ -189,7 +189,7 @@ ssq_status rule_gather(const struct rule_in *in, struct view *out)
     if (x->rank < 1 || index->rank + x->rank - 1 > SSQ_MAX_RANK)
         return error_set(SSQ_ERR_INVALID, "x has rank %d, index %d", x->rank,
                          index->rank);
-    set(out, index->rank, index->shape);
+    rules_set(out, index->rank, index->shape);
     for (int i = 1; i < x->rank; i++)
         out->shape[out->rank++] = x->shape[i];
     return SSQ_OK;
@@ -198,7 +198,7 @@ ssq_status rule_gather(const struct rule_in *in, struct view *out)
 /* The shape of q, with the number of columns of v. */
 ssq_status rule_attention(const struct rule_in *in, struct view *out)
 {
-    set(out, in->var[0].rank, in->var[0].shape);
+    rules_set(out, in->var[0].rank, in->var[0].shape);
     if (out->rank > 0)
         out->shape[out->rank - 1] = size_at(&in->var[2], in->var[2].rank - 1);
     return SSQ_OK;
@@ -208,29 +208,30 @@ ssq_status rule_lse(const struct rule_in *in, struct view *out)
 {
     int rank = in->var[0].rank;
     out->dtype = SSQ_F32;
-    set(out, rank > 0 ? rank - 1 : 0, in->var[0].shape);
+    rules_set(out, rank > 0 ? rank - 1 : 0, in->var[0].shape);
     return SSQ_OK;
 }
 
 /* Set [t, batch, times * h] of a recurrent layer. h is the second size of
  * w_hh. */
-static void steps(const struct rule_in *in, int64_t times, struct view *out)
+static void rules_steps(const struct rule_in *in, int64_t times,
+                        struct view *out)
 {
     const int64_t shape[] = {size_at(&in->var[0], 0), size_at(&in->var[0], 1),
                              times * size_at(&in->var[2], 1)};
-    set(out, 3, shape);
+    rules_set(out, 3, shape);
 }
 
 ssq_status rule_steps(const struct rule_in *in, struct view *out)
 {
-    steps(in, 1, out);
+    rules_steps(in, 1, out);
     return SSQ_OK;
 }
 
 ssq_status rule_state(const struct rule_in *in, struct view *out)
 {
-    steps(in, 1, out);
-    set(out, 2, (const int64_t[]){out->shape[1], out->shape[2]});
+    rules_steps(in, 1, out);
+    rules_set(out, 2, (const int64_t[]){out->shape[1], out->shape[2]});
     return SSQ_OK;
 }
 
@@ -243,13 +244,13 @@ ssq_status rule_cell(const struct rule_in *in, struct view *out)
 ssq_status rule_lstm_reserve(const struct rule_in *in, struct view *out)
 {
     out->dtype = SSQ_F32;
-    steps(in, 5, out);
+    rules_steps(in, 5, out);
     return SSQ_OK;
 }
 
 ssq_status rule_gru_reserve(const struct rule_in *in, struct view *out)
 {
     out->dtype = SSQ_F32;
-    steps(in, 4, out);
+    rules_steps(in, 4, out);
     return SSQ_OK;
 }

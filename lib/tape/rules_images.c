@@ -19,8 +19,8 @@ static int channels_at(ssq_layout layout)
     return layout == SSQ_LAYOUT_NHWC ? 3 : 1;
 }
 
-static ssq_status check_ranks(const struct rule_in *in, int n,
-                              ssq_layout layout)
+static ssq_status rules_images_check_ranks(const struct rule_in *in, int n,
+                                           ssq_layout layout)
 {
     for (int i = 0; i < n; i++)
         if (in->var[i].rank != 4)
@@ -47,7 +47,7 @@ ssq_status rule_conv(const struct rule_in *in, struct view *out)
     const ssq_conv2d_args *args = in->args;
     const struct view *x = &in->var[0], *w = &in->var[1];
     struct slide s[AXES];
-    ssq_status st = check_ranks(in, 2, args->layout);
+    ssq_status st = rules_images_check_ranks(in, 2, args->layout);
     if (st != SSQ_OK)
         return st;
     int at = height_at(args->layout);
@@ -69,7 +69,7 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
     const struct view *x = &in->var[0], *w = &in->var[1];
     struct slide s[AXES];
     int64_t size[AXES];
-    ssq_status st = check_ranks(in, 2, args->layout);
+    ssq_status st = rules_images_check_ranks(in, 2, args->layout);
     if (st != SSQ_OK)
         return st;
     int at = height_at(args->layout);
@@ -91,17 +91,20 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
 
 /* Pass the fields that both poolings have, by name. */
 #define POOL(ARGS)                                                             \
-    pooled(in, out, (ARGS)->kernel, (ARGS)->stride, (ARGS)->padding,           \
-           (ARGS)->dilation, (ARGS)->ceil_mode, (ARGS)->layout)
+    rules_images_pooled(in, out, (ARGS)->kernel, (ARGS)->stride,               \
+                        (ARGS)->padding, (ARGS)->dilation, (ARGS)->ceil_mode,  \
+                        (ARGS)->layout)
 
-static ssq_status pooled(const struct rule_in *in, struct view *out,
-                         const int64_t *kernel, const int64_t *stride,
-                         const int64_t *padding, const int64_t *dilation,
-                         bool ceil, ssq_layout layout)
+static ssq_status rules_images_pooled(const struct rule_in *in,
+                                      struct view *out, const int64_t *kernel,
+                                      const int64_t *stride,
+                                      const int64_t *padding,
+                                      const int64_t *dilation, bool ceil,
+                                      ssq_layout layout)
 {
     const struct view *x = &in->var[0];
     struct slide s[AXES];
-    ssq_status st = check_ranks(in, 1, layout);
+    ssq_status st = rules_images_check_ranks(in, 1, layout);
     if (st != SSQ_OK)
         return st;
     slides_set(s, stride, padding, dilation);
@@ -135,7 +138,7 @@ ssq_status rule_argmax(const struct rule_in *in, struct view *out)
 ssq_status rule_global_pool(const struct rule_in *in, struct view *out)
 {
     const ssq_global_avg_pool2d_args *args = in->args;
-    ssq_status st = check_ranks(in, 1, args->layout);
+    ssq_status st = rules_images_check_ranks(in, 1, args->layout);
     if (st == SSQ_OK)
         set_images(out, &in->var[0], args->layout,
                    in->var[0].shape[channels_at(args->layout)], 1, 1);

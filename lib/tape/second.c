@@ -25,7 +25,7 @@ static second_fn *rule_of(const struct tape_op *op)
 
 /* Apply the rule of a node. Only a result that the loss depends on has a
  * gradient. Ops with several results have no rule. */
-static void step(ssq_tape *t, const struct node *n)
+static void second_step(ssq_tape *t, const struct node *n)
 {
     union {
         char bytes[TAPE_ARGS];
@@ -70,7 +70,7 @@ ssq_status second_walk(ssq_tape *t, const char *where, uint32_t loss,
         if (stretch_at(t, (uint32_t)i, &stretches) != NULL)
             st = stretch_keep(t, stretches, &n);
         if (st == SSQ_OK)
-            step(t, &n);
+            second_step(t, &n);
         else
             latch_node(t, st, &n);
     }

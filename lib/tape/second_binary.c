@@ -3,12 +3,12 @@
  * broadcast dimensions. */
 #include "lib/tape/second.h"
 
-static ssq_var over(const struct chain *c, ssq_var a, ssq_var b)
+static ssq_var second_binary_over(const struct chain *c, ssq_var a, ssq_var b)
 {
     return ssq_div_var_at(c->n.where, a, b);
 }
 
-static ssq_var negative(const struct chain *c, ssq_var x)
+static ssq_var second_binary_negative(const struct chain *c, ssq_var x)
 {
     return ssq_neg_var_at(c->n.where, x);
 }
@@ -23,7 +23,7 @@ void second_sub(struct chain *c)
 {
     chain_give(c, 0, c->dy);
     if (chain_wants(c, 1))
-        chain_give(c, 1, negative(c, c->dy));
+        chain_give(c, 1, second_binary_negative(c, c->dy));
 }
 
 void second_mul(struct chain *c)
@@ -39,17 +39,18 @@ void second_mul(struct chain *c)
 void second_div(struct chain *c)
 {
     ssq_var b = chain_wide(c, 1), dy = chain_slope(c);
-    chain_give(c, 0, over(c, dy, b));
+    chain_give(c, 0, second_binary_over(c, dy, b));
     if (!chain_wants(c, 1))
         return;
-    ssq_var share = over(c, over(c, chain_wide(c, 0), b), b);
-    chain_give(c, 1, negative(c, chain_mul(c, dy, share)));
+    ssq_var share =
+        second_binary_over(c, second_binary_over(c, chain_wide(c, 0), b), b);
+    chain_give(c, 1, second_binary_negative(c, chain_mul(c, dy, share)));
 }
 
 /* ---- choices ---- */
 
 /* Broadcast an operand to the shape of the result. */
-static ssq_var spread(struct chain *c, unsigned i)
+static ssq_var second_binary_spread(struct chain *c, unsigned i)
 {
     ssq_var x = chain_var(c, i);
     if (c->t->status != SSQ_OK)
@@ -64,7 +65,8 @@ static ssq_var spread(struct chain *c, unsigned i)
  * @param wins   the comparison of a with b that is true if a was selected */
 static void contest(struct chain *c, chain_compare *loses, chain_compare *wins)
 {
-    ssq_var a = spread(c, 0), b = spread(c, 1), none = chain_zero(c);
+    ssq_var a = second_binary_spread(c, 0), b = second_binary_spread(c, 1),
+            none = chain_zero(c);
     ssq_var dy = chain_choose(c, chain_where(c, ssq_eq, a, b),
                               chain_times(c, c->dy, 0.5), c->dy);
     chain_give(c, 0, chain_choose(c, chain_where(c, loses, a, b), none, dy));

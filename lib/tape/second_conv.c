@@ -35,7 +35,7 @@ static ssq_status image_gradient(ssq_tape *t, const struct node *n,
     return st == SSQ_OK ? into_end(t, &to) : st;
 }
 
-static ssq_conv2d_args forward_of(const filters_args *a)
+static ssq_conv2d_args second_conv_forward_of(const filters_args *a)
 {
     ssq_conv2d_args f = SSQ_CONV2D_INIT;
     memcpy(f.stride, a->stride, sizeof(f.stride));
@@ -55,7 +55,7 @@ static ssq_status slope_gradient(ssq_tape *t, const struct node *n,
         st = into_begin(t, n->var[1], &to);
     if (st != SSQ_OK || to.tensor == NULL)
         return st;
-    ssq_conv2d_args f = forward_of(a);
+    ssq_conv2d_args f = second_conv_forward_of(a);
     f.x = &value_of(t, n->var[0])->is.tensor;
     f.w = ddw;
     f.y = to.tensor;
@@ -153,7 +153,7 @@ static void give_bias(struct chain *c, ssq_layout layout)
                 SSQ_SUM(.axes = {0, last ? 1 : 2, last ? 2 : 3}, .n_axes = 3)));
 }
 
-static struct view view_of(const struct chain *c, uint32_t id)
+static struct view second_conv_view_of(const struct chain *c, uint32_t id)
 {
     return value_of(c->t, id)->is.tensor.view;
 }
@@ -166,8 +166,9 @@ void second_conv2d(struct chain *c)
     const filters_args a =
         filters_of(args->stride, args->padding, args->dilation, args->groups,
                    args->layout);
-    const struct view x = view_of(c, c->n.var[0]), w = view_of(c, c->n.var[1]),
-                      y = view_of(c, c->n.out[0]);
+    const struct view x = second_conv_view_of(c, c->n.var[0]),
+                      w = second_conv_view_of(c, c->n.var[1]),
+                      y = second_conv_view_of(c, c->n.out[0]);
     give_bias(c, args->layout);
     ssq_var dy = chain_dense(c, c->dy);
     if (chain_wants(c, 0))
@@ -179,9 +180,10 @@ void second_conv2d(struct chain *c)
 void second_conv2d_filters(struct chain *c)
 {
     const filters_args *a = c->args;
-    const struct view x = view_of(c, c->n.var[0]), y = view_of(c, c->n.var[1]),
-                      w = view_of(c, c->n.out[0]);
-    const ssq_conv2d_args f = forward_of(a);
+    const struct view x = second_conv_view_of(c, c->n.var[0]),
+                      y = second_conv_view_of(c, c->n.var[1]),
+                      w = second_conv_view_of(c, c->n.out[0]);
+    const ssq_conv2d_args f = second_conv_forward_of(a);
     ssq_var dw = chain_dense(c, c->dy);
     if (chain_wants(c, 0))
         chain_give(c, 0, image_var(c, chain_var(c, 1), dw, a, &x, &y, &w));
@@ -200,7 +202,7 @@ void second_conv_transpose2d(struct chain *c)
     const filters_args a =
         filters_of(args->stride, args->padding, args->dilation, args->groups,
                    args->layout);
-    const struct view w = view_of(c, c->n.var[1]);
+    const struct view w = second_conv_view_of(c, c->n.var[1]);
     for (int i = 0; i < 2; i++)
         if (args->output_padding[i] >= args->stride[i]) {
             latch_node(c->t,
@@ -212,7 +214,7 @@ void second_conv_transpose2d(struct chain *c)
                        &c->n);
             return;
         }
-    const ssq_conv2d_args f = forward_of(&a);
+    const ssq_conv2d_args f = second_conv_forward_of(&a);
     give_bias(c, args->layout);
     ssq_var dy = chain_dense(c, c->dy);
     if (chain_wants(c, 0))

@@ -9,7 +9,7 @@
 
 /* Return the gradient of each element's loss: dy, divided by the number of
  * elements if the reduction is a mean. */
-static ssq_var each(struct chain *c, ssq_reduction reduction)
+static ssq_var second_losses_each(struct chain *c, ssq_reduction reduction)
 {
     if (reduction != SSQ_REDUCTION_MEAN)
         return c->dy;
@@ -31,7 +31,7 @@ void second_mse(struct chain *c)
 {
     const ssq_mse_args *args = c->args;
     ssq_var d = chain_times(c, off_target(c), 2.0);
-    chain_give(c, 0, chain_mul(c, each(c, args->reduction), d));
+    chain_give(c, 0, chain_mul(c, second_losses_each(c, args->reduction), d));
 }
 
 /* Return the sign of d, 0 at 0. It has no gradient. */
@@ -51,7 +51,8 @@ static ssq_var sign_of(const struct chain *c, ssq_var d)
 
 /* Clamp d to -most .. most. At both limits the derivative is 0 already, as in
  * torch. */
-static ssq_var between(const struct chain *c, ssq_var d, double most)
+static ssq_var second_losses_between(const struct chain *c, ssq_var d,
+                                     double most)
 {
     ssq_var size = ssq_abs_var_at(c->n.where, d);
     const ssq_tensor *in =
@@ -62,7 +63,7 @@ static ssq_var between(const struct chain *c, ssq_var d, double most)
 static void absolute(struct chain *c, ssq_reduction reduction)
 {
     ssq_var sign = sign_of(c, off_target(c));
-    chain_give(c, 0, chain_mul(c, each(c, reduction), sign));
+    chain_give(c, 0, chain_mul(c, second_losses_each(c, reduction), sign));
 }
 
 void second_l1(struct chain *c)
@@ -80,19 +81,20 @@ void second_smooth_l1(struct chain *c)
         return;
     }
     ssq_var d = chain_number(c, args->beta, SSQ_F32);
-    d = between(c, ssq_div_var_at(c->n.where, off_target(c), d), 1.0);
-    chain_give(c, 0, chain_mul(c, each(c, args->reduction), d));
+    d = second_losses_between(c, ssq_div_var_at(c->n.where, off_target(c), d),
+                              1.0);
+    chain_give(c, 0, chain_mul(c, second_losses_each(c, args->reduction), d));
 }
 
 /* dx = d, within -delta .. delta */
 void second_huber(struct chain *c)
 {
     const ssq_huber_args *args = c->args;
-    ssq_var d = between(c, off_target(c), args->delta);
-    chain_give(c, 0, chain_mul(c, each(c, args->reduction), d));
+    ssq_var d = second_losses_between(c, off_target(c), args->delta);
+    chain_give(c, 0, chain_mul(c, second_losses_each(c, args->reduction), d));
 }
 
-static ssq_var sigmoid(const struct chain *c, ssq_var x)
+static ssq_var second_losses_sigmoid(const struct chain *c, ssq_var x)
 {
     return ssq_sigmoid_var_at(c->n.where, x);
 }
@@ -106,14 +108,14 @@ void second_bce_with_logits(struct chain *c)
     ssq_var p = chain_option(c, offsetof(ssq_bce_with_logits_args, pos_weight));
     ssq_var w = chain_option(c, offsetof(ssq_bce_with_logits_args, weight));
     ssq_var none = chain_plus(c, chain_times(c, one, -1.0), 1.0);
-    ssq_var down = sigmoid(c, ssq_neg_var_at(c->n.where, x));
+    ssq_var down = second_losses_sigmoid(c, ssq_neg_var_at(c->n.where, x));
     if (args->pos_weight != NULL)
         one = chain_mul(c, p, one);
-    ssq_var dx = chain_sub(c, chain_mul(c, none, sigmoid(c, x)),
+    ssq_var dx = chain_sub(c, chain_mul(c, none, second_losses_sigmoid(c, x)),
                            chain_mul(c, one, down));
     if (args->weight != NULL)
         dx = chain_mul(c, w, dx);
-    chain_give(c, 0, chain_mul(c, each(c, args->reduction), dx));
+    chain_give(c, 0, chain_mul(c, second_losses_each(c, args->reduction), dx));
 }
 
 /* ---- losses of rows ---- */

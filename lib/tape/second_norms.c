@@ -12,7 +12,8 @@ struct over {
 };
 
 /* Return the mean over these dimensions, which are kept with size 1. */
-static ssq_var mean(const struct chain *c, ssq_var x, const struct over *o)
+static ssq_var second_norms_mean(const struct chain *c, ssq_var x,
+                                 const struct over *o)
 {
     if (c->t->status != SSQ_OK)
         return x;
@@ -29,7 +30,8 @@ static ssq_var mean(const struct chain *c, ssq_var x, const struct over *o)
 }
 
 /* 1 / sqrt(x + eps) */
-static ssq_var inverse(const struct chain *c, ssq_var x, double eps)
+static ssq_var second_norms_inverse(const struct chain *c, ssq_var x,
+                                    double eps)
 {
     return ssq_rsqrt_var_at(c->n.where, chain_plus(c, x, (double)(float)eps));
 }
@@ -39,10 +41,10 @@ static ssq_var inverse(const struct chain *c, ssq_var x, double eps)
 static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
                        ssq_var rstd, const struct over *o, bool centred)
 {
-    ssq_var dx =
-        chain_sub(c, h, chain_mul(c, hat, mean(c, chain_mul(c, h, hat), o)));
+    ssq_var dx = chain_sub(
+        c, h, chain_mul(c, hat, second_norms_mean(c, chain_mul(c, h, hat), o)));
     if (centred)
-        dx = chain_sub(c, dx, mean(c, h, o));
+        dx = chain_sub(c, dx, second_norms_mean(c, h, o));
     return chain_mul(c, dx, rstd);
 }
 
@@ -51,20 +53,22 @@ static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
  * (kernels/norm/deviations.h). */
 static ssq_var centre(const struct chain *c, ssq_var x, const struct over *o)
 {
-    ssq_var d = chain_sub(c, x, mean(c, x, o));
-    return chain_sub(c, d, mean(c, d, o));
+    ssq_var d = chain_sub(c, x, second_norms_mean(c, x, o));
+    return chain_sub(c, d, second_norms_mean(c, d, o));
 }
 
 /* 1 / sqrt(mean(x^2) + eps) */
 static ssq_var deviation(const struct chain *c, ssq_var x, const struct over *o,
                          double eps)
 {
-    return inverse(c, mean(c, ssq_square_var_at(c->n.where, x), o), eps);
+    return second_norms_inverse(
+        c, second_norms_mean(c, ssq_square_var_at(c->n.where, x), o), eps);
 }
 
 /* ---- rows ---- */
 
-static void rows(struct chain *c, int ndim, double eps, bool centred)
+static void second_norms_rows(struct chain *c, int ndim, double eps,
+                              bool centred)
 {
     const int rank = value_of(c->t, c->n.var[0])->is.tensor.view.rank;
     struct over o = {.n = ndim};
@@ -88,19 +92,19 @@ void second_layer_norm(struct chain *c)
     const ssq_layer_norm_args *args = c->args;
     if (chain_wants(c, 2))
         chain_give(c, 2, c->dy);
-    rows(c, args->ndim, args->eps, true);
+    second_norms_rows(c, args->ndim, args->eps, true);
 }
 
 void second_rms_norm(struct chain *c)
 {
     const ssq_rms_norm_args *args = c->args;
-    rows(c, args->ndim, args->eps, false);
+    second_norms_rows(c, args->ndim, args->eps, false);
 }
 
 /* ---- channels ---- */
 
 /* Return a vector over channels, reshaped along the channel dimension. */
-static ssq_var along(const struct chain *c, ssq_var v, int axis)
+static ssq_var second_norms_along(const struct chain *c, ssq_var v, int axis)
 {
     const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
     int64_t shape[SSQ_MAX_RANK];
@@ -121,7 +125,8 @@ static void give_channels(struct chain *c, unsigned i, ssq_var g,
 }
 
 /* Refuse statistics over ranks: collectives do not work on vars. */
-static bool over_ranks(const struct chain *c, const ssq_batch_norm_args *args)
+static bool second_norms_over_ranks(const struct chain *c,
+                                    const ssq_batch_norm_args *args)
 {
     if (!args->training || args->comm == NULL || ssq_comm_size(args->comm) == 1)
         return false;
@@ -135,7 +140,7 @@ static bool over_ranks(const struct chain *c, const ssq_batch_norm_args *args)
 void second_batch_norm(struct chain *c)
 {
     const ssq_batch_norm_args *args = c->args;
-    if (over_ranks(c, args))
+    if (second_norms_over_ranks(c, args))
         return;
     const int rank = value_of(c->t, c->n.var[0])->is.tensor.view.rank;
     const int axis = args->axis < 0 ? args->axis + rank : args->axis;
@@ -151,14 +156,15 @@ void second_batch_norm(struct chain *c)
         ssq_var m =
             chain_option(c, offsetof(ssq_batch_norm_args, running_mean));
         ssq_var v = chain_option(c, offsetof(ssq_batch_norm_args, running_var));
-        x = chain_sub(c, x, along(c, m, axis));
-        rstd = inverse(c, along(c, v, axis), args->eps);
+        x = chain_sub(c, x, second_norms_along(c, m, axis));
+        rstd =
+            second_norms_inverse(c, second_norms_along(c, v, axis), args->eps);
     }
     ssq_var hat = chain_mul(c, x, rstd);
     give_channels(c, 1, chain_mul(c, h, hat), &o);
     give_channels(c, 2, h, &o);
     if (c->n.var[1] != NONE)
-        h = chain_mul(c, h, along(c, chain_wide(c, 1), axis));
+        h = chain_mul(c, h, second_norms_along(c, chain_wide(c, 1), axis));
     if (chain_wants(c, 0))
         chain_give(c, 0,
                    args->training ? through(c, h, hat, rstd, &o, true)
@@ -201,7 +207,7 @@ void second_group_norm(struct chain *c)
     if (!chain_wants(c, 0))
         return;
     if (c->n.var[1] != NONE)
-        h = chain_mul(c, h, along(c, chain_wide(c, 1), axis));
+        h = chain_mul(c, h, second_norms_along(c, chain_wide(c, 1), axis));
     h = ssq_var_reshape_at(where, h, v.rank + 1, split);
     h = through(c, h, hat, rstd, &o, true);
     chain_give(c, 0, ssq_var_reshape_at(where, h, v.rank, v.shape));

@@ -14,7 +14,7 @@
 
 /* ---- functions of x ---- */
 
-static ssq_var sigmoid(const struct chain *c, ssq_var x)
+static ssq_var second_pointwise_sigmoid(const struct chain *c, ssq_var x)
 {
     return ssq_sigmoid_var_at(c->n.where, x);
 }
@@ -24,12 +24,12 @@ static ssq_var exponential(const struct chain *c, ssq_var x)
     return ssq_exp_var_at(c->n.where, x);
 }
 
-static ssq_var square(const struct chain *c, ssq_var x)
+static ssq_var second_pointwise_square(const struct chain *c, ssq_var x)
 {
     return ssq_square_var_at(c->n.where, x);
 }
 
-static ssq_var negative(const struct chain *c, ssq_var x)
+static ssq_var second_pointwise_negative(const struct chain *c, ssq_var x)
 {
     return ssq_neg_var_at(c->n.where, x);
 }
@@ -42,11 +42,13 @@ static ssq_var reciprocal(const struct chain *c, ssq_var x)
 /* s(x) s(-x): the sigmoid's derivative, without the difference 1 - s. */
 static ssq_var bell(const struct chain *c, ssq_var x)
 {
-    return chain_mul(c, sigmoid(c, x), sigmoid(c, negative(c, x)));
+    return chain_mul(
+        c, second_pointwise_sigmoid(c, x),
+        second_pointwise_sigmoid(c, second_pointwise_negative(c, x)));
 }
 
 /* Give dx = dy times the slope. */
-static void along(struct chain *c, ssq_var slope)
+static void second_pointwise_along(struct chain *c, ssq_var slope)
 {
     chain_give(c, 0, chain_mul(c, chain_slope(c), slope));
 }
@@ -74,13 +76,14 @@ void second_abs(struct chain *c)
     ssq_var x = chain_var(c, 0), dy = c->dy, none = chain_zero(c);
     const ssq_tensor *up = chain_where(c, ssq_gt, x, none);
     const ssq_tensor *down = chain_where(c, ssq_lt, x, none);
-    ssq_var dx = chain_choose(c, down, negative(c, dy), chain_times(c, dy, 0));
+    ssq_var dx = chain_choose(c, down, second_pointwise_negative(c, dy),
+                              chain_times(c, dy, 0));
     chain_give(c, 0, chain_choose(c, up, dy, dx));
 }
 
 void second_neg(struct chain *c)
 {
-    chain_give(c, 0, negative(c, c->dy));
+    chain_give(c, 0, second_pointwise_negative(c, c->dy));
 }
 
 void second_clamp(struct chain *c)
@@ -120,21 +123,22 @@ void second_dropout(struct chain *c)
 
 void second_sigmoid(struct chain *c)
 {
-    along(c, bell(c, chain_wide(c, 0)));
+    second_pointwise_along(c, bell(c, chain_wide(c, 0)));
 }
 
 /* 1 / cosh(x)^2 = 4 s(2x) s(-2x) */
 void second_tanh(struct chain *c)
 {
     ssq_var x = chain_times(c, chain_wide(c, 0), 2.0);
-    along(c, chain_times(c, bell(c, x), 4.0));
+    second_pointwise_along(c, chain_times(c, bell(c, x), 4.0));
 }
 
 /* s + x s(x) s(-x) */
 void second_silu(struct chain *c)
 {
     ssq_var x = chain_wide(c, 0);
-    along(c, chain_add(c, sigmoid(c, x), chain_mul(c, x, bell(c, x))));
+    second_pointwise_along(c, chain_add(c, second_pointwise_sigmoid(c, x),
+                                        chain_mul(c, x, bell(c, x))));
 }
 
 /* P(x) + x p(x), with the normal distribution P and its density p */
@@ -143,34 +147,39 @@ void second_gelu(struct chain *c)
     ssq_var x = chain_wide(c, 0);
     ssq_var erf = ssq_erf_var_at(c->n.where, chain_times(c, x, SQRT_1_2));
     ssq_var whole = chain_times(c, chain_plus(c, erf, 1.0), 0.5);
-    ssq_var part = exponential(c, chain_times(c, square(c, x), -0.5));
+    ssq_var part =
+        exponential(c, chain_times(c, second_pointwise_square(c, x), -0.5));
     part = chain_mul(c, x, chain_times(c, part, SQRT_1_2PI));
-    along(c, chain_add(c, whole, part));
+    second_pointwise_along(c, chain_add(c, whole, part));
 }
 
 /* y = x s(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): s(u) + x s(u) s(-u) u'
  */
 void second_gelu_tanh(struct chain *c)
 {
-    ssq_var x = chain_wide(c, 0), xx = square(c, x);
+    ssq_var x = chain_wide(c, 0), xx = second_pointwise_square(c, x);
     ssq_var u = chain_plus(c, chain_times(c, xx, GELU_CUBE), 1.0);
     ssq_var du = chain_plus(c, chain_times(c, xx, 3 * GELU_CUBE), 1.0);
     u = chain_times(c, chain_mul(c, x, u), 2 * SQRT_2_PI);
     du = chain_times(c, chain_mul(c, x, du), 2 * SQRT_2_PI);
-    along(c, chain_add(c, sigmoid(c, u), chain_mul(c, bell(c, u), du)));
+    second_pointwise_along(c, chain_add(c, second_pointwise_sigmoid(c, u),
+                                        chain_mul(c, bell(c, u), du)));
 }
 
 /* 1 / (1 + |x|)^2 */
 void second_softsign(struct chain *c)
 {
     ssq_var x = ssq_abs_var_at(c->n.where, chain_wide(c, 0));
-    along(c, square(c, reciprocal(c, chain_plus(c, x, 1.0))));
+    second_pointwise_along(
+        c, second_pointwise_square(c, reciprocal(c, chain_plus(c, x, 1.0))));
 }
 
 void second_softplus(struct chain *c)
 {
     const ssq_softplus_args *args = c->args;
-    along(c, sigmoid(c, chain_times(c, chain_wide(c, 0), args->beta)));
+    second_pointwise_along(
+        c, second_pointwise_sigmoid(
+               c, chain_times(c, chain_wide(c, 0), args->beta)));
 }
 
 /* alpha e^x for x <= 0. For other x, e^0 is computed and not used. */
@@ -186,7 +195,7 @@ void second_elu(struct chain *c)
 
 void second_exp(struct chain *c)
 {
-    along(c, exponential(c, chain_wide(c, 0)));
+    second_pointwise_along(c, exponential(c, chain_wide(c, 0)));
 }
 
 void second_expm1(struct chain *c)
@@ -194,58 +203,69 @@ void second_expm1(struct chain *c)
     second_exp(c);
 }
 
-static ssq_var over(const struct chain *c, ssq_var a, ssq_var b)
+static ssq_var second_pointwise_over(const struct chain *c, ssq_var a,
+                                     ssq_var b)
 {
     return ssq_div_var_at(c->n.where, a, b);
 }
 
 void second_log(struct chain *c)
 {
-    chain_give(c, 0, over(c, chain_slope(c), chain_wide(c, 0)));
+    chain_give(c, 0,
+               second_pointwise_over(c, chain_slope(c), chain_wide(c, 0)));
 }
 
 void second_log1p(struct chain *c)
 {
     ssq_var x = chain_plus(c, chain_wide(c, 0), 1.0);
-    chain_give(c, 0, over(c, chain_slope(c), x));
+    chain_give(c, 0, second_pointwise_over(c, chain_slope(c), x));
 }
 
 void second_sqrt(struct chain *c)
 {
     ssq_var y = ssq_sqrt_var_at(c->n.where, chain_wide(c, 0));
-    chain_give(c, 0, over(c, chain_slope(c), chain_times(c, y, 2.0)));
+    chain_give(
+        c, 0, second_pointwise_over(c, chain_slope(c), chain_times(c, y, 2.0)));
 }
 
 void second_rsqrt(struct chain *c)
 {
     ssq_var y = ssq_rsqrt_var_at(c->n.where, chain_wide(c, 0));
-    along(c, chain_times(c, chain_mul(c, y, square(c, y)), -0.5));
+    second_pointwise_along(
+        c,
+        chain_times(c, chain_mul(c, y, second_pointwise_square(c, y)), -0.5));
 }
 
 void second_reciprocal(struct chain *c)
 {
-    along(c, negative(c, square(c, reciprocal(c, chain_wide(c, 0)))));
+    second_pointwise_along(
+        c, second_pointwise_negative(
+               c, second_pointwise_square(c, reciprocal(c, chain_wide(c, 0)))));
 }
 
 void second_square(struct chain *c)
 {
-    along(c, chain_times(c, chain_wide(c, 0), 2.0));
+    second_pointwise_along(c, chain_times(c, chain_wide(c, 0), 2.0));
 }
 
 void second_sin(struct chain *c)
 {
-    along(c, ssq_cos_var_at(c->n.where, chain_wide(c, 0)));
+    second_pointwise_along(c, ssq_cos_var_at(c->n.where, chain_wide(c, 0)));
 }
 
 void second_cos(struct chain *c)
 {
-    along(c, negative(c, ssq_sin_var_at(c->n.where, chain_wide(c, 0))));
+    second_pointwise_along(
+        c, second_pointwise_negative(
+               c, ssq_sin_var_at(c->n.where, chain_wide(c, 0))));
 }
 
 void second_erf(struct chain *c)
 {
-    ssq_var e = exponential(c, negative(c, square(c, chain_wide(c, 0))));
-    along(c, chain_times(c, e, TWO_SQRT_PI));
+    ssq_var e =
+        exponential(c, second_pointwise_negative(
+                           c, second_pointwise_square(c, chain_wide(c, 0))));
+    second_pointwise_along(c, chain_times(c, e, TWO_SQRT_PI));
 }
 
 /* ---- gates ---- */

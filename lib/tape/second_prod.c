@@ -8,7 +8,8 @@ static ssq_var join_columns(const struct chain *c, ssq_var a, ssq_var b)
     return ssq_var_concat_at(c->n.where, (const ssq_var[]){a, b}, 2, 1);
 }
 
-static ssq_var part(const struct chain *c, ssq_var x, int64_t from, int64_t to)
+static ssq_var second_prod_part(const struct chain *c, ssq_var x, int64_t from,
+                                int64_t to)
 {
     return ssq_var_slice_at(c->n.where, x, 1, from, to, 1);
 }
@@ -22,13 +23,15 @@ static ssq_var scanned(const struct chain *c, ssq_var x, int64_t rows,
         ssq_var_broadcast_at(c->n.where, chain_number(c, 1.0, SSQ_F32), 2,
                              (const int64_t[]){rows, 1});
     if (n > 1)
-        all = after ? join_columns(c, part(c, x, 1, n), all)
-                    : join_columns(c, all, part(c, x, 0, n - 1));
+        all = after ? join_columns(c, second_prod_part(c, x, 1, n), all)
+                    : join_columns(c, all, second_prod_part(c, x, 0, n - 1));
     for (int64_t step = 1; step < n; step *= 2) {
-        ssq_var low = part(c, all, 0, n - step), high = part(c, all, step, n);
+        ssq_var low = second_prod_part(c, all, 0, n - step),
+                high = second_prod_part(c, all, step, n);
         ssq_var both = chain_mul(c, low, high);
-        all = after ? join_columns(c, both, part(c, all, n - step, n))
-                    : join_columns(c, part(c, all, 0, step), both);
+        all = after
+                  ? join_columns(c, both, second_prod_part(c, all, n - step, n))
+                  : join_columns(c, second_prod_part(c, all, 0, step), both);
     }
     return all;
 }

@@ -2,8 +2,8 @@
 /* second_products.c - rules of matmuls: each gradient is a matmul. */
 #include "lib/tape/second.h"
 
-static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
-                       ssq_var b, bool trans_b)
+static ssq_var second_products_product(const struct chain *c, ssq_var a,
+                                       bool trans_a, ssq_var b, bool trans_b)
 {
     const ssq_gemm_args *args = c->args;
     const ssq_gemm_args *as =
@@ -17,7 +17,7 @@ static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
 /* For d = alpha op(a) op(b) + bias: da = alpha dd op(b)^T and db = alpha
  * op(a)^T dd, or their transposes. A batched gradient has the whole batch.
  * chain_give() sums it if the operand was broadcast. */
-static void factors(struct chain *c)
+static void second_products_factors(struct chain *c)
 {
     const ssq_gemm_args *args = c->args;
     const bool ta = args->trans_a, tb = args->trans_b;
@@ -28,23 +28,23 @@ static void factors(struct chain *c)
     if (chain_wants(c, 0)) {
         ssq_var b = chain_var(c, 1);
         chain_give(c, 0,
-                   ta ? product(c, b, tb, dd, true)
-                      : product(c, dd, false, b, !tb));
+                   ta ? second_products_product(c, b, tb, dd, true)
+                      : second_products_product(c, dd, false, b, !tb));
     }
     if (chain_wants(c, 1)) {
         ssq_var a = chain_var(c, 0);
         chain_give(c, 1,
-                   tb ? product(c, dd, true, a, ta)
-                      : product(c, a, !ta, dd, false));
+                   tb ? second_products_product(c, dd, true, a, ta)
+                      : second_products_product(c, a, !ta, dd, false));
     }
 }
 
 void second_gemm(struct chain *c)
 {
-    factors(c);
+    second_products_factors(c);
 }
 
 void second_gemm_batched(struct chain *c)
 {
-    factors(c);
+    second_products_factors(c);
 }

@@ -19,7 +19,7 @@ static ssq_status own_scatter(ssq_tape *t, const struct node *n)
     return st == SSQ_OK ? into_end(t, &to) : st;
 }
 
-static const struct slot slots[] = {
+static const struct tape_slot slots[] = {
     {.name = "index",
      .role = SLOT_TENSOR,
      .at = offsetof(ssq_gather_rows_args, index)}};

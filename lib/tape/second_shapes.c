@@ -7,7 +7,7 @@
 
 /* Broadcast dy, which lacks the reduced dimensions, to the shape of x. *n is
  * set to the number of elements of x for each element of dy. */
-static ssq_var repeated(struct chain *c, ssq_var dy, double *n)
+static ssq_var second_shapes_repeated(struct chain *c, ssq_var dy, double *n)
 {
     const ssq_reduce_args *args = c->args;
     const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
@@ -27,13 +27,13 @@ static ssq_var repeated(struct chain *c, ssq_var dy, double *n)
 void second_sum(struct chain *c)
 {
     double n;
-    chain_give(c, 0, repeated(c, c->dy, &n));
+    chain_give(c, 0, second_shapes_repeated(c, c->dy, &n));
 }
 
 void second_mean(struct chain *c)
 {
     double n;
-    ssq_var dy = repeated(c, chain_slope(c), &n);
+    ssq_var dy = second_shapes_repeated(c, chain_slope(c), &n);
     ssq_var by = chain_number(c, n, SSQ_F32);
     chain_give(c, 0, ssq_div_var_at(c->n.where, dy, by));
 }

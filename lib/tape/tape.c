@@ -10,7 +10,7 @@
 
 /* ---- the object ---- */
 
-static void let_go(ssq_tape *t)
+static void tape_let_go(ssq_tape *t)
 {
     written_reset(t);
     ssq_buffer *const *held = t->buffers.at;
@@ -23,7 +23,7 @@ static void tape_free(struct object *o)
 {
     ssq_tape *t = (ssq_tape *)o;
     struct value *const *blocks = t->blocks.at;
-    let_go(t);
+    tape_let_go(t);
     for (size_t i = 0; i < t->blocks.n; i++)
         mem_free(blocks[i]);
     list_free(&t->blocks);
@@ -46,7 +46,7 @@ static void tape_free(struct object *o)
 }
 
 /* Create the gradient of a loss without a scaler. */
-static ssq_status make_one(ssq_tape *t)
+static ssq_status tape_make_one(ssq_tape *t)
 {
     ssq_status st = tensor_create(t->queue->device, SSQ_F32, 0, NULL, &t->one);
     return st == SSQ_OK
@@ -82,7 +82,7 @@ ssq_status ssq_tape_create(ssq_queue *queue, ssq_params *params,
     t->removals = params->removals;
     st = autocast_begin(t, tape_ops, params->policy_name);
     if (st == SSQ_OK)
-        st = make_one(t);
+        st = tape_make_one(t);
     if (st != SSQ_OK) {
         object_put(&t->object);
         return st;
@@ -105,7 +105,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
 {
     if (tape == NULL)
         return;
-    let_go(tape);
+    tape_let_go(tape);
     params_drop_origins(tape->params);
     arena_reset(&tape->arena);
     tape->nvalues = 0;

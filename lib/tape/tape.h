@@ -23,7 +23,7 @@
 
 /** A value or a gradient: a tensor and its memory in the arena. A view of
  *  another value has no memory. */
-struct held {
+struct tape_held {
     ssq_tensor tensor; /* buffer NULL: does not exist */
     struct extent memory;
 };
@@ -35,7 +35,7 @@ enum value_state {
 };
 
 struct value {
-    struct held is, grad;
+    struct tape_held is, grad;
     uint32_t node;  /* the node that made it; NONE: input or parameter */
     uint32_t param; /* the parameter whose value this is; or NONE */
     uint32_t base;  /* the value of which it is a view; or NONE */
@@ -169,7 +169,7 @@ static inline const void *node_args(const ssq_tape *t, const struct node *n)
     return at == NULL ? NULL : at + n->args * sizeof(max_align_t);
 }
 
-static inline bool is_there(const struct held *h)
+static inline bool is_there(const struct tape_held *h)
 {
     return h->tensor.view.buffer != NULL;
 }
@@ -215,15 +215,15 @@ struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
 ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
                       const int64_t *shape, uint32_t *id);
 /** Create a value that takes over h's memory. On success, *h is cleared. */
-ssq_status value_take(ssq_tape *t, struct held *h, uint32_t *id);
+ssq_status value_take(ssq_tape *t, struct tape_held *h, uint32_t *id);
 /** Create a value whose tensor is a view of the memory of value `base`. */
 ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
                       uint32_t *id);
 /** Get memory for a gradient or for another tensor. Release it with
  *  held_put(). */
 ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
-                     const int64_t *shape, struct held *h);
-void held_put(ssq_tape *t, struct held *h);
+                     const int64_t *shape, struct tape_held *h);
+void held_put(ssq_tape *t, struct tape_held *h);
 ssq_var var_of(ssq_tape *t, uint32_t id);
 
 /** Keep the value, and the value that owns its memory: never release them. */
@@ -249,7 +249,7 @@ ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i);
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at);
 /** Return true for a tensor of the options that the call itself writes: running
  *  statistics, and the mask of dropout. Other calls may write it, too. */
-bool slot_is_written(const struct tape_op *op, const struct slot *s,
+bool slot_is_written(const struct tape_op *op, const struct tape_slot *s,
                      const void *args);
 /** End a pass: stop counting writes. */
 void written_reset(ssq_tape *t);
@@ -395,7 +395,7 @@ ssq_status node_walk(ssq_tape *t, const struct node *n);
  *  existing gradient. */
 struct into {
     uint32_t id;
-    struct held made; /* memory if the result must be added */
+    struct tape_held made; /* memory if the result must be added */
     const ssq_tensor *tensor;
 };
 ssq_status into_begin(ssq_tape *t, uint32_t id, struct into *to);

@@ -61,7 +61,7 @@ static void never_freed(struct object *o)
 }
 
 ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
-                     const int64_t *shape, struct held *h)
+                     const int64_t *shape, struct tape_held *h)
 {
     memset(h, 0, sizeof(*h));
     object_init(&h->tensor.object, never_freed);
@@ -77,7 +77,7 @@ ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
     return SSQ_OK;
 }
 
-void held_put(ssq_tape *t, struct held *h)
+void held_put(ssq_tape *t, struct tape_held *h)
 {
     arena_give(&t->arena, &h->memory);
     h->tensor.view.buffer = NULL;
@@ -97,8 +97,8 @@ static bool add_block(ssq_tape *t)
 }
 
 /* Append a value. Its id is its number. */
-static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
-                      uint32_t *id)
+static ssq_status tape_value_add(ssq_tape *t, const struct tape_held *is,
+                                 uint32_t base, uint32_t *id)
 {
     uint32_t n = t->nvalues;
     if (n >> VALUE_BITS == t->blocks.n && !add_block(t))
@@ -118,19 +118,19 @@ static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
 ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
                       const int64_t *shape, uint32_t *id)
 {
-    struct held h;
+    struct tape_held h;
     ssq_status st = held_make(t, dtype, rank, shape, &h);
     if (st != SSQ_OK)
         return st;
-    st = add(t, &h, NONE, id);
+    st = tape_value_add(t, &h, NONE, id);
     if (st != SSQ_OK)
         held_put(t, &h);
     return st;
 }
 
-ssq_status value_take(ssq_tape *t, struct held *h, uint32_t *id)
+ssq_status value_take(ssq_tape *t, struct tape_held *h, uint32_t *id)
 {
-    ssq_status st = add(t, h, NONE, id);
+    ssq_status st = tape_value_add(t, h, NONE, id);
     if (st == SSQ_OK)
         memset(h, 0, sizeof(*h));
     return st;
@@ -139,11 +139,11 @@ ssq_status value_take(ssq_tape *t, struct held *h, uint32_t *id)
 ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
                       uint32_t *id)
 {
-    struct held h;
+    struct tape_held h;
     memset(&h, 0, sizeof(h));
     object_init(&h.tensor.object, never_freed);
     h.tensor.view = *view;
-    return add(t, &h, base, id);
+    return tape_value_add(t, &h, base, id);
 }
 
 /* The caller may destroy the tensor. Its buffer is held. */

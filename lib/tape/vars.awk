@@ -248,7 +248,7 @@ function call_of(name) {
 
 function table_op(name,    i, n, k, part) {
     call_of(name)
-    printf "static const struct slot slots_%s[] = {\n", name
+    printf "static const struct tape_slot slots_%s[] = {\n", name
     n = split(fields[type], part, " ")
     for (i = 1; i <= n; i++)
         if (part[i] in variable)
@@ -321,7 +321,7 @@ function rules(    i, s) {
 function table_back(name, b,    t, n, part, i, m, f) {
     call_of(b)
     t = args_of(b)
-    printf "static const struct slot slots_%s_by_%s[] = {\n", name, b
+    printf "static const struct tape_slot slots_%s_by_%s[] = {\n", name, b
     n = split(fields[t], part, " ")
     for (i = 1; i <= n; i++) {
         f = part[i]

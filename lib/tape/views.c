@@ -35,7 +35,7 @@ static ssq_status pass_on(ssq_tape *t, const struct node *n,
 
 static ssq_status own_reshape(ssq_tape *t, const struct node *n)
 {
-    struct held *g = &value_of(t, n->out[0])->grad;
+    struct tape_held *g = &value_of(t, n->out[0])->grad;
     const struct view *like = &value_of(t, n->var[0])->is.tensor.view;
     ssq_status st = grad_dense(t, n->out[0]);
     if (st != SSQ_OK)
@@ -165,7 +165,8 @@ ssq_var ssq_var_transpose_at(const char *where, ssq_var x, const int *axes)
 }
 
 /* Return a view without a node, so that gradients do not pass through it. */
-static ssq_var cut(const char *where, ssq_var x, const char *op, bool watched)
+static ssq_var views_cut(const char *where, ssq_var x, const char *op,
+                         bool watched)
 {
     ssq_tape *t = x.tape;
     uint32_t made = NONE;
@@ -189,10 +190,10 @@ static ssq_var cut(const char *where, ssq_var x, const char *op, bool watched)
 
 ssq_var ssq_var_detach_at(const char *where, ssq_var x)
 {
-    return cut(where, x, "var_detach", false);
+    return views_cut(where, x, "var_detach", false);
 }
 
 ssq_var ssq_var_watch_at(const char *where, ssq_var x)
 {
-    return cut(where, x, "var_watch", true);
+    return views_cut(where, x, "var_watch", true);
 }

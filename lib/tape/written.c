@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Return the value that owns the memory of a view. */
-static uint32_t root_of(const ssq_tape *t, uint32_t id)
+static uint32_t written_root_of(const ssq_tape *t, uint32_t id)
 {
     while (value_of(t, id)->base != NONE)
         id = value_of(t, id)->base;
@@ -32,7 +32,7 @@ static void watch(ssq_tape *t, struct value *v)
 
 uint32_t value_writes(ssq_tape *t, uint32_t id)
 {
-    id = root_of(t, id);
+    id = written_root_of(t, id);
     struct value *v = value_of(t, id);
     if (v->is.memory.buffer != NULL || v->state != VALUE_LIVE)
         return 0;
@@ -55,7 +55,7 @@ static struct value *held_by(const ssq_tensor *tensor)
 }
 
 /* Return the slot of the forward call for a tensor at offset `at`, or NULL. */
-static const struct slot *option_at(const struct tape_op *op, size_t at)
+static const struct tape_slot *option_at(const struct tape_op *op, size_t at)
 {
     for (size_t i = 0; i < op->nslots; i++)
         if (op->slots[i].role == SLOT_TENSOR && op->slots[i].at == at)
@@ -68,7 +68,7 @@ void written_note(ssq_tape *t, struct node *n, const void *args)
     for (unsigned i = 0; i < n->op->nvars; i++)
         n->writes[i] = n->var[i] == NONE ? 0 : value_writes(t, n->var[i]);
     for (size_t i = 0; i < n->op->nslots; i++) {
-        const struct slot *s = &n->op->slots[i];
+        const struct tape_slot *s = &n->op->slots[i];
         const ssq_tensor *given = NULL;
         if (s->role == SLOT_TENSOR)
             memcpy(&given, (const char *)args + s->at, sizeof(given));
@@ -82,7 +82,8 @@ void written_note(ssq_tape *t, struct node *n, const void *args)
 
 /* Set the error text. It names the line that put the tensor on the tape, and
  * the op that wrote it. */
-static ssq_status tell(ssq_tape *t, const struct value *v, const char *what)
+static ssq_status written_tell(ssq_tape *t, const struct value *v,
+                               const char *what)
 {
     struct witness w;
     witness_ask(&v->witness, &w);
@@ -102,7 +103,7 @@ static ssq_status tell(ssq_tape *t, const struct value *v, const char *what)
         w.queue == t->queue ? "" : " on another queue");
 }
 
-static const char *name_of(const struct tape_op *op, unsigned i)
+static const char *written_name_of(const struct tape_op *op, unsigned i)
 {
     for (size_t k = 0; k < op->nslots; k++)
         if (op->slots[k].role == SLOT_VAR && op->slots[k].index == i)
@@ -114,10 +115,11 @@ ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i)
 {
     if (n->var[i] == NONE || value_writes(t, n->var[i]) == n->writes[i])
         return SSQ_OK;
-    return tell(t, value_of(t, root_of(t, n->var[i])), name_of(n->op, i));
+    return written_tell(t, value_of(t, written_root_of(t, n->var[i])),
+                        written_name_of(n->op, i));
 }
 
-bool slot_is_written(const struct tape_op *op, const struct slot *s,
+bool slot_is_written(const struct tape_op *op, const struct tape_slot *s,
                      const void *args)
 {
     if (strcmp(s->name, "mask") == 0)
@@ -129,7 +131,7 @@ bool slot_is_written(const struct tape_op *op, const struct slot *s,
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
 {
     const char *args = node_args(t, n);
-    const struct slot *s = option_at(n->op, at);
+    const struct tape_slot *s = option_at(n->op, at);
     const ssq_tensor *given = NULL;
     if (s == NULL || slot_is_written(n->op, s, args))
         return SSQ_OK;
@@ -137,6 +139,7 @@ ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
     if (given == NULL)
         return SSQ_OK;
     const struct value *v = held_by(given);
-    return atomic_load(&v->witness.writes) == v->writes ? SSQ_OK
-                                                        : tell(t, v, s->name);
+    return atomic_load(&v->witness.writes) == v->writes
+               ? SSQ_OK
+               : written_tell(t, v, s->name);
 }

@@ -57,7 +57,7 @@ void trainer_free_ahead(ssq_trainer *t)
     t->ahead = NULL;
 }
 
-static ssq_status make(ssq_trainer *t, const char *what)
+static ssq_status ahead_make(ssq_trainer *t, const char *what)
 {
     if (t->ahead != NULL)
         return SSQ_OK;
@@ -75,7 +75,8 @@ static ssq_status make(ssq_trainer *t, const char *what)
 
 /* Begin the sum over ranks. After an error, no enqueued work reads the
  * digits. */
-static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
+static ssq_status ahead_tell(const struct ahead *a, ssq_comm *comm,
+                             struct pass *p)
 {
     const int64_t n = DIGITS;
     ssq_status st = SSQ_OK;
@@ -103,8 +104,8 @@ static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
 }
 
 /* Wait for the sum and decode it. After an error, the call may be repeated. */
-static ssq_status hear(const struct ahead *a, ssq_comm *comm, struct pass *p,
-                       int64_t *rows)
+static ssq_status ahead_hear(const struct ahead *a, ssq_comm *comm,
+                             struct pass *p, int64_t *rows)
 {
     ssq_status st = ssq_comm_status(comm);
     if (st == SSQ_OK && p->work != NULL)
@@ -130,7 +131,7 @@ ssq_status ssq_trainer_announce(ssq_trainer *trainer, int64_t rows)
     if (st == SSQ_OK && trainer->comm != NULL)
         st = capture_check(ssq_comm_device(trainer->comm), what);
     if (st == SSQ_OK)
-        st = make(trainer, what);
+        st = ahead_make(trainer, what);
     if (st != SSQ_OK)
         return st;
     struct ahead *a = trainer->ahead;
@@ -141,7 +142,7 @@ ssq_status ssq_trainer_announce(ssq_trainer *trainer, int64_t rows)
     struct pass *p = &a->at[(a->first + a->n) % MOST];
     p->rows = rows;
     if (trainer->comm != NULL)
-        st = tell(a, trainer->comm, p);
+        st = ahead_tell(a, trainer->comm, p);
     a->n += st == SSQ_OK;
     return st;
 }
@@ -159,7 +160,7 @@ ssq_status ssq_trainer_next(ssq_trainer *trainer, int64_t *rows)
     int64_t all = p->rows;
     ssq_status st = SSQ_OK;
     if (trainer->comm != NULL)
-        st = hear(a, trainer->comm, p, &all);
+        st = ahead_hear(a, trainer->comm, p, &all);
     if (st != SSQ_OK)
         return st;
     a->first = (a->first + 1) % MOST;

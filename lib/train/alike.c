@@ -37,8 +37,8 @@ static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
 
 /* Broadcast the values to all ranks. The tag is the end of the name, because
  * names usually differ at their end. */
-static ssq_status broadcast(ssq_trainer *t, const struct param_writing *w,
-                            const ssq_tensor **to, size_t n)
+static ssq_status alike_broadcast(ssq_trainer *t, const struct param_writing *w,
+                                  const ssq_tensor **to, size_t n)
 {
     char tag[TAG_BYTES];
     const char *name = n == 1 ? w->param->name : "initial values";
@@ -62,7 +62,7 @@ static ssq_status write(ssq_trainer *t, struct param_writing *w,
     for (; begun < n && st == SSQ_OK; begun++)
         st = begin_one(t, t->alike + begun, &w[begun]);
     if (st == SSQ_OK)
-        st = broadcast(t, w, to, n);
+        st = alike_broadcast(t, w, to, n);
     for (size_t i = 0; i < begun; i++) {
         ssq_status end = param_write_end(&w[i], t->queue, st);
         st = st == SSQ_OK ? end : st;

@@ -25,7 +25,7 @@ static struct buckets *buckets_of(const ssq_trainer *t)
 }
 
 /* Set which[i] to the optimizer's number of parameter i. */
-static void number(const ssq_trainer *t, size_t *which)
+static void buckets_number(const ssq_trainer *t, size_t *which)
 {
     const ssq_optimizer *o = t->optimizer;
     for (size_t i = 0; i < t->params->n; i++) {
@@ -35,13 +35,13 @@ static void number(const ssq_trainer *t, size_t *which)
     }
 }
 
-static ssq_status divide(ssq_trainer *t)
+static ssq_status buckets_divide(ssq_trainer *t)
 {
     size_t n = t->params->n;
     size_t *which = mem_alloc_array(n, sizeof(*which));
     if (which == NULL)
         return error_nomem("trainer_step", n * sizeof(*which));
-    number(t, which);
+    buckets_number(t, which);
     ssq_status st = buckets_create(t->optimizer, which, n, t->bucket_bytes,
                                    labels_flag(t->labels));
     mem_free(which);
@@ -49,7 +49,7 @@ static ssq_status divide(ssq_trainer *t)
 }
 
 /* Add a bucket's gradients to their sums, unless they were added before. */
-static ssq_status add(const ssq_trainer *t, struct bucket *b)
+static ssq_status buckets_add(const ssq_trainer *t, struct bucket *b)
 {
     ssq_status st = SSQ_OK;
     if (!b->added)
@@ -64,13 +64,14 @@ static void begin_whole(ssq_trainer *t, struct buckets *b)
 {
     while (b->next < b->n && b->at[b->next].left == 0) {
         struct bucket *k = &b->at[b->next];
-        if (add(t, k) != SSQ_OK || bucket_begin(t->queue, t->comm, k) != SSQ_OK)
+        if (buckets_add(t, k) != SSQ_OK ||
+            bucket_begin(t->queue, t->comm, k) != SSQ_OK)
             return;
         b->next++;
     }
 }
 
-static void ready(void *user, uint32_t param)
+static void buckets_ready(void *user, uint32_t param)
 {
     ssq_trainer *t = user;
     struct buckets *b = buckets_of(t);
@@ -88,7 +89,7 @@ static void ready(void *user, uint32_t param)
  * parameters, so a bucket would belong to one rank, and all others would send
  * to it at the same time. Instead, all shards are summed together, and each
  * rank receives a part. */
-static bool wanted(const ssq_trainer *t)
+static bool buckets_wanted(const ssq_trainer *t)
 {
     return t->comm != NULL && !t->shard && t->bucket_bytes > 0 && t->stepped &&
            t->taken + 1 == t->accumulate && t->given == t->params->n &&
@@ -109,12 +110,12 @@ ssq_status trainer_divide(ssq_trainer *t)
     if (t->due != DUE_NOTHING) /* a failed step must be finished first */
         return SSQ_OK;
     t->divided = false;
-    if (!wanted(t))
+    if (!buckets_wanted(t))
         return SSQ_OK;
     ssq_status st = optimizer_accumulate_begin(
         t->queue, t->optimizer, trainer_factor(t, t->accumulate));
     if (st == SSQ_OK && buckets_of(t) == NULL)
-        st = divide(t);
+        st = buckets_divide(t);
     if (st != SSQ_OK || !useful(t))
         return st;
     st = labels_raise(t->labels, t->queue);
@@ -128,7 +129,7 @@ ssq_status trainer_divide(ssq_trainer *t)
 ssq_status trainer_backward(ssq_trainer *t, ssq_var loss)
 {
     if (t->divided) {
-        t->tape->ready = ready;
+        t->tape->ready = buckets_ready;
         t->tape->ready_user = t;
     }
     ssq_status st = ssq_tape_backward(t->tape, loss, t->scaler);

@@ -16,7 +16,8 @@ struct seen {
     size_t n;
 };
 
-static ssq_status see(struct seen *s, const char *name, const ssq_tensor *t)
+static ssq_status digest_see(struct seen *s, const char *name,
+                             const ssq_tensor *t)
 {
     size_t i = s->n++;
     if (s->names == NULL)
@@ -28,7 +29,8 @@ static ssq_status see(struct seen *s, const char *name, const ssq_tensor *t)
 
 static ssq_status see_state(void *user, const struct state_of *state)
 {
-    return state->here == NULL ? SSQ_OK : see(user, state->name, state->here);
+    return state->here == NULL ? SSQ_OK
+                               : digest_see(user, state->name, state->here);
 }
 
 /* List the parameters and the scaler. The optimizer's states are included if
@@ -40,10 +42,10 @@ static ssq_status see_all(const ssq_trainer *t, struct seen *s)
     for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
         const struct param *p = param_of(t->params, (uint32_t)i);
         if (!p->state) /* running statistics may differ between ranks */
-            st = see(s, p->name, p->tensor);
+            st = digest_see(s, p->name, p->tensor);
     }
     if (st == SSQ_OK && t->scaler != NULL)
-        st = see(s, "scaler", scaler_block(t->scaler));
+        st = digest_see(s, "scaler", scaler_block(t->scaler));
     if (st == SSQ_OK && !t->shard)
         st = optimizer_states(t->optimizer, see_state, s);
     return st;

@@ -35,7 +35,7 @@ static char *fact(struct facts *f, const char *name)
     return value;
 }
 
-static unsigned long long digest_of(const void *bytes, size_t n)
+static unsigned long long facts_digest_of(const void *bytes, size_t n)
 {
     struct crc64 crc;
     crc64_begin(&crc);
@@ -66,13 +66,13 @@ static void param_facts(const ssq_trainer *t, struct facts *f)
 /* ---- groups ---- */
 
 /* An option's name, and its offset in the options. */
-struct option {
+struct facts_option {
     const char *name;
     size_t at;
 };
 #define OPTION(name) #name, offsetof(ssq_optimizer_options, name)
 
-static const struct option numbers[] = {
+static const struct facts_option numbers[] = {
     {OPTION(lr)},           {OPTION(momentum)},
     {OPTION(dampening)},    {OPTION(beta1)},
     {OPTION(beta2)},        {OPTION(alpha)},
@@ -80,7 +80,7 @@ static const struct option numbers[] = {
     {OPTION(lr_decay)},     {OPTION(initial_accumulator)},
     {OPTION(max_grad_norm)}};
 
-static const struct option flags[] = {
+static const struct facts_option flags[] = {
     {OPTION(nesterov)},      {OPTION(amsgrad)},    {OPTION(centered)},
     {OPTION(maximize)},      {OPTION(use_nvlamb)}, {OPTION(bias_correction)},
     {OPTION(grad_averaging)}};
@@ -118,7 +118,7 @@ static ssq_status schedule_fact(const ssq_group *g, int which, const char *name,
         (void)snprintf(
             value, VALUE_BYTES, "%u steps from %.9g (%016llx)", words[0],
             (double)AS_F32(words[1]),
-            digest_of(words, ((size_t)words[0] + 1) * sizeof(*words)));
+            facts_digest_of(words, ((size_t)words[0] + 1) * sizeof(*words)));
     mem_free(words);
     return st;
 }
@@ -166,7 +166,7 @@ static void scaler_fact(const ssq_trainer *t, struct facts *f)
     (void)snprintf(value + at, VALUE_BYTES - (size_t)at,
                    "growth %.17g every %u, backoff %.17g (%016llx)",
                    o->growth_factor, o->growth_interval, o->backoff_factor,
-                   digest_of(words, sizeof(words)));
+                   facts_digest_of(words, sizeof(words)));
 }
 
 /* Add the ranks' weights as a fact: as many as fit, and a digest of all. */
@@ -182,7 +182,7 @@ static void weights_fact(const ssq_trainer *t, struct facts *f)
         at += (size_t)snprintf(value + at, VALUE_BYTES - at, "%.6g ",
                                t->weights[r]);
     (void)snprintf(value + at, VALUE_BYTES - at, "(%016llx)",
-                   digest_of(t->weights, size * sizeof(double)));
+                   facts_digest_of(t->weights, size * sizeof(double)));
 }
 
 /* Add the facts of the whole optimizer. */
@@ -210,7 +210,7 @@ static void policy_fact(const ssq_trainer *t, struct facts *f)
     const int at = snprintf(value, VALUE_BYTES, "%.64s", policy);
     if ((size_t)at < n)
         (void)snprintf(value + at, VALUE_BYTES - (size_t)at, ".. (%016llx)",
-                       digest_of(policy, n));
+                       facts_digest_of(policy, n));
 }
 
 static void trainer_facts(const ssq_trainer *t, struct facts *f)
@@ -237,7 +237,7 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
 /* Maximum number of facts that trainer_facts() and optimizer_facts() add. */
 #define WHOLE_FACTS 16
 
-static ssq_status compare(ssq_trainer *t, struct facts *f)
+static ssq_status facts_compare(ssq_trainer *t, struct facts *f)
 {
     ssq_status st = SSQ_OK;
     trainer_facts(t, f);
@@ -263,7 +263,7 @@ ssq_status trainer_compare(ssq_trainer *t)
     f.names = mem_alloc_array(most, sizeof(*f.names));
     ssq_status st = f.at == NULL || f.values == NULL || f.names == NULL
                         ? error_nomem("trainer_step", most * VALUE_BYTES)
-                        : compare(t, &f);
+                        : facts_compare(t, &f);
     t->compared = st == SSQ_OK;
     mem_free(f.at);
     mem_free(f.values);

@@ -99,7 +99,7 @@ static ssq_status wrong_labels(const uint32_t *record, const char *then)
 }
 
 /* Report the most useful error first; the next call reports the others. */
-static ssq_status tell(struct labels *l, const uint32_t *now)
+static ssq_status train_labels_tell(struct labels *l, const uint32_t *now)
 {
     uint32_t *told = l->told;
     if (now[TRAINED] != told[TRAINED]) {
@@ -128,7 +128,7 @@ ssq_status labels_tell(struct labels *l)
     if (!labels_enter(l))
         return SSQ_OK;
     (void)mailbox_read(l->mailbox, now);
-    ssq_status st = tell(l, now);
+    ssq_status st = train_labels_tell(l, now);
     labels_leave(l);
     return st;
 }
@@ -250,7 +250,8 @@ static ssq_status make_flag(struct labels *l, ssq_queue *queue)
     return st;
 }
 
-static ssq_status make_labels(struct labels *l, ssq_queue *queue, bool ranks)
+static ssq_status labels_make_labels(struct labels *l, ssq_queue *queue,
+                                     bool ranks)
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
     const int64_t n = WORDS;
@@ -283,7 +284,7 @@ ssq_status labels_create(ssq_queue *queue, bool ranks, struct labels **labels)
     object_init(&l->report.object, labels_free);
     l->report.send = report_send;
     l->report.tell = report_tell;
-    ssq_status st = make_labels(l, queue, ranks);
+    ssq_status st = labels_make_labels(l, queue, ranks);
     if (st != SSQ_OK) {
         object_put(&l->report.object);
         return st;

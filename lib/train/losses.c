@@ -83,8 +83,8 @@ ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
 
 /* Add x to a sum of n values. The first value of a window overwrites the
  * sum. */
-static ssq_status add(const ssq_trainer *t, const ssq_tensor *x,
-                      const ssq_tensor *to, uint32_t n)
+static ssq_status losses_add(const ssq_trainer *t, const ssq_tensor *x,
+                             const ssq_tensor *to, uint32_t n)
 {
     return n == 0 ? ssq_cast(t->queue, SSQ_CAST(.x = x, .y = to))
                   : ssq_add(t->queue, SSQ_ADD(.a = to, .b = x, .y = to));
@@ -95,9 +95,9 @@ ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss)
     ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
     x.view.rank = 0;
     trainer_drop_spoilt(t);
-    ssq_status st = add(t, &x, t->sum, t->window.losses);
+    ssq_status st = losses_add(t, &x, t->sum, t->window.losses);
     return st == SSQ_OK && t->scored
-               ? add(t, t->score, t->hits, t->window.scores)
+               ? losses_add(t, t->score, t->hits, t->window.scores)
                : st;
 }
 
@@ -144,7 +144,7 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
 }
 
 /* Fill in *p from the window that was sent, if it has arrived. */
-static void receive(ssq_trainer *t, ssq_trainer_progress *p)
+static void losses_receive(ssq_trainer *t, ssq_trainer_progress *p)
 {
     uint32_t words[WORDS];
     if (t->sent.losses == 0 || mailbox_read(t->mailbox, words) < t->sent_number)
@@ -157,7 +157,7 @@ static void receive(ssq_trainer *t, ssq_trainer_progress *p)
 }
 
 /* Send the current window, unless another one is still in flight. */
-static ssq_status send(ssq_trainer *t)
+static ssq_status losses_send(ssq_trainer *t)
 {
     if (t->sent.losses > 0 || t->window.losses == 0)
         return SSQ_OK;
@@ -199,12 +199,12 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
         return st;
     trainer_drop_spoilt(trainer);
     now.loss = now.accuracy = (double)NAN;
-    receive(trainer, &now);
+    losses_receive(trainer, &now);
     bool arrived = now.passes > 0;
-    st = send(trainer);
+    st = losses_send(trainer);
     if (st == SSQ_OK && !arrived)
-        receive(trainer, &now); /* it arrives immediately if the device is the
-                                   CPU */
+        losses_receive(trainer, &now); /* it arrives immediately if the device
+                                   is the CPU */
     *progress = now; /* also after an error: it has arrived only once */
     return st;
 }

@@ -16,7 +16,7 @@ static ssq_status sum_tensors(ssq_trainer *t, const ssq_tensor *const *tensors,
 }
 
 /* Sum all gradients and the flag of the labels in one collective. */
-static ssq_status sum_all(ssq_trainer *t, const ssq_tensor *flag)
+static ssq_status ranks_sum_all(ssq_trainer *t, const ssq_tensor *flag)
 {
     const ssq_optimizer *o = t->optimizer;
     const ssq_tensor **all = mem_alloc_array(o->n + 1, sizeof(*all));
@@ -39,7 +39,7 @@ static ssq_status reduce_whole(ssq_trainer *t)
     if (st != SSQ_OK)
         return st;
     if (!t->shard)
-        return sum_all(t, flag);
+        return ranks_sum_all(t, flag);
     st = optimizer_reduce(t->queue, t->optimizer);
     return st == SSQ_OK ? sum_tensors(t, &flag, 1, "labels") : st;
 }

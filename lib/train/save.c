@@ -16,7 +16,7 @@
 #define WORDS       4
 #define WORDS_LEAST 2
 
-static ssq_status check(const ssq_trainer *t, const char *what)
+static ssq_status save_check(const ssq_trainer *t, const char *what)
 {
     if (t == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
@@ -30,8 +30,8 @@ static ssq_status check(const ssq_trainer *t, const char *what)
     return SSQ_OK;
 }
 
-static struct checkpoint parts_of(ssq_trainer *t, const char *what,
-                                  uint32_t words[WORDS])
+static struct checkpoint save_parts_of(ssq_trainer *t, const char *what,
+                                       uint32_t words[WORDS])
 {
     return (struct checkpoint){.what = what,
                                .queue = t->queue,
@@ -63,7 +63,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
 {
     static const char what[] = "trainer_save";
     uint32_t words[WORDS] = {0};
-    ssq_status st = check(trainer, what);
+    ssq_status st = save_check(trainer, what);
     if (st != SSQ_OK)
         return st;
     if (trainer->torn)
@@ -87,7 +87,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     words[2] = (uint32_t)trainer->steps;
     words[3] = (uint32_t)(trainer->steps >> 32);
     memcpy(&words[1], &sum, sizeof(sum));
-    struct checkpoint c = parts_of(trainer, what, words);
+    struct checkpoint c = save_parts_of(trainer, what, words);
     if (trainer->given == 0) /* the first step adds parameters to it */
         c.optimizer = NULL;
     st = trainer_weights_text(trainer, &c.weights);
@@ -97,7 +97,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     return st;
 }
 
-struct loading {
+struct save_loading {
     ssq_trainer *trainer;
     struct checkpoint c;
     double *weights; /* of the ranks; owned; NULL if all are equal */
@@ -105,9 +105,9 @@ struct loading {
 
 /* If a pattern of ssq_trainer_group() matches no parameter, change the status:
  * of a load, NOT_FOUND means that the file does not exist. */
-static ssq_status give(void *user)
+static ssq_status save_give(void *user)
 {
-    const struct loading *l = user;
+    const struct save_loading *l = user;
     ssq_trainer *t = l->trainer;
     ssq_status st = t->given == 0 ? trainer_give(t) : SSQ_OK;
     return st == SSQ_ERR_NOT_FOUND ? error_set(SSQ_ERR_INVALID, "%s: %s",
@@ -115,15 +115,15 @@ static ssq_status give(void *user)
                                    : st;
 }
 
-static ssq_status check_weights(void *user)
+static ssq_status save_check_weights(void *user)
 {
-    struct loading *l = user;
+    struct save_loading *l = user;
     return trainer_weights_read(l->trainer, l->c.weights, &l->weights);
 }
 
 /* Undo trainer_give() after a failed load. The optimizer no longer has the
  * parameters that the load added, but may have some that the program added. */
-static void take_back(ssq_trainer *t, size_t given, const char *closed)
+static void save_take_back(ssq_trainer *t, size_t given, const char *closed)
 {
     t->params->closed = closed;
     for (size_t i = given; i < t->params->n; i++) {
@@ -140,16 +140,17 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     float sum;
     ssq_status st = trainer_check_pass(trainer, what);
     if (st == SSQ_OK)
-        st = check(trainer, what);
+        st = save_check(trainer, what);
     if (st != SSQ_OK)
         return st;
-    struct loading l = {trainer, parts_of(trainer, what, words), NULL};
+    struct save_loading l = {trainer, save_parts_of(trainer, what, words),
+                             NULL};
     struct checkpoint *c = &l.c;
     c->elsewhere = false; /* every rank reads */
     const char *closed = trainer->params->closed;
     size_t given = trainer->given;
-    c->give = give;
-    c->check = check_weights;
+    c->give = save_give;
+    c->check = save_check_weights;
     c->user = &l;
     ssq_tape_begin(trainer->tape, false);
     st = checkpoint_load(c, path);
@@ -167,7 +168,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     mem_free(l.weights);
     mem_free(c->weights);
     if (st != SSQ_OK)
-        take_back(trainer, given, closed);
+        save_take_back(trainer, given, closed);
     if (c->written) { /* other ranks have loaded too: compare again */
         trainer->alike = 0;
         trainer->compared = trainer->stepped = false;

@@ -12,10 +12,10 @@
 /* ---- work that is due ---- */
 
 /* Make the step and the scaler's update if they are due. If a part fails, the
- * next begin() repeats it with the existing gradients, before a forward pass
- * could read parameters that change. SSQ_ERR_SCALE from the scaler is returned,
- * but does not count as a failure. */
-static ssq_status finish(ssq_trainer *t)
+ * next step_begin() repeats it with the existing gradients, before a forward
+ * pass could read parameters that change. SSQ_ERR_SCALE from the scaler is
+ * returned, but does not count as a failure. */
+static ssq_status step_finish(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
     if (t->due == DUE_STEP) {
@@ -79,7 +79,7 @@ static ssq_status call_outside(ssq_trainer *t, ssq_trainer_place place,
     return st;
 }
 
-static ssq_tape *begin(ssq_trainer *t, bool training)
+static ssq_tape *step_begin(ssq_trainer *t, bool training)
 {
     if (t == NULL)
         return NULL;
@@ -99,7 +99,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
         st = check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
-        st = finish(t);
+        st = step_finish(t);
         if (t->due == DUE_NOTHING) {
             const bool owed = t->owed;
             t->owed = false;
@@ -136,12 +136,12 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
 
 ssq_tape *ssq_trainer_begin(ssq_trainer *trainer)
 {
-    return begin(trainer, true);
+    return step_begin(trainer, true);
 }
 
 ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer)
 {
-    return begin(trainer, false);
+    return step_begin(trainer, false);
 }
 
 /* ---- parameters ---- */
@@ -222,7 +222,7 @@ static ssq_status add_pass(ssq_trainer *t, const ssq_var *loss)
 /* Use the gradients after a backward: add them to the sums and, after the last
  * pass, make the step.
  * @param loss  NULL: the pass has none */
-static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
+static ssq_status step_apply(ssq_trainer *t, const ssq_var *loss)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
     if (st == SSQ_OK)
@@ -240,7 +240,7 @@ static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
         st = trainer_reduce(t);
     if (st == SSQ_OK)
         st = trainer_call_inside(t, SSQ_PLACE_BACKWARD_END, NULL);
-    return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
+    return st == SSQ_OK && t->due == DUE_STEP ? step_finish(t) : st;
 }
 
 /* Call the hooks before a backward. They may replace the loss, but the loss
@@ -259,12 +259,12 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
 
 /* Count the pass if st is SSQ_OK, that is, if its gradients are complete. This
  * may make a step. */
-static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
+static ssq_status step_count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
 {
     bool counted = st == SSQ_OK;
     uint32_t taken = t->taken;
     if (counted)
-        st = apply(t, loss);
+        st = step_apply(t, loss);
     if (st != SSQ_OK && t->due == DUE_NOTHING && t->divided)
         st = trainer_undivide(t, st);
     if (t->due != DUE_NOTHING) {
@@ -281,7 +281,7 @@ static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
     return st == SSQ_OK ? end : st;
 }
 
-static ssq_status step(ssq_trainer *trainer, ssq_var loss)
+static ssq_status train_step_all(ssq_trainer *trainer, ssq_var loss)
 {
     ssq_var from = loss;
     ssq_status st = begin_backward(trainer, &from);
@@ -290,7 +290,7 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
     if (st == SSQ_OK)
         st = trainer_backward(trainer, trainer_weigh(trainer, from));
     bool weighs = trainer->weight != 0.0;
-    return count(trainer, st, weighs ? &loss : NULL);
+    return step_count(trainer, st, weighs ? &loss : NULL);
 }
 
 /* Run a pass in which this rank contributes zero gradients. */
@@ -303,7 +303,7 @@ static ssq_status idle(ssq_trainer *t)
         return error_set(
             SSQ_ERR_INVALID,
             "%s: no step was made yet: a pass creates the parameters", what);
-    ssq_status st = ssq_tape_status(begin(t, true));
+    ssq_status st = ssq_tape_status(step_begin(t, true));
     if (st != SSQ_OK)
         return st;
     tape_turn(t->tape);
@@ -313,7 +313,7 @@ static ssq_status idle(ssq_trainer *t)
     st = params_settle(t->params, t->queue);
     if (st == SSQ_OK)
         st = trainer_divide(t);
-    return count(t, st, NULL);
+    return step_count(t, st, NULL);
 }
 
 /* ---- accumulations that end early ---- */
@@ -351,7 +351,7 @@ static ssq_status flush(ssq_trainer *t)
         optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
         t->due = DUE_STEP;
     }
-    st = finish(t);
+    st = step_finish(t);
     if (t->due != DUE_NOTHING)
         return st;
     const bool owed = t->owed;
@@ -413,7 +413,7 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
  * has arrived. After the latter the pass counts, and the step was made or
  * skipped. If memory is short, the words are sent by a later call, since this
  * one has done its work. */
-static ssq_status tell(ssq_trainer *t, ssq_status st)
+static ssq_status step_tell(ssq_trainer *t, ssq_status st)
 {
     if (st != SSQ_OK)
         return st;
@@ -430,13 +430,13 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
         st = check_capture(trainer, "trainer_step");
     if (st != SSQ_OK)
         return st;
-    return tell(trainer, end_span(trainer, step(trainer, loss)));
+    return step_tell(trainer, end_span(trainer, train_step_all(trainer, loss)));
 }
 
 ssq_status ssq_trainer_flush(ssq_trainer *trainer)
 {
     ssq_status st = flush(trainer);
-    return trainer == NULL ? st : tell(trainer, st);
+    return trainer == NULL ? st : step_tell(trainer, st);
 }
 
 ssq_status ssq_trainer_idle(ssq_trainer *trainer)
@@ -446,5 +446,5 @@ ssq_status ssq_trainer_idle(ssq_trainer *trainer)
     ssq_status st = trainer_check_outside(trainer, "trainer_idle");
     if (st != SSQ_OK)
         return st;
-    return tell(trainer, end_span(trainer, idle(trainer)));
+    return step_tell(trainer, end_span(trainer, idle(trainer)));
 }

@@ -88,7 +88,7 @@ static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
     return ssq_scaler_create(device, args->scaler, options, scaler);
 }
 
-static ssq_status made(void *user)
+static ssq_status trainer_made(void *user)
 {
     return trainer_alike(user);
 }
@@ -107,7 +107,7 @@ static ssq_status label(void *user, const ssq_tensor *x,
                : st;
 }
 
-static ssq_status make_labels(ssq_trainer *t)
+static ssq_status trainer_make_labels(ssq_trainer *t)
 {
     ssq_status st = labels_create(t->queue, t->comm != NULL, &t->labels);
     if (st != SSQ_OK)
@@ -118,7 +118,7 @@ static ssq_status make_labels(ssq_trainer *t)
     return SSQ_OK;
 }
 
-static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
+static ssq_status trainer_make(const ssq_trainer_args *args, ssq_trainer *t)
 {
     ssq_device *device = t->queue->device;
     const char *policy = args->policy == NULL ? "float32" : args->policy;
@@ -143,11 +143,11 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
     if (st == SSQ_OK && args->comm != NULL) {
         tape_rank(t->tape, ssq_comm_rank(args->comm),
                   ssq_comm_size(args->comm));
-        t->tape->made = made;
+        t->tape->made = trainer_made;
         t->tape->made_user = t;
     }
     if (st == SSQ_OK)
-        st = make_labels(t);
+        st = trainer_make_labels(t);
     return st == SSQ_OK ? trainer_make_sums(t) : st;
 }
 
@@ -160,8 +160,8 @@ static ssq_status check_from(const char *what, ssq_queue *queue,
                : st;
 }
 
-static ssq_status check_args(const char *what, ssq_queue *queue,
-                             const ssq_trainer_args *args)
+static ssq_status trainer_check_args(const char *what, ssq_queue *queue,
+                                     const ssq_trainer_args *args)
 {
     if (args->struct_size != sizeof(*args))
         return error_set(SSQ_ERR_INVALID,
@@ -195,7 +195,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     if (args == NULL)
         args = &defaults;
-    st = check_args(what, queue, args);
+    st = trainer_check_args(what, queue, args);
     if (st == SSQ_OK)
         st = capture_check(queue->device, what);
     if (st != SSQ_OK)
@@ -220,7 +220,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->weighted = args->weights != NULL;
     st = trainer_set_weights(t, what, args->weights);
     if (st == SSQ_OK)
-        st = make(args, t);
+        st = trainer_make(args, t);
     if (st == SSQ_OK)
         *trainer = t;
     else
@@ -298,8 +298,8 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
 }
 
 /* Check the schedule for all groups before any group changes. */
-static ssq_status check_schedule(ssq_trainer *t, ssq_hyper hyper,
-                                 const ssq_schedule *schedule)
+static ssq_status trainer_check_schedule(ssq_trainer *t, ssq_hyper hyper,
+                                         const ssq_schedule *schedule)
 {
     ssq_group *g = NULL;
     int which;
@@ -318,7 +318,7 @@ ssq_status ssq_trainer_schedule(ssq_trainer *trainer, ssq_hyper hyper,
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_schedule: trainer is NULL");
-    ssq_status st = check_schedule(trainer, hyper, schedule);
+    ssq_status st = trainer_check_schedule(trainer, hyper, schedule);
     if (st == SSQ_OK)
         st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer, NULL,
                                     hyper, schedule);

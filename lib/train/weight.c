@@ -19,7 +19,7 @@
 /* Characters per weight: the digits of its bits, and a space. */
 #define DIGITS 17
 
-static double weight_of(const ssq_trainer *t, unsigned rank)
+static double train_weight_of(const ssq_trainer *t, unsigned rank)
 {
     return t->weights == NULL ? 1.0 : t->weights[rank];
 }
@@ -29,7 +29,7 @@ static double weights_of(const ssq_trainer *t, unsigned n)
 {
     double sum = 0.0;
     for (unsigned r = 0; r < n; r++)
-        sum += weight_of(t, r);
+        sum += train_weight_of(t, r);
     return sum;
 }
 
@@ -45,8 +45,8 @@ double trainer_weight(const ssq_trainer *t)
     return weight;
 }
 
-static ssq_status check_weights(const char *what, const double *weights,
-                                unsigned size)
+static ssq_status weight_check_weights(const char *what, const double *weights,
+                                       unsigned size)
 {
     for (unsigned r = 0; r < size; r++)
         if (!(weights[r] >= 1e-6 && weights[r] <= 1e6))
@@ -65,7 +65,7 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
         return SSQ_OK;
     if (t->comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: weights without comm", what);
-    ssq_status st = check_weights(what, weights, size);
+    ssq_status st = weight_check_weights(what, weights, size);
     if (st != SSQ_OK)
         return st;
     double *copy = mem_alloc_array(size, sizeof(*copy));
@@ -178,7 +178,7 @@ ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
         uint64_t bits = strtoull(text + (size_t)r * DIGITS, NULL, 16);
         memcpy(&w[r], &bits, sizeof(bits));
     }
-    ssq_status st = check_weights(what, w, size);
+    ssq_status st = weight_check_weights(what, w, size);
     if (st == SSQ_OK)
         *weights = w;
     else

@@ -478,7 +478,7 @@ static void forge(const char *from, const char *to)
     write_file(to, bytes, n);
     ssq_safetensors *f = NULL;
     NEED(ssq_safetensors_open(to, &f));
-    const struct entry *e = entry_find(f, "sesqui/params");
+    const struct safetensors_entry *e = entry_find(f, "sesqui/params");
     uint64_t sum = crc64_add(&crc, digest_begin(&crc, e), bytes + e->begin,
                              (size_t)e->bytes);
     ssq_safetensors_close(&f);

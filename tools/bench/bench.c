@@ -22,7 +22,7 @@ struct bench {
     double start;
     struct roofs roofs;
     struct bench_rows rows;
-    struct report report;
+    struct bench_report report;
 };
 
 /* ---- cases ---- */
@@ -40,8 +40,8 @@ static double roof_of(const struct roofs *r, ssq_dtype dtype)
 
 /* Return true if there is time for a case at the roofs' rates. If not, add a
  * row that says so. A case from standard input is always timed. */
-static bool affordable(struct bench *b, const struct workload *w,
-                       const struct bench_family *f, bool *ok)
+static bool bench_affordable(struct bench *b, const struct workload *w,
+                             const struct bench_family *f, bool *ok)
 {
     if (b->answer)
         return true;
@@ -73,7 +73,7 @@ static ssq_status run_case(struct bench *b, const struct bench_case *c)
         st = workload_make(&w[i], &f);
     }
     bool ok = true;
-    if (st == SSQ_OK && affordable(b, &w[0], f, &ok)) {
+    if (st == SSQ_OK && bench_affordable(b, &w[0], f, &ok)) {
         ok = workload_time(&w[0], devices == 2 ? &w[1] : NULL, f, b->o->seconds,
                            &b->rows);
         if (ok)
@@ -84,16 +84,16 @@ static ssq_status run_case(struct bench *b, const struct bench_case *c)
     return st != SSQ_OK ? st : ok ? SSQ_OK : SSQ_ERR_DEVICE;
 }
 
-static bool wanted(const struct options *o, const struct bench_case *c)
+static bool bench_wanted(const struct options *o, const struct bench_case *c)
 {
     return o->op == NULL || name_selects(o->op, c->op);
 }
 
-static void list(const struct options *o, const struct bench_family *f)
+static void bench_list(const struct options *o, const struct bench_family *f)
 {
     struct bench_case c;
     for (size_t i = 0; family_case(f, i, &c); i++)
-        if (wanted(o, &c))
+        if (bench_wanted(o, &c))
             printf("%s\n", c.text);
 }
 
@@ -102,18 +102,18 @@ static size_t count_cases(const struct bench *b)
     struct bench_case c;
     size_t n = 0;
     for (size_t i = 0; family_case(b->family, i, &c); i++)
-        n += wanted(b->o, &c);
+        n += bench_wanted(b->o, &c);
     return n;
 }
 
 static bool run_suite(struct bench *b)
 {
     struct bench_case c;
-    struct progress p;
+    struct tool_progress p;
     size_t done = 0;
     progress_begin(&p, "bench", count_cases(b), false);
     for (size_t i = 0; family_case(b->family, i, &c); i++) {
-        if (!wanted(b->o, &c))
+        if (!bench_wanted(b->o, &c))
             continue;
         progress_at(&p, done++, 0.0, c.text);
         if (run_case(b, &c) == SSQ_OK)
@@ -153,7 +153,7 @@ static void answer_roofs(struct bench *b)
 }
 
 /* Answer a line of standard input. Every line has exactly one answer. */
-static void answer(struct bench *b, const char *line)
+static void bench_answer(struct bench *b, const char *line)
 {
     struct bench_case c;
     if (strcmp(line, "roofs") == 0) {
@@ -174,14 +174,14 @@ static void answer(struct bench *b, const char *line)
 }
 
 /* Answer lines until the input ends or standard output fails. */
-static int answer_all(struct bench *b)
+static int bench_answer_all(struct bench *b)
 {
     char *line = NULL;
     size_t room = 0;
     b->report.form = REPORT_LINES;
     while (ferror(stdout) == 0 && getline(&line, &room, stdin) >= 0) {
         line[strcspn(line, "\n")] = '\0';
-        answer(b, line);
+        bench_answer(b, line);
     }
     free(line);
     if (ferror(stdin) == 0)
@@ -193,7 +193,7 @@ static int answer_all(struct bench *b)
 /* ---- runs ---- */
 
 /* Time the calls, which are in no table, and then the tables. */
-static bool run_tables(struct bench *b)
+static bool bench_run_tables(struct bench *b)
 {
     const bool call = b->o->op != NULL && calls_known(b->o->op);
     if (!calls_time(b->queue[0], b->o, b->start, &b->rows))
@@ -202,11 +202,11 @@ static bool run_tables(struct bench *b)
            tables_time(b->device[0], b->queue[0], b->o, &b->rows);
 }
 
-static bool run(struct bench *b)
+static bool bench_run(struct bench *b)
 {
     const struct workload w = {.device = b->device[0], .queue = b->queue[0]};
     if (b->family == NULL)
-        return run_tables(b);
+        return bench_run_tables(b);
     if (!roofs_measure(&w, &b->roofs))
         return false;
     b->rows.gbytes = b->roofs.bytes;
@@ -255,7 +255,7 @@ static int report_all(struct bench *b, bool ok)
 
 static int time_all(struct bench *b)
 {
-    bool ok = run(b);
+    bool ok = bench_run(b);
     if (!ok)
         complain("bench");
     return report_all(b, ok);
@@ -277,7 +277,7 @@ static ssq_status open_devices(struct bench *b)
     return st;
 }
 
-static int usage(const char *what, const char *word)
+static int bench_usage(const char *what, const char *word)
 {
     fprintf(stderr, "sesqui: bench: %s%s; see sesqui --help\n", what, word);
     return EXIT_USAGE;
@@ -308,27 +308,27 @@ static bool op_known(const struct bench *b)
 }
 
 /* Choose the suite that the command line names. @return an exit_code */
-static int choose(struct bench *b)
+static int bench_choose(struct bench *b)
 {
     const struct options *o = b->o;
     const char *word = o->words > 0 ? o->word[0] : "";
     if (o->words > 1)
-        return usage("one suite at a time, not also ", o->word[1]);
+        return bench_usage("one suite at a time, not also ", o->word[1]);
     b->latency = strcmp(word, "latency") == 0;
     b->answer = strcmp(word, "-") == 0;
     for (size_t i = 0; bench_families[i] != NULL; i++)
         if (strcmp(bench_families[i]->suite, word) == 0)
             b->family = bench_families[i];
     if (o->words > 0 && b->family == NULL && !b->latency && !b->answer)
-        return usage("no such suite: ", word);
+        return bench_usage("no such suite: ", word);
     if (b->family == NULL && (o->list || o->plot != NULL))
-        return usage("a suite of cases has --list and --plot", "");
+        return bench_usage("a suite of cases has --list and --plot", "");
     if (b->family == NULL && !b->answer && o->vs != NULL)
-        return usage("a suite of cases has --vs", "");
+        return bench_usage("a suite of cases has --vs", "");
     if (o->json && o->csv)
-        return usage("either --json or --csv", "");
+        return bench_usage("either --json or --csv", "");
     if (b->answer && (o->csv || o->op != NULL))
-        return usage("cases that are read have no --csv and no --op", "");
+        return bench_usage("cases that are read have no --csv and no --op", "");
     if (o->op != NULL && !op_known(b))
         return EXIT_USAGE;
     return EXIT_FINE;
@@ -340,11 +340,11 @@ int command_bench(const struct options *options)
     struct bench b = {.o = &o};
     if (o.seconds <= 0.0)
         o.seconds = 10.0;
-    int code = choose(&b);
+    int code = bench_choose(&b);
     if (code != EXIT_FINE)
         return code;
     if (o.list) {
-        list(&o, b.family);
+        bench_list(&o, b.family);
         return EXIT_FINE;
     }
     if (o.plot != NULL && !roofline_check(o.plot))
@@ -357,13 +357,13 @@ int command_bench(const struct options *options)
         return EXIT_FAILED;
     ssq_status st = open_devices(&b);
     if (st == SSQ_OK) {
-        b.report = (struct report){.device = b.props[0].name,
-                                   .vs = o.vs,
-                                   .budget = o.seconds,
-                                   .form = o.csv    ? REPORT_CSV
-                                           : o.json ? REPORT_JSON
-                                                    : REPORT_TEXT};
-        code = b.answer ? answer_all(&b) : time_all(&b);
+        b.report = (struct bench_report){.device = b.props[0].name,
+                                         .vs = o.vs,
+                                         .budget = o.seconds,
+                                         .form = o.csv    ? REPORT_CSV
+                                                 : o.json ? REPORT_JSON
+                                                          : REPORT_TEXT};
+        code = b.answer ? bench_answer_all(&b) : time_all(&b);
     } else {
         complain("bench");
         code = st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;

@@ -126,7 +126,7 @@ bool workload_time(struct workload *w, struct workload *rival,
                    struct bench_rows *all);
 
 /** How rows are printed. */
-struct report {
+struct bench_report {
     const char *device, *vs; /* vs: NULL without one */
     double budget;
     enum { REPORT_TEXT, REPORT_JSON, REPORT_LINES, REPORT_CSV } form;
@@ -134,10 +134,10 @@ struct report {
     bool flops, bytes, peak, copy, of_bound, submissions, waits, rival;
 };
 /** Print the start, a row and the end. all: the rows that will be printed. */
-void report_begin(struct report *r, const struct bench_rows *all);
-void report_row(const struct report *r, const struct bench_rows *all,
+void report_begin(struct bench_report *r, const struct bench_rows *all);
+void report_row(const struct bench_report *r, const struct bench_rows *all,
                 const struct bench_row *row, bool first);
-void report_end(const struct report *r);
+void report_end(const struct bench_report *r);
 
 /** Check that path can be written, without changing it. False: the reason
  *  was printed. */

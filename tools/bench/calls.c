@@ -70,7 +70,7 @@ static bool time_start(double seconds, struct bench_rows *all)
     return true;
 }
 
-static bool wanted(const struct options *o, const char *op)
+static bool calls_wanted(const struct options *o, const char *op)
 {
     return o->op == NULL || strcmp(op, o->op) == 0;
 }
@@ -78,9 +78,9 @@ static bool wanted(const struct options *o, const char *op)
 bool calls_time(ssq_queue *queue, const struct options *o, double start,
                 struct bench_rows *all)
 {
-    return (!wanted(o, "open") || time_start(start, all)) &&
-           (!wanted(o, "launch") || time_launch(queue, all)) &&
-           (!wanted(o, "tape") || time_tape(queue, all));
+    return (!calls_wanted(o, "open") || time_start(start, all)) &&
+           (!calls_wanted(o, "launch") || time_launch(queue, all)) &&
+           (!calls_wanted(o, "tape") || time_tape(queue, all));
 }
 
 const char *const calls_names[] = {"launch", "open", "tape", NULL};

@@ -12,12 +12,12 @@
 /** Number of elements of a result that are checked in float64. */
 #define LOOKS 64
 
-struct product {
+struct gemm_product {
     ssq_tensor *a, *b, *d, *packed; /* packed: b, packed; or NULL */
     int64_t batch, m, n, k;
 };
 
-static ssq_gemm_args args_of(const struct product *p)
+static ssq_gemm_args gemm_args_of(const struct gemm_product *p)
 {
     ssq_gemm_args g = SSQ_GEMM_INIT;
     g.a = p->a;
@@ -26,17 +26,17 @@ static ssq_gemm_args args_of(const struct product *p)
     return g;
 }
 
-static ssq_status run(struct workload *w)
+static ssq_status tool_gemm_run(struct workload *w)
 {
-    ssq_gemm_args g = args_of(w->state);
-    return ((const struct product *)w->state)->batch > 0
+    ssq_gemm_args g = gemm_args_of(w->state);
+    return ((const struct gemm_product *)w->state)->batch > 0
                ? ssq_gemm_batched(w->queue, &g)
                : ssq_gemm(w->queue, &g);
 }
 
-static void drop(struct workload *w)
+static void gemm_drop(struct workload *w)
 {
-    struct product *p = w->state;
+    struct gemm_product *p = w->state;
     ssq_tensor_destroy(&p->a);
     ssq_tensor_destroy(&p->b);
     ssq_tensor_destroy(&p->packed);
@@ -58,8 +58,9 @@ static float *image(const struct workload *w, const ssq_tensor *t, int64_t n)
 }
 
 /* Return the error of d[at] divided by its bound. */
-static double look(const struct product *p, const struct workload *w,
-                   const float *a, const float *b, const float *d, int64_t at)
+static double gemm_look(const struct gemm_product *p, const struct workload *w,
+                        const float *a, const float *b, const float *d,
+                        int64_t at)
 {
     const int64_t j = at % p->n, i = at / p->n % p->m, l = at / p->n / p->m;
     double want = 0.0, size = 0.0;
@@ -76,7 +77,7 @@ static double look(const struct product *p, const struct workload *w,
 
 static double of_bound(struct workload *w)
 {
-    const struct product *p = w->state;
+    const struct gemm_product *p = w->state;
     const int64_t batch = p->batch > 0 ? p->batch : 1;
     const int64_t n = batch * p->m * p->n;
     float *a = image(w, p->a, batch * p->m * p->k);
@@ -85,9 +86,9 @@ static double of_bound(struct workload *w)
     double worst = -1.0;
     for (int i = 0; i < LOOKS && a != NULL && b != NULL && d != NULL; i++) {
         /* the first and the last element, and elements at equal steps */
-        double e = look(p, w, a, b, d,
-                        (n - 1) / (LOOKS - 1) * i +
-                            (i == LOOKS - 1 ? (n - 1) % (LOOKS - 1) : 0));
+        double e = gemm_look(p, w, a, b, d,
+                             (n - 1) / (LOOKS - 1) * i +
+                                 (i == LOOKS - 1 ? (n - 1) % (LOOKS - 1) : 0));
         worst = e > worst || e != e ? e : worst;
     }
     free(a);
@@ -96,20 +97,20 @@ static double of_bound(struct workload *w)
     return worst;
 }
 
-static ssq_status make(struct workload *w)
+static ssq_status gemm_make(struct workload *w)
 {
     const int64_t *s = w->c.size;
     const bool packed = strcmp(w->c.op, "gemm_packed") == 0;
     if ((strcmp(w->c.op, "gemm") != 0 && !packed) || w->c.sizes < 3 ||
         w->c.sizes > (packed ? 3 : 4))
         return SSQ_ERR_NOT_FOUND;
-    struct product *p = calloc(1, sizeof(*p));
+    struct gemm_product *p = calloc(1, sizeof(*p));
     if (p == NULL)
         return SSQ_ERR_NOMEM;
-    *p = (struct product){.m = s[0], .n = s[1], .k = s[2], .batch = s[3]};
+    *p = (struct gemm_product){.m = s[0], .n = s[1], .k = s[2], .batch = s[3]};
     w->state = p;
-    w->run = run;
-    w->drop = drop;
+    w->run = tool_gemm_run;
+    w->drop = gemm_drop;
     w->of_bound = of_bound;
     const int64_t a[] = {p->batch, p->m, p->k}, b[] = {p->batch, p->k, p->n};
     const int64_t d[] = {p->batch, p->m, p->n};
@@ -123,7 +124,7 @@ static ssq_status make(struct workload *w)
                                &p->d);
     if (st == SSQ_OK && packed)
         st = ssq_gemm_pack(w->queue, p->b, false, &p->packed);
-    ssq_gemm_args g = args_of(p);
+    ssq_gemm_args g = gemm_args_of(p);
     ssq_gemm_explanation e = SSQ_GEMM_EXPLANATION_INIT;
     if (st == SSQ_OK)
         st = ssq_gemm_explain(w->queue, &g, &e);
@@ -144,4 +145,4 @@ static const struct bench_grid grids[] = {
     {NULL, NULL, NULL}};
 
 const struct bench_family gemm_family = {
-    .suite = "gemm", .grids = grids, .make = make};
+    .suite = "gemm", .grids = grids, .make = gemm_make};

@@ -59,16 +59,16 @@ static void dot_512(long n, const unsigned *half)
 }
 
 /* The operand of ldtilecfg: here 8 tiles of 16 rows of 64 bytes. */
-struct tile_config {
+struct loops_tile_config {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
     uint8_t rows[16];
 };
 
 /* Four sums, from two tiles for each factor. */
-static void tiles(long n, const unsigned *half)
+static void loops_tiles(long n, const unsigned *half)
 {
-    struct tile_config c = {.palette = 1};
+    struct loops_tile_config c = {.palette = 1};
     unsigned x[256];
     const long step = 64;
     for (int i = 0; i < 8; i++) {
@@ -109,7 +109,8 @@ static loop_fn tile_loop(double *flops)
                        (d >> 22 & 1u) == 1u && (d >> 24 & 1u) == 1u;
     *flops = 4.0 * 2.0 * 16.0 * 16.0 * 32.0;
     /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
-    return there && syscall(SYS_arch_prctl, 0x1023, 18) == 0 ? tiles : NULL;
+    return there && syscall(SYS_arch_prctl, 0x1023, 18) == 0 ? loops_tiles
+                                                             : NULL;
 }
 
 /* Return the widest loop that the processor supports, and set *flops to the
@@ -131,20 +132,20 @@ static loop_fn dot_loop(double *flops)
     return __builtin_cpu_supports("avx512bf16") ? dot_512 : NULL;
 }
 
-struct share {
+struct loops_share {
     loop_fn loop;
     unsigned half;
 };
 
 static void *run_share(void *user)
 {
-    const struct share *s = user;
+    const struct loops_share *s = user;
     s->loop(ROUNDS, &s->half);
     return NULL;
 }
 
 /* Return the seconds of a loop on all threads; 0 if they cannot be started. */
-static double time_loop(struct share *s, int threads)
+static double time_loop(struct loops_share *s, int threads)
 {
     pthread_t thread[MOST];
     int n = 0;
@@ -160,7 +161,7 @@ static double time_loop(struct share *s, int threads)
 
 static double rate(loop_fn loop, unsigned half, int threads, double flops)
 {
-    struct share s = {loop, half};
+    struct loops_share s = {loop, half};
     double best = 0.0;
     for (int i = 0; i < RUNS && loop != NULL; i++) {
         double seconds = time_loop(&s, threads);

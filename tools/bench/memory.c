@@ -7,23 +7,23 @@
 
 /* ---- calls ---- */
 
-static ssq_status copy(ssq_queue *q, ssq_tensor *const *t,
-                       const struct bench_case *c)
+static ssq_status memory_copy(ssq_queue *q, ssq_tensor *const *t,
+                              const struct bench_case *c)
 {
     (void)c;
     return ssq_copy(q, SSQ_COPY(.x = t[0], .y = t[1]));
 }
 
-static ssq_status cast(ssq_queue *q, ssq_tensor *const *t,
-                       const struct bench_case *c)
+static ssq_status memory_cast(ssq_queue *q, ssq_tensor *const *t,
+                              const struct bench_case *c)
 {
     (void)c;
     return ssq_cast(q, SSQ_CAST(.x = t[0], .y = t[1]));
 }
 
 /* Call a function with one operand. They all have the same arguments. */
-static ssq_status unary(ssq_queue *q, ssq_tensor *const *t,
-                        const struct bench_case *c)
+static ssq_status memory_unary(ssq_queue *q, ssq_tensor *const *t,
+                               const struct bench_case *c)
 {
     static const struct {
         const char *name;
@@ -37,8 +37,8 @@ static ssq_status unary(ssq_queue *q, ssq_tensor *const *t,
     return SSQ_ERR_NOT_FOUND;
 }
 
-static ssq_status add(ssq_queue *q, ssq_tensor *const *t,
-                      const struct bench_case *c)
+static ssq_status memory_add(ssq_queue *q, ssq_tensor *const *t,
+                             const struct bench_case *c)
 {
     (void)c;
     return ssq_add(q, SSQ_BINARY(.a = t[0], .b = t[1], .y = t[2]));
@@ -59,23 +59,23 @@ static ssq_status gelu_backward(ssq_queue *q, ssq_tensor *const *t,
         q, SSQ_UNARY_BACKWARD(.x = t[0], .dy = t[1], .dx = t[2]));
 }
 
-static ssq_status softmax(ssq_queue *q, ssq_tensor *const *t,
-                          const struct bench_case *c)
+static ssq_status memory_softmax(ssq_queue *q, ssq_tensor *const *t,
+                                 const struct bench_case *c)
 {
     (void)c;
     return ssq_softmax(q, SSQ_SOFTMAX(.x = t[0], .y = t[1]));
 }
 
-static ssq_status softmax_backward(ssq_queue *q, ssq_tensor *const *t,
-                                   const struct bench_case *c)
+static ssq_status memory_softmax_backward(ssq_queue *q, ssq_tensor *const *t,
+                                          const struct bench_case *c)
 {
     (void)c;
     return ssq_softmax_backward(
         q, SSQ_SOFTMAX_BACKWARD(.y = t[0], .dy = t[1], .dx = t[2]));
 }
 
-static ssq_status layer_norm(ssq_queue *q, ssq_tensor *const *t,
-                             const struct bench_case *c)
+static ssq_status memory_layer_norm(ssq_queue *q, ssq_tensor *const *t,
+                                    const struct bench_case *c)
 {
     (void)c;
     return ssq_layer_norm(q, SSQ_LAYER_NORM(.x = t[0], .gamma = t[1],
@@ -83,8 +83,8 @@ static ssq_status layer_norm(ssq_queue *q, ssq_tensor *const *t,
                                             .mean = t[4], .rstd = t[5]));
 }
 
-static ssq_status layer_norm_backward(ssq_queue *q, ssq_tensor *const *t,
-                                      const struct bench_case *c)
+static ssq_status memory_layer_norm_backward(ssq_queue *q, ssq_tensor *const *t,
+                                             const struct bench_case *c)
 {
     (void)c;
     return ssq_layer_norm_backward(
@@ -96,7 +96,8 @@ static ssq_status layer_norm_backward(ssq_queue *q, ssq_tensor *const *t,
 /* ---- operands ---- */
 
 /* Set o to tensors of the case's shape: `in` inputs and one output. */
-static bool whole(const struct bench_case *c, struct ring_operand *o, int in)
+static bool memory_whole(const struct bench_case *c, struct ring_operand *o,
+                         int in)
 {
     if (c->sizes > 2)
         return false;
@@ -110,16 +111,16 @@ static bool whole(const struct bench_case *c, struct ring_operand *o, int in)
 
 static bool one(const struct bench_case *c, struct ring_operand *o)
 {
-    return whole(c, o, 1);
+    return memory_whole(c, o, 1);
 }
 
 static bool two(const struct bench_case *c, struct ring_operand *o)
 {
-    return whole(c, o, 2);
+    return memory_whole(c, o, 2);
 }
 
 /* x, gamma, beta to y, mean, rstd. */
-static bool norm(const struct bench_case *c, struct ring_operand *o)
+static bool memory_norm(const struct bench_case *c, struct ring_operand *o)
 {
     const struct ring_operand x = {
         RING_NORMAL, c->dtype, 2, {c->size[0], c->size[1]}};
@@ -135,7 +136,7 @@ static bool norm(const struct bench_case *c, struct ring_operand *o)
 static bool norm_backward(const struct bench_case *c, struct ring_operand *o)
 {
     struct ring_operand forward[RING_OPERANDS];
-    if (!norm(c, forward))
+    if (!memory_norm(c, forward))
         return false;
     o[0] = o[4] = o[5] = forward[0];
     o[1] = o[6] = o[7] = forward[1];
@@ -145,7 +146,7 @@ static bool norm_backward(const struct bench_case *c, struct ring_operand *o)
 
 /* ---- the list ---- */
 
-static double each(const struct bench_case *c)
+static double memory_each(const struct bench_case *c)
 {
     double n = 1.0;
     for (int i = 0; i < c->sizes; i++)
@@ -154,24 +155,25 @@ static double each(const struct bench_case *c)
 }
 
 static const struct ring_op ops[] = {
-    {"copy", copy, one, NULL},
-    {"cast", cast, one, NULL},
-    {"add", add, two, each},
-    {"mul", mul, two, each},
-    {"relu", unary, one, each},
-    {"gelu", unary, one, each},
-    {"silu", unary, one, each},
-    {"tanh", unary, one, each},
-    {"sigmoid", unary, one, each},
-    {"exp", unary, one, each},
-    {"gelu_backward", gelu_backward, two, each},
-    {"softmax", softmax, one, each},
-    {"softmax_backward", softmax_backward, two, each},
-    {"layer_norm", layer_norm, norm, each},
-    {"layer_norm_backward", layer_norm_backward, norm_backward, each},
+    {"copy", memory_copy, one, NULL},
+    {"cast", memory_cast, one, NULL},
+    {"add", memory_add, two, memory_each},
+    {"mul", mul, two, memory_each},
+    {"relu", memory_unary, one, memory_each},
+    {"gelu", memory_unary, one, memory_each},
+    {"silu", memory_unary, one, memory_each},
+    {"tanh", memory_unary, one, memory_each},
+    {"sigmoid", memory_unary, one, memory_each},
+    {"exp", memory_unary, one, memory_each},
+    {"gelu_backward", gelu_backward, two, memory_each},
+    {"softmax", memory_softmax, one, memory_each},
+    {"softmax_backward", memory_softmax_backward, two, memory_each},
+    {"layer_norm", memory_layer_norm, memory_norm, memory_each},
+    {"layer_norm_backward", memory_layer_norm_backward, norm_backward,
+     memory_each},
     {NULL, NULL, NULL, NULL}};
 
-static ssq_status make(struct workload *w)
+static ssq_status memory_make(struct workload *w)
 {
     return ring_make(w, ops);
 }
@@ -186,4 +188,4 @@ static const struct bench_grid grids[] = {
     {NULL, NULL, NULL}};
 
 const struct bench_family memory_family = {
-    .suite = "memory", .grids = grids, .memory = true, .make = make};
+    .suite = "memory", .grids = grids, .memory = true, .make = memory_make};

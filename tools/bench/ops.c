@@ -10,30 +10,30 @@
 
 /* ---- rows ---- */
 
-static ssq_status sum(ssq_queue *q, ssq_tensor *const *t,
-                      const struct bench_case *c)
+static ssq_status ops_sum(ssq_queue *q, ssq_tensor *const *t,
+                          const struct bench_case *c)
 {
     (void)c;
     return ssq_sum(q, SSQ_SUM(.x = t[0], .y = t[1], .axes = {1}, .n_axes = 1));
 }
 
-static ssq_status most(ssq_queue *q, ssq_tensor *const *t,
-                       const struct bench_case *c)
+static ssq_status ops_most(ssq_queue *q, ssq_tensor *const *t,
+                           const struct bench_case *c)
 {
     (void)c;
     return ssq_max(q, SSQ_MAX(.x = t[0], .y = t[1], .axes = {1}, .n_axes = 1));
 }
 
 /* Sum over the rows, as for the gradient of a bias. */
-static ssq_status sum_rows(ssq_queue *q, ssq_tensor *const *t,
-                           const struct bench_case *c)
+static ssq_status ops_sum_rows(ssq_queue *q, ssq_tensor *const *t,
+                               const struct bench_case *c)
 {
     (void)c;
     return ssq_sum(q, SSQ_SUM(.x = t[0], .y = t[1], .axes = {0}, .n_axes = 1));
 }
 
-static ssq_status cross_entropy(ssq_queue *q, ssq_tensor *const *t,
-                                const struct bench_case *c)
+static ssq_status ops_cross_entropy(ssq_queue *q, ssq_tensor *const *t,
+                                    const struct bench_case *c)
 {
     (void)c;
     return ssq_cross_entropy(q,
@@ -60,7 +60,7 @@ static bool by_column(const struct bench_case *c, struct ring_operand *o)
     return reduced(c, o, 1);
 }
 
-static bool loss(const struct bench_case *c, struct ring_operand *o)
+static bool ops_loss(const struct bench_case *c, struct ring_operand *o)
 {
     (void)reduced(c, o, 0);
     o[2] = o[0];
@@ -70,7 +70,7 @@ static bool loss(const struct bench_case *c, struct ring_operand *o)
     return c->sizes == 2;
 }
 
-static double product(const struct bench_case *c)
+static double ops_product(const struct bench_case *c)
 {
     double n = 1.0;
     for (int i = 0; i < c->sizes; i++)
@@ -132,7 +132,7 @@ static ssq_status avg_pool2d(ssq_queue *q, ssq_tensor *const *t,
 }
 
 /* Set o to x, w, y. Only odd kernels keep the sides. */
-static bool images(const struct bench_case *c, struct ring_operand *o)
+static bool ops_images(const struct bench_case *c, struct ring_operand *o)
 {
     const int64_t *s = c->size;
     o[0] = (struct ring_operand){
@@ -144,14 +144,14 @@ static bool images(const struct bench_case *c, struct ring_operand *o)
     return c->sizes == 5 && s[4] % 2 == 1;
 }
 
-static bool channels(const struct bench_case *c, struct ring_operand *o)
+static bool ops_channels(const struct bench_case *c, struct ring_operand *o)
 {
-    bool ok = images(c, o) && c->size[3] == c->size[1];
+    bool ok = ops_images(c, o) && c->size[3] == c->size[1];
     o[1].shape[1] = 1;
     return ok;
 }
 
-static bool pooled(const struct bench_case *c, struct ring_operand *o)
+static bool ops_pooled(const struct bench_case *c, struct ring_operand *o)
 {
     const int64_t *s = c->size;
     o[0] = (struct ring_operand){
@@ -175,13 +175,13 @@ static double depthwise_flops(const struct bench_case *c)
 
 static double image_flops(const struct bench_case *c)
 {
-    return product(c) * (double)c->size[2];
+    return ops_product(c) * (double)c->size[2];
 }
 
 /* ---- tokens ---- */
 
-static ssq_status attention(ssq_queue *q, ssq_tensor *const *t,
-                            const struct bench_case *c)
+static ssq_status ops_attention(ssq_queue *q, ssq_tensor *const *t,
+                                const struct bench_case *c)
 {
     (void)c;
     return ssq_attention(q, SSQ_ATTENTION(.q = t[0], .k = t[1], .v = t[2],
@@ -219,27 +219,27 @@ static bool table(const struct bench_case *c, struct ring_operand *o)
 /* Two products. The causal mask leaves half of each. */
 static double attention_flops(const struct bench_case *c)
 {
-    return 2.0 * product(c) * (double)c->size[2];
+    return 2.0 * ops_product(c) * (double)c->size[2];
 }
 
 /* ---- the list ---- */
 
 static const struct ring_op ops[] = {
-    {"sum", sum, by_row, product},
-    {"max", most, by_row, product},
-    {"sum_rows", sum_rows, by_column, product},
-    {"cross_entropy", cross_entropy, loss, product},
-    {"conv2d", conv2d, images, conv_flops},
-    {"conv2d_data", conv2d_data, images, conv_flops},
-    {"conv2d_weight", conv2d_weight, images, conv_flops},
-    {"depthwise", depthwise, channels, depthwise_flops},
-    {"max_pool2d", max_pool2d, pooled, image_flops},
-    {"avg_pool2d", avg_pool2d, pooled, image_flops},
-    {"attention", attention, heads, attention_flops},
+    {"sum", ops_sum, by_row, ops_product},
+    {"max", ops_most, by_row, ops_product},
+    {"sum_rows", ops_sum_rows, by_column, ops_product},
+    {"cross_entropy", ops_cross_entropy, ops_loss, ops_product},
+    {"conv2d", conv2d, ops_images, conv_flops},
+    {"conv2d_data", conv2d_data, ops_images, conv_flops},
+    {"conv2d_weight", conv2d_weight, ops_images, conv_flops},
+    {"depthwise", depthwise, ops_channels, depthwise_flops},
+    {"max_pool2d", max_pool2d, ops_pooled, image_flops},
+    {"avg_pool2d", avg_pool2d, ops_pooled, image_flops},
+    {"attention", ops_attention, heads, attention_flops},
     {"embedding", embedding, table, NULL},
     {NULL, NULL, NULL, NULL}};
 
-static ssq_status make(struct workload *w)
+static ssq_status ops_make(struct workload *w)
 {
     return ring_make(w, ops);
 }
@@ -255,4 +255,4 @@ static const struct bench_grid grids[] = {
     {NULL, NULL, NULL}};
 
 const struct bench_family ops_family = {
-    .suite = "ops", .grids = grids, .make = make};
+    .suite = "ops", .grids = grids, .make = ops_make};

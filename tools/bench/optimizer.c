@@ -15,7 +15,7 @@ struct model {
     ssq_tensor *logits, *target; /* of a loss that is scaled */
 };
 
-static ssq_status step(struct workload *w)
+static ssq_status tool_optimizer_step(struct workload *w)
 {
     struct model *m = w->state;
     ssq_status st = ssq_cross_entropy(
@@ -28,7 +28,7 @@ static ssq_status step(struct workload *w)
     return st == SSQ_OK ? ssq_scaler_update(w->queue, m->scaler) : st;
 }
 
-static void drop(struct workload *w)
+static void optimizer_drop(struct workload *w)
 {
     struct model *m = w->state;
     for (int64_t i = 0; i < m->n; i++) {
@@ -76,7 +76,7 @@ static ssq_status make_parameter(const struct workload *w, struct model *m,
  * check and measure it. The parameter is written (2). The master copy and two
  * moments are read and written (3 times 8). A float32 parameter is its own
  * master copy. */
-static ssq_status make(struct workload *w)
+static ssq_status optimizer_make(struct workload *w)
 {
     if (strcmp(w->c.op, "adamw") != 0 || w->c.sizes != 2)
         return SSQ_ERR_NOT_FOUND;
@@ -84,8 +84,8 @@ static ssq_status make(struct workload *w)
     if (m == NULL)
         return SSQ_ERR_NOMEM;
     w->state = m;
-    w->run = step;
-    w->drop = drop;
+    w->run = tool_optimizer_step;
+    w->drop = optimizer_drop;
     w->bytes = (w->c.dtype == SSQ_F32 ? 32.0 : 30.0) * (double)w->c.size[0] *
                (double)w->c.size[1];
     m->n = w->c.size[1];
@@ -106,4 +106,4 @@ const struct bench_family optimizer_family = {.suite = "optimizer",
                                               .grids = grids,
                                               .step = true,
                                               .memory = true,
-                                              .make = make};
+                                              .make = optimizer_make};

@@ -28,8 +28,8 @@ static struct figures figures_of(const struct bench_rows *all,
 }
 
 /* Print a cell if the report has its column; "-" without a value. */
-static void cell(bool column, int width, bool has, const char *format,
-                 double value)
+static void report_cell(bool column, int width, bool has, const char *format,
+                        double value)
 {
     char text[32] = "-";
     if (!column)
@@ -39,7 +39,7 @@ static void cell(bool column, int width, bool has, const char *format,
     printf(" %*s", width, text);
 }
 
-static void text_row(const struct report *r, const struct bench_row *row,
+static void text_row(const struct bench_report *r, const struct bench_row *row,
                      const struct figures *f)
 {
     const char *impl = row->impl[0] == '\0' ? "-" : row->impl;
@@ -51,21 +51,22 @@ static void text_row(const struct report *r, const struct bench_row *row,
     }
     printf("%-10s %-10s %4zu %11.5f %4.0f %%", r->device, impl, row->runs,
            1e3 * row->median, 100.0 * f->spread);
-    cell(r->flops, 9, row->flops > 0.0, "%.3f", f->gflops);
-    cell(r->bytes, 8, row->bytes > 0.0, "%.3f", f->gbytes);
-    cell(r->peak, 7, f->of_peak > 0.0, "%.0f %%", 100.0 * f->of_peak);
-    cell(r->copy, 7, row->copy > 0.0, "%.0f %%", 100.0 * row->copy);
-    cell(r->of_bound, 8, row->of_bound >= 0.0, "%.2g", row->of_bound);
-    cell(r->submissions, 11, row->submissions >= 0, "%.0f",
-         (double)row->submissions);
+    report_cell(r->flops, 9, row->flops > 0.0, "%.3f", f->gflops);
+    report_cell(r->bytes, 8, row->bytes > 0.0, "%.3f", f->gbytes);
+    report_cell(r->peak, 7, f->of_peak > 0.0, "%.0f %%", 100.0 * f->of_peak);
+    report_cell(r->copy, 7, row->copy > 0.0, "%.0f %%", 100.0 * row->copy);
+    report_cell(r->of_bound, 8, row->of_bound >= 0.0, "%.2g", row->of_bound);
+    report_cell(r->submissions, 11, row->submissions >= 0, "%.0f",
+                (double)row->submissions);
     if (r->waits)
         printf(" %10s", row->waits < 0 ? "-" : row->waits > 0 ? "yes" : "no");
-    cell(r->rival, 10, row->rival > 0.0, "%.2f", row->rival / row->median);
+    report_cell(r->rival, 10, row->rival > 0.0, "%.2f",
+                row->rival / row->median);
     printf("  %s\n", row->text);
 }
 
 /* Find the columns in which some row has a value. */
-static void find_columns(struct report *r, const struct bench_rows *all)
+static void find_columns(struct bench_report *r, const struct bench_rows *all)
 {
     for (size_t i = 0; i < all->n; i++) {
         const struct bench_row *row = &all->row[i];
@@ -90,7 +91,7 @@ static void heading(bool column, int width, const char *name)
 
 /* Print explanations of the columns as comments, and the names of
  * the columns. */
-static void text_begin(const struct report *r)
+static void text_begin(const struct bench_report *r)
 {
     printf("# spread: (max - min) / median");
     if (r->peak)
@@ -121,8 +122,8 @@ static void json_key(const char *key, const char *value)
     printf(", ");
 }
 
-static void json_number(const char *key, bool has, const char *format,
-                        double value)
+static void report_json_number(const char *key, bool has, const char *format,
+                               double value)
 {
     char text[32];
     snprintf(text, sizeof(text), format, value);
@@ -130,7 +131,7 @@ static void json_number(const char *key, bool has, const char *format,
         printf(", \"%s\": %s", key, text);
 }
 
-static void json_row(const struct report *r, const struct bench_row *row,
+static void json_row(const struct bench_report *r, const struct bench_row *row,
                      const struct figures *f)
 {
     printf("{");
@@ -146,11 +147,11 @@ static void json_row(const struct report *r, const struct bench_row *row,
     printf("\"runs\": %zu, \"median_s\": %.9g, \"min_s\": %.9g, "
            "\"max_s\": %.9g",
            row->runs, row->median, row->least, row->most);
-    json_number("gflops", row->flops > 0.0, "%.6g", f->gflops);
-    json_number("gbytes_s", row->bytes > 0.0, "%.6g", f->gbytes);
-    json_number("intensity", f->intensity > 0.0, "%.4g", f->intensity);
-    json_number("of_peak", f->of_peak > 0.0, "%.4g", f->of_peak);
-    json_number("of_copy", row->copy > 0.0, "%.4g", row->copy);
+    report_json_number("gflops", row->flops > 0.0, "%.6g", f->gflops);
+    report_json_number("gbytes_s", row->bytes > 0.0, "%.6g", f->gbytes);
+    report_json_number("intensity", f->intensity > 0.0, "%.4g", f->intensity);
+    report_json_number("of_peak", f->of_peak > 0.0, "%.4g", f->of_peak);
+    report_json_number("of_copy", row->copy > 0.0, "%.4g", row->copy);
     if (row->of_bound >= 0.0)
         printf(", \"of_bound\": %.4g", row->of_bound);
     if (row->submissions >= 0)
@@ -176,7 +177,7 @@ static void csv_number(bool has, const char *format, double value)
 
 /* Print a row as CSV. The case is quoted, because cases of tables have commas.
  * No case has quotes. */
-static void csv_row(const struct report *r, const struct bench_row *row,
+static void csv_row(const struct bench_report *r, const struct bench_row *row,
                     const struct figures *f)
 {
     printf("%s,%s,%s,%s,\"%s\",%zu,", r->device, row->suite, row->op, row->impl,
@@ -204,7 +205,7 @@ static void csv_row(const struct report *r, const struct bench_row *row,
     printf("\n");
 }
 
-void report_begin(struct report *r, const struct bench_rows *all)
+void report_begin(struct bench_report *r, const struct bench_rows *all)
 {
     if (r->form == REPORT_TEXT) {
         find_columns(r, all);
@@ -218,7 +219,7 @@ void report_begin(struct report *r, const struct bench_rows *all)
                "submissions,host_waits,vs_median_s\n");
 }
 
-void report_row(const struct report *r, const struct bench_rows *all,
+void report_row(const struct bench_report *r, const struct bench_rows *all,
                 const struct bench_row *row, bool first)
 {
     struct figures f = figures_of(all, row);
@@ -235,7 +236,7 @@ void report_row(const struct report *r, const struct bench_rows *all,
     }
 }
 
-void report_end(const struct report *r)
+void report_end(const struct bench_report *r)
 {
     if (r->form == REPORT_JSON)
         printf("\n]\n");

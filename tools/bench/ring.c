@@ -17,7 +17,7 @@ struct ring {
     ssq_tensor *t[MOST_SETS][RING_OPERANDS];
 };
 
-static ssq_status run(struct workload *w)
+static ssq_status ring_run(struct workload *w)
 {
     struct ring *r = w->state;
     ssq_tensor *const *t = r->t[r->at];
@@ -25,7 +25,7 @@ static ssq_status run(struct workload *w)
     return r->op->run(w->queue, t, &w->c);
 }
 
-static void drop(struct workload *w)
+static void ring_drop(struct workload *w)
 {
     struct ring *r = w->state;
     for (int i = 0; i < MOST_SETS; i++)
@@ -42,7 +42,7 @@ static ssq_status make_operand(const struct workload *w,
     return workload_tensor(w, o->dtype, o->rank, o->shape, 1.0, t);
 }
 
-static double bytes_of(const struct ring_operand *o)
+static double ring_bytes_of(const struct ring_operand *o)
 {
     double n = o->kind == RING_CLASSES ? 4.0 * (double)o->shape[0]
                                        : (double)(ssq_dtype_bits(o->dtype) / 8);
@@ -62,11 +62,11 @@ ssq_status ring_make(struct workload *w, const struct ring_op *ops)
     if (r == NULL)
         return SSQ_ERR_NOMEM;
     w->state = r;
-    w->run = run;
-    w->drop = drop;
+    w->run = ring_run;
+    w->drop = ring_drop;
     w->flops = ops->flops != NULL ? ops->flops(&w->c) : 0.0;
     for (int k = 0; o[k].kind != RING_END; k++)
-        w->bytes += bytes_of(&o[k]);
+        w->bytes += ring_bytes_of(&o[k]);
     r->op = ops;
     double sets = BEYOND / w->bytes;
     r->sets = sets < 1.0 ? 1 : sets > MOST_SETS ? MOST_SETS : (int)sets;

@@ -140,8 +140,8 @@ static void draw_rows(FILE *out, const struct frame *f,
     }
 }
 
-static void draw(FILE *out, const char *device, const struct roofs *r,
-                 const struct bench_rows *all)
+static void roofline_draw(FILE *out, const char *device, const struct roofs *r,
+                          const struct bench_rows *all)
 {
     static const char *const dtypes[] = {"f32", "f16", "bf16"};
     const struct frame f = frame_of(r, all);
@@ -188,7 +188,7 @@ bool roofline_write(const char *path, const char *device, const struct roofs *r,
 {
     FILE *out = fopen(path, "w");
     if (out != NULL)
-        draw(out, device, r, all);
+        roofline_draw(out, device, r, all);
     bool failed = out == NULL || ferror(out) != 0;
     if (out != NULL && fclose(out) != 0)
         failed = true;

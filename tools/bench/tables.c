@@ -71,8 +71,8 @@ struct ranked {
 
 /* Get the cost of a case without computing. The rank is the sum of operations
  * and bytes: only the order matters, and either may be 0. */
-static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
-                          const struct bench_rows *all)
+static struct ranked tables_rank(struct bed *b, const struct suite *s, size_t i,
+                                 const struct bench_rows *all)
 {
     struct ranked r = {.i = i};
     b->bench = false;
@@ -96,8 +96,9 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* Return true if there is time for a case. If not, add a row that says so. */
-static bool affordable(const struct bed *b, const struct suite *s,
-                       const struct ranked *r, struct bench_rows *all, bool *ok)
+static bool tables_affordable(const struct bed *b, const struct suite *s,
+                              const struct ranked *r, struct bench_rows *all,
+                              bool *ok)
 {
     double seconds = r->seconds;
     if (LEAST_RUNS * seconds <= b->budget)
@@ -119,11 +120,11 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
     struct ranked *r = calloc(cases + 1, sizeof(*r));
     bool ok = r != NULL;
     for (size_t i = 0; ok && i < cases; i++)
-        r[i] = rank(b, s, i, all);
+        r[i] = tables_rank(b, s, i, all);
     if (ok)
         qsort(r, cases, sizeof(*r), by_cost);
     for (size_t i = 0; ok && i < cases && r[i].cost > 0.0 && n > 0; i++) {
-        if (!affordable(b, s, &r[i], all, &ok))
+        if (!tables_affordable(b, s, &r[i], all, &ok))
             continue;
         ok = time_case(b, s, r[i].i, all);
         n--;
@@ -150,7 +151,7 @@ static size_t count_pairs(const struct bed *b, const char *op)
 static bool time_tables(struct bed *b, const struct options *o,
                         struct bench_rows *all)
 {
-    struct progress p;
+    struct tool_progress p;
     char what[96];
     size_t done = 0;
     progress_begin(&p, "bench", count_pairs(b, o->op), false);

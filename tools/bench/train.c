@@ -62,7 +62,7 @@ static ssq_var gpt(ssq_tape *t, const struct training *n)
 
 /* ---- a step ---- */
 
-static ssq_status step(struct workload *w)
+static ssq_status tool_train_step(struct workload *w)
 {
     const struct training *n = w->state;
     ssq_tape *t = ssq_trainer_begin(n->trainer);
@@ -73,7 +73,7 @@ static ssq_status step(struct workload *w)
                               SSQ_CROSS_ENTROPY(.target = n->target)));
 }
 
-static void drop(struct workload *w)
+static void train_drop(struct workload *w)
 {
     struct training *n = w->state;
     ssq_trainer_destroy(&n->trainer);
@@ -143,7 +143,7 @@ static ssq_status make_trainer(struct workload *w, struct training *n)
         &n->trainer);
 }
 
-static ssq_status make(struct workload *w)
+static ssq_status train_make(struct workload *w)
 {
     static const struct {
         const char *name;
@@ -161,8 +161,8 @@ static ssq_status make(struct workload *w)
             return SSQ_ERR_NOMEM;
         n->c = &w->c;
         w->state = n;
-        w->run = step;
-        w->drop = drop;
+        w->run = tool_train_step;
+        w->drop = train_drop;
         ssq_status st = make_trainer(w, n);
         return st == SSQ_OK ? nets[i].make(w, n) : st;
     }
@@ -176,4 +176,4 @@ static const struct bench_grid grids[] = {
     {NULL, NULL, NULL}};
 
 const struct bench_family train_family = {
-    .suite = "train", .grids = grids, .step = true, .make = make};
+    .suite = "train", .grids = grids, .step = true, .make = train_make};

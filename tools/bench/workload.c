@@ -75,7 +75,7 @@ ssq_status workload_classes(const struct workload *w, int64_t n,
 
 /* Return the seconds of a run, as the mean of successive runs;
  * negative: failed. */
-static double seconds_of(struct workload *w, long times)
+static double workload_seconds_of(struct workload *w, long times)
 {
     if (ssq_queue_sync(w->queue) != SSQ_OK)
         return -1.0;
@@ -89,7 +89,7 @@ static double seconds_of(struct workload *w, long times)
 }
 
 /* Return the seconds of a copy of as many bytes. */
-static double copy_of(const struct workload *w)
+static double workload_copy_of(const struct workload *w)
 {
     double bytes = w->bytes < COPY_MOST ? w->bytes : COPY_MOST;
     double seconds = copier_run(w->queue, &copier, bytes);
@@ -108,14 +108,14 @@ struct times {
  * are timed. */
 static bool warm_up(struct workload *w, double *seconds)
 {
-    *seconds = seconds_of(w, 1);
+    *seconds = workload_seconds_of(w, 1);
     if (*seconds >= 0.0 && *seconds < LONGEST)
-        *seconds = seconds_of(w, 1);
+        *seconds = workload_seconds_of(w, 1);
     return *seconds >= 0.0;
 }
 
-static bool take(struct workload *w, struct workload *rival, bool memory,
-                 double budget, struct times *t)
+static bool workload_take(struct workload *w, struct workload *rival,
+                          bool memory, double budget, struct times *t)
 {
     double one, other = 0.0;
     if (!warm_up(w, &one) || (rival != NULL && !warm_up(rival, &other)))
@@ -126,11 +126,11 @@ static bool take(struct workload *w, struct workload *rival, bool memory,
                                            : (size_t)most;
     const long times = one < SHORTEST ? (long)(SHORTEST / (one + 1e-7)) + 1 : 1;
     for (t->n = 0; t->n < runs; t->n++) {
-        t->ours[t->n] = seconds_of(w, times);
+        t->ours[t->n] = workload_seconds_of(w, times);
         if (rival != NULL)
-            t->rival[t->n] = seconds_of(rival, times);
+            t->rival[t->n] = workload_seconds_of(rival, times);
         if (memory)
-            t->copy[t->n] = copy_of(w) / t->ours[t->n];
+            t->copy[t->n] = workload_copy_of(w) / t->ours[t->n];
         if (t->ours[t->n] < 0.0 || t->rival[t->n] < 0.0)
             return false;
     }
@@ -191,7 +191,7 @@ bool workload_time(struct workload *w, struct workload *rival,
                    struct bench_rows *all)
 {
     struct times t = {.n = 0};
-    if (!take(w, rival, f->memory, budget, &t))
+    if (!workload_take(w, rival, f->memory, budget, &t))
         return false;
     struct bench_row *row =
         rows_add(all, f->suite, w->c.op, w->impl, t.ours, t.n);

@@ -6,7 +6,7 @@
 
 /* A row while it is worked on. kept: its exponentials; or NULL, where they are
  * made again. */
-struct row {
+struct cpu_cross_entropy_row {
     const char *x;
     ssq_dtype is;
     float *kept;
@@ -15,7 +15,8 @@ struct row {
     float at_mine; /* the gradient there */
 };
 
-INLINE floats slope_at(const struct row *r, size_t i, size_t n)
+INLINE floats slope_at(const struct cpu_cross_entropy_row *r, size_t i,
+                       size_t n)
 {
     floats e;
     if (r->kept != NULL)
@@ -31,7 +32,7 @@ INLINE floats slope_at(const struct row *r, size_t i, size_t n)
 /* q is 0 but for the target: there is nothing to be taken from others. */
 INLINE floats made(const void *row, size_t i, size_t n)
 {
-    const struct row *r = row;
+    const struct cpu_cross_entropy_row *r = row;
     floats g = slope_at(r, i, n);
     if (r->mine - i < LANES) /* else it wraps around */
         g[r->mine - i] = r->at_mine;
@@ -65,7 +66,8 @@ INLINE void one_row(ssq_dtype is, ssq_dtype to,
                     float *kept)
 {
     struct cross_entropy_row *facts = &c->row[i];
-    struct row r = {.x = row_of(&c->x, i), .mine = (size_t)facts->mine};
+    struct cpu_cross_entropy_row r = {.x = row_of(&c->x, i),
+                                      .mine = (size_t)facts->mine};
     float most = most_of_row(is, r.x, c->n);
     r.is = is;
     r.kept = c->n > ROW_KEPT || c->dx.p == NULL ? NULL : kept;

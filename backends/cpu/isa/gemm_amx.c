@@ -12,7 +12,7 @@
 TARGET_BEGIN("amx-tile,amx-bf16")
 
 /* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
-struct tile_config {
+struct gemm_amx_tile_config {
     uint8_t palette, start, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
@@ -20,7 +20,7 @@ struct tile_config {
 
 static void tiles_configure(void)
 {
-    _Alignas(64) struct tile_config c = {.palette = 1};
+    _Alignas(64) struct gemm_amx_tile_config c = {.palette = 1};
     for (int i = 0; i < 8; i++) {
         c.row_bytes[i] = 64;
         c.rows[i] = 16;

@@ -18,14 +18,15 @@ static const char *element(const void *base, uint32_t dtype, int64_t i)
 }
 
 /* Where one row of a tile goes, and what it needs. */
-struct row {
+struct gemm_finish_row {
     const char *c, *bias;
     char *d;
 };
 
 /* n is a constant where a row is as long as a tile, so that its loops are. */
 INLINE void finish_row(const struct gemm_finish_args *args,
-                       const struct row *row, const float *sums, uint32_t n)
+                       const struct gemm_finish_row *row, const float *sums,
+                       uint32_t n)
 {
 #define pc (*args)
     const u16 *c16 = (const u16 *)row->c, *bias16 = (const u16 *)row->bias;
@@ -65,7 +66,7 @@ static void finish_plain(char *d, int64_t d_row, uint32_t dtype,
 
 /* An operand of 16 bits whose columns are neighbours becomes a line of
  * float32s, by instructions, before the text adds it. */
-struct line {
+struct gemm_finish_line {
     const char *from; /* NULL: the operand is read where it is */
     int64_t row;      /* bytes */
     uint32_t dtype;
@@ -73,7 +74,8 @@ struct line {
 };
 
 /* Type number `shift` of args, if it is such an operand's, becomes float32. */
-static void begin_line(struct line *x, struct gemm_finish_args *args, int shift,
+static void begin_line(struct gemm_finish_line *x,
+                       struct gemm_finish_args *args, int shift,
                        const char *from, int64_t row, int64_t column)
 {
     x->dtype = args->g.types >> shift & 15u;
@@ -86,7 +88,7 @@ static void begin_line(struct line *x, struct gemm_finish_args *args, int shift,
 }
 
 /* n elements of row q: where float32s are. */
-INLINE const char *read_line(struct line *x, int64_t q, uint32_t n)
+INLINE const char *read_line(struct gemm_finish_line *x, int64_t q, uint32_t n)
 {
     const char *p = x->from + q * x->row;
     for (uint32_t i = 0; i < n; i += LANES) {
@@ -100,17 +102,17 @@ INLINE const char *read_line(struct line *x, int64_t q, uint32_t n)
 
 INLINE void finish_rows(const struct gemm_result *r, const float *sums,
                         int64_t sums_row, uint32_t rows, uint32_t columns,
-                        struct row first)
+                        struct gemm_finish_row first)
 {
     struct gemm_finish_args args = r->args;
-    struct line c, bias;
+    struct gemm_finish_line c, bias;
     int64_t c_row = r->c_row * (GEMM_TYPE_C(r) == DT_F32 ? 4 : 2);
     int64_t bias_row = r->bias_row * (GEMM_TYPE_BIAS(r) == DT_F32 ? 4 : 2);
     int64_t d_row = r->d_row * (GEMM_TYPE_D(r) == DT_F32 ? 4 : 2);
     begin_line(&c, &args, 8, first.c, r->c_row, r->c_column);
     begin_line(&bias, &args, 12, first.bias, r->bias_row, r->bias_column);
     for (uint32_t q = 0; q < rows; q++, sums += sums_row) {
-        struct row row = first;
+        struct gemm_finish_row row = first;
         if (c.from != NULL)
             row.c = read_line(&c, q, columns);
         if (bias.from != NULL && (q == 0 || bias_row != 0))
@@ -135,7 +137,7 @@ void ISA_NAME(gemm_finish)(const struct gemm_result *r, const float *sums,
         finish_plain(d, r->d_row, dtype, sums, sums_row, rows, columns);
         return;
     }
-    struct row first = {
+    struct gemm_finish_row first = {
         element(r->c, GEMM_TYPE_C(r), i * r->c_row + j * r->c_column),
         element(r->bias, GEMM_TYPE_BIAS(r),
                 i * r->bias_row + j * r->bias_column),

@@ -6,14 +6,14 @@
 #include "kernels/norm/deviations.h"
 
 /* A row while it is worked on. */
-struct row {
+struct layer_norm_row {
     const char *x, *next;
     ssq_dtype is;
     const float *gamma, *beta;
     floats mean, rstd;
 };
 
-INLINE float sum_of_row(const struct row *r, ssq_dtype is, size_t n)
+INLINE float sum_of_row(const struct layer_norm_row *r, ssq_dtype is, size_t n)
 {
     struct row_lanes sum;
     size_t i = 0;
@@ -45,8 +45,8 @@ INLINE void add_deviation(floats d, floats *apart, floats *squares)
 #define AT_ONCE 4
 
 /* Both sums of the row's whole steps, for some vectors of each. */
-INLINE void add_steps(const struct row *r, ssq_dtype is, size_t n, int first,
-                      floats *apart, floats *squares)
+INLINE void add_steps(const struct layer_norm_row *r, ssq_dtype is, size_t n,
+                      int first, floats *apart, floats *squares)
 {
     floats d[AT_ONCE], s[AT_ONCE];
     _Pragma("GCC unroll 16") for (int v = 0; v < AT_ONCE; v++) d[v] = s[v] =
@@ -68,7 +68,8 @@ INLINE void add_steps(const struct row *r, ssq_dtype is, size_t n, int first,
 /* The sum of the squares of x - mean and, of a layer norm, that of x - mean: by
  * both the mean is corrected, and the squares are about that. centred is a
  * constant. */
-INLINE float squares_of_row(struct row *r, ssq_dtype is, size_t n, bool centred)
+INLINE float squares_of_row(struct layer_norm_row *r, ssq_dtype is, size_t n,
+                            bool centred)
 {
     struct row_lanes apart, squares;
     size_t i = 0;
@@ -101,7 +102,7 @@ INLINE float squares_of_row(struct row *r, ssq_dtype is, size_t n, bool centred)
 
 INLINE floats made(const void *row, size_t i, size_t n)
 {
-    const struct row *r = row;
+    const struct layer_norm_row *r = row;
     bool part = i + LANES > n;
     floats x =
         part ? row_rest(r->is, r->x, i, n, 0.0f) : row_load(r->is, r->x, i);
@@ -126,16 +127,16 @@ INLINE void rows_of(ssq_dtype is, ssq_dtype to, const struct layer_norm_rows *l,
 {
     const float n = (float)l->n;
     const int64_t group = row_group(l->n);
-    struct row r[ROW_GROUP];
+    struct layer_norm_row r[ROW_GROUP];
     for (int64_t i = from; i < end; i += group) {
         int64_t some = size_least(group, end - i);
         for (int64_t k = 0; k < some; k++) {
             int64_t next = i + k + (i + k + group < end ? group : 0);
-            r[k] = (struct row){.x = row_of(&l->x, i + k),
-                                .next = row_of(&l->x, next),
-                                .is = is,
-                                .gamma = l->gamma,
-                                .beta = l->beta};
+            r[k] = (struct layer_norm_row){.x = row_of(&l->x, i + k),
+                                           .next = row_of(&l->x, next),
+                                           .is = is,
+                                           .gamma = l->gamma,
+                                           .beta = l->beta};
             float mean =
                 l->is_rms ? 0.0f : s_div(sum_of_row(&r[k], is, l->n), n);
             r[k].mean = floats_splat(mean);
@@ -149,7 +150,7 @@ INLINE void rows_of(ssq_dtype is, ssq_dtype to, const struct layer_norm_rows *l,
             put_float(&l->rstd, i + k, rstd);
         }
         for (int64_t k = 0; k < some && l->y.p != NULL; k++) {
-            struct row one = r[k];
+            struct layer_norm_row one = r[k];
             one.is = is; /* a constant again, which no load has to ask for */
             row_put(to, row_of(&l->y, i + k), l->n, l->past, made, &one);
         }
@@ -173,7 +174,7 @@ static void layer_norm(const struct layer_norm_rows *l, int64_t from,
 
 /* ---- backward ---- */
 
-struct slope {
+struct layer_norm_slope {
     const char *x, *dy, *next_x, *next_dy;
     ssq_dtype is, dy_is;
     const float *gamma;
@@ -187,7 +188,8 @@ struct terms {
     floats z, dy, g;
 };
 
-INLINE struct terms terms_of(const struct slope *r, size_t i, size_t n)
+INLINE struct terms terms_of(const struct layer_norm_slope *r, size_t i,
+                             size_t n)
 {
     struct terms t;
     if (i + LANES <= n) {
@@ -217,8 +219,8 @@ INLINE void add_to(float *sum, size_t i, size_t n, floats x)
 }
 
 /* Sums of g and of g z, and the row's share of dgamma and dbeta. */
-INLINE void join(const struct slope *r, size_t i, size_t n, floats *sum,
-                 floats *dot)
+INLINE void join(const struct layer_norm_slope *r, size_t i, size_t n,
+                 floats *sum, floats *dot)
 {
     struct terms t = terms_of(r, i, n);
     *sum += t.g;
@@ -230,13 +232,13 @@ INLINE void join(const struct slope *r, size_t i, size_t n, floats *sum,
 }
 
 /* Half a step of the next row: each of two passes brings a half of it. */
-INLINE void fetch_next(const struct slope *r, size_t i)
+INLINE void fetch_next(const struct layer_norm_slope *r, size_t i)
 {
     row_fetch(r->is, r->next_x, i, ROW_STEP / 2);
     row_fetch(r->dy_is, r->next_dy, i, ROW_STEP / 2);
 }
 
-INLINE void find_averages(struct slope *r, size_t n, bool has_mean)
+INLINE void find_averages(struct layer_norm_slope *r, size_t n, bool has_mean)
 {
     struct row_lanes sum, dot;
     size_t i = 0;
@@ -256,7 +258,7 @@ INLINE void find_averages(struct slope *r, size_t n, bool has_mean)
 
 INLINE floats slope_made(const void *row, size_t i, size_t n)
 {
-    const struct slope *r = row;
+    const struct layer_norm_slope *r = row;
     struct terms t = terms_of(r, i, n);
     if (i / LANES % ROW_VECTORS == 0)
         fetch_next(r, r->half + i / 2);
@@ -270,16 +272,17 @@ INLINE void slopes_of(ssq_dtype is, ssq_dtype dy_is, ssq_dtype dx_is,
     bool has_mean = l->mean.p != NULL;
     for (int64_t i = from; i < end; i++) {
         int64_t next = i + 1 < end ? i + 1 : i;
-        struct slope r = {.x = row_of(&l->x, i),
-                          .dy = row_of(&l->dy, i),
-                          .next_x = row_of(&l->x, next),
-                          .next_dy = row_of(&l->dy, next),
-                          .is = is,
-                          .dy_is = dy_is,
-                          .half = l->n / 2,
-                          .gamma = l->gamma,
-                          .dgamma = sums,
-                          .dbeta = sums == NULL ? NULL : sums + l->n};
+        struct layer_norm_slope r = {.x = row_of(&l->x, i),
+                                     .dy = row_of(&l->dy, i),
+                                     .next_x = row_of(&l->x, next),
+                                     .next_dy = row_of(&l->dy, next),
+                                     .is = is,
+                                     .dy_is = dy_is,
+                                     .half = l->n / 2,
+                                     .gamma = l->gamma,
+                                     .dgamma = sums,
+                                     .dbeta =
+                                         sums == NULL ? NULL : sums + l->n};
         if (has_mean)
             r.mean = floats_splat(*(const float *)row_of(&l->mean, i));
         r.rstd = floats_splat(*(const float *)row_of(&l->rstd, i));

@@ -12,13 +12,13 @@
 #define VECTORS (64 / LANES)
 #define SHORT   32
 
-struct sums {
+struct norm_sums {
     floats now[VECTORS], aside[VECTORS];
     uint32_t next; /* vectors that were added since */
 };
 
 /* Which one is added to turns with every vector. */
-INLINE void sums_add(struct sums *s, floats x)
+INLINE void sums_add(struct norm_sums *s, floats x)
 {
     s->now[s->next % VECTORS] += x;
     if (++s->next < SHORT * VECTORS)
@@ -30,7 +30,7 @@ INLINE void sums_add(struct sums *s, floats x)
     s->next = 0;
 }
 
-static float sums_fold(struct sums *s)
+static float sums_fold(struct norm_sums *s)
 {
     float lane[64];
     for (int i = 0; i < VECTORS; i++)
@@ -67,7 +67,7 @@ INLINE floats some(const struct norm_lines *l, const char *line, uint32_t i,
 
 static float sum(const struct norm_channel *c, const struct norm_lines *x)
 {
-    struct sums s = {0};
+    struct norm_sums s = {0};
     for (int64_t l = 0; l < c->lines; l++) {
         const char *from = line_of(x, l);
         for (uint32_t i = 0; i < c->line; i += LANES)
@@ -80,7 +80,7 @@ static void deviations(const struct norm_channel *c, const struct norm_lines *x,
                        float sums[2])
 {
     const floats mean = floats_splat(c->mean);
-    struct sums s = {0}, squares = {0};
+    struct norm_sums s = {0}, squares = {0};
     for (int64_t l = 0; l < c->lines; l++) {
         const char *from = line_of(x, l);
         for (uint32_t i = 0; i < c->line; i += LANES) {
@@ -98,7 +98,7 @@ static void sum_dy(const struct norm_channel *c, const struct norm_lines *x,
                    const struct norm_lines *dy, float sums[2])
 {
     const floats mean = floats_splat(c->mean), rstd = floats_splat(c->rstd);
-    struct sums s = {0}, s_z = {0};
+    struct norm_sums s = {0}, s_z = {0};
     for (int64_t l = 0; l < c->lines; l++) {
         const char *x_line = line_of(x, l), *dy_line = line_of(dy, l);
         for (uint32_t i = 0; i < c->line; i += LANES) {

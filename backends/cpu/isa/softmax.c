@@ -6,7 +6,7 @@
 
 /* A row while it is worked on. kept: its exponentials; or NULL, where they are
  * made again. */
-struct row {
+struct softmax_row {
     const char *x;
     ssq_dtype is;
     bool is_log;
@@ -16,7 +16,7 @@ struct row {
 
 INLINE floats made(const void *row, size_t i, size_t n)
 {
-    const struct row *r = row;
+    const struct softmax_row *r = row;
     if (r->kept != NULL)
         return floats_load(r->kept + i) * r->factor;
     floats x = i + LANES <= n ? row_load(r->is, r->x, i)
@@ -32,24 +32,24 @@ INLINE void rows_of(ssq_dtype is, ssq_dtype to, const struct softmax_rows *s,
 {
     const int64_t group = row_group(s->n);
     const size_t room = (s->n + LANES - 1) / LANES * LANES;
-    struct row r[ROW_GROUP];
+    struct softmax_row r[ROW_GROUP];
     for (int64_t i = from; i < end; i += group) {
         int64_t some = size_least(group, end - i);
         for (int64_t k = 0; k < some; k++) {
-            r[k] = (struct row){
+            r[k] = (struct softmax_row){
                 .x = row_of(&s->x, i + k), .is = is, .is_log = s->is_log};
             r[k].kept = s->is_log || s->n > ROW_KEPT ? NULL : kept + k * room;
             r[k].most = floats_splat(most_of_row(is, r[k].x, s->n));
         }
         for (int64_t k = 0; k < some; k++) {
             int64_t next = i + k + (i + k + group < end ? group : 0);
-            struct row one = r[k];
+            struct softmax_row one = r[k];
             float total = exp_sum_of_row(is, one.x, one.most, one.kept, s->n,
                                          row_of(&s->x, next));
             r[k].factor = floats_splat(s->is_log ? s_log(total) : s_rcp(total));
         }
         for (int64_t k = 0; k < some; k++) {
-            struct row one = r[k];
+            struct softmax_row one = r[k];
             one.is = is; /* a constant again, which no load has to ask for */
             row_put(to, row_of(&s->y, i + k), s->n, s->past, made, &one);
         }
@@ -72,13 +72,13 @@ static void softmax(const struct softmax_rows *s, int64_t from, int64_t end)
 
 /* ---- backward ---- */
 
-struct slope {
+struct softmax_slope {
     const char *y, *dy, *next_y, *next_dy;
     ssq_dtype is, dy_is;
     floats sum;
 };
 
-INLINE float dot_of_row(const struct slope *r, size_t n)
+INLINE float dot_of_row(const struct softmax_slope *r, size_t n)
 {
     struct row_lanes sum = {0};
     size_t i = 0;
@@ -99,7 +99,7 @@ INLINE float dot_of_row(const struct slope *r, size_t n)
 
 INLINE floats slope_made(const void *row, size_t i, size_t n)
 {
-    const struct slope *r = row;
+    const struct softmax_slope *r = row;
     if (i + LANES > n)
         return row_rest(r->is, r->y, i, n, 0.0f) *
                (row_rest(r->dy_is, r->dy, i, n, 0.0f) - r->sum);
@@ -113,12 +113,12 @@ INLINE void slopes_of(ssq_dtype is, ssq_dtype dy_is, ssq_dtype dx_is,
 {
     for (int64_t i = from; i < end; i++) {
         int64_t next = i + 1 < end ? i + 1 : i;
-        struct slope r = {.y = row_of(&s->y, i),
-                          .dy = row_of(&s->dy, i),
-                          .next_y = row_of(&s->y, next),
-                          .next_dy = row_of(&s->dy, next),
-                          .is = is,
-                          .dy_is = dy_is};
+        struct softmax_slope r = {.y = row_of(&s->y, i),
+                                  .dy = row_of(&s->dy, i),
+                                  .next_y = row_of(&s->y, next),
+                                  .next_dy = row_of(&s->dy, next),
+                                  .is = is,
+                                  .dy_is = dy_is};
         r.sum = floats_splat(dot_of_row(&r, s->n));
         row_put(dx_is, row_of(&s->dx, i), s->n, s->past, slope_made, &r);
     }

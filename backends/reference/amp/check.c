@@ -53,7 +53,7 @@ struct finding {
 
 /* The statistics of one tensor, over all its views. Only finite elements are
  * counted. */
-struct counts {
+struct check_counts {
     uint64_t zeros, subnormals;
     uint32_t exponent; /* largest one; 0x80000000: none yet */
 };
@@ -62,7 +62,7 @@ struct counts {
  * a float32, which represents 16-bit floats exactly. It is subnormal if it is
  * below the least normal number of its dtype. Exponents are compared as signed
  * numbers, because exponents of numbers below 1 are negative. */
-static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
+static void count(struct check_counts *c, uint32_t magnitude, ssq_dtype dtype)
 {
     if (magnitude == 0) {
         c->zeros++;
@@ -77,7 +77,7 @@ static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
 
 /* Store the statistics of a tensor. The count of lost updates is set to 0: the
  * step that follows the check counts them. */
-static void put_counts(uint32_t *w, const struct counts *c)
+static void put_counts(uint32_t *w, const struct check_counts *c)
 {
     w[STAT_ZEROS_LO] = (uint32_t)c->zeros;
     w[STAT_ZEROS_HI] = (uint32_t)(c->zeros >> 32);
@@ -123,7 +123,7 @@ static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
  * before it is squared. A norm of scaled gradients, divided afterwards, would
  * be rounded differently. */
 static bool look(struct finding *f, const struct view *v, size_t tensor,
-                 struct counts *c, uint64_t *index)
+                 struct check_counts *c, uint64_t *index)
 {
     struct walk w;
     const struct view *views[] = {v};
@@ -157,7 +157,7 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
  * chunks. It is broken between tensors, each of which begins a new chunk
  * (kernels/reduce/norm.h). */
 static size_t look_whole(struct finding *f, const struct view_list *list,
-                         size_t i, size_t tensor, struct counts *c)
+                         size_t i, size_t tensor, struct check_counts *c)
 {
     uint64_t index = 0;
     bool bad = false;
@@ -208,11 +208,11 @@ static float true_factor(const struct view *block, float factor)
 /* Check a chunk, elements from .. end of a contiguous view, and store its words
  * as partial i. */
 static void look_chunk(const struct finding *f, const struct view *v,
-                       int64_t from, int64_t end, const struct parts *p,
+                       int64_t from, int64_t end, const struct amp_parts *p,
                        size_t i)
 {
     struct finding found = {.index = 0};
-    struct counts c = {.exponent = 0x80000000u};
+    struct check_counts c = {.exponent = 0x80000000u};
     struct norm_fold fold;
     uint32_t largest = 0;
     norm_fold_begin(&fold);
@@ -243,7 +243,7 @@ static void look_chunk(const struct finding *f, const struct view *v,
 }
 
 static void look_parts(const struct finding *f, const struct check_op *op,
-                       const struct parts *p)
+                       const struct amp_parts *p)
 {
     const struct view_list *list = op->op.list;
     size_t at = op->first;
@@ -268,8 +268,8 @@ static uint32_t add_most(uint32_t a, uint32_t b)
 
 /* Add the partials of a tensor to the results. f->tensors counts it if one of
  * them is bad. */
-static void fold_tensor(struct finding *f, struct counts *c,
-                        const struct parts *p, size_t from, size_t end)
+static void fold_tensor(struct finding *f, struct check_counts *c,
+                        const struct amp_parts *p, size_t from, size_t end)
 {
     uint32_t largest = 0;
     bool bad = false;
@@ -295,12 +295,12 @@ static void fold_tensor(struct finding *f, struct counts *c,
 
 /* Combine all partials, tensor by tensor. The list is used only for sizes. */
 static void fold_parts(struct finding *f, const struct check_op *op,
-                       const struct parts *p, uint32_t *stats)
+                       const struct amp_parts *p, uint32_t *stats)
 {
     const struct view_list *list = op->op.list;
     size_t at = 0, tensor = 0;
     for (size_t i = 0; i < list->n; tensor++) {
-        struct counts c = {.exponent = 0x80000000u};
+        struct check_counts c = {.exponent = 0x80000000u};
         size_t from = at;
         do
             at += parts_chunks(&list->v[i++]);
@@ -313,7 +313,7 @@ static void fold_parts(struct finding *f, const struct check_op *op,
 
 static ssq_status check_parts(struct finding *f, const struct check_op *op)
 {
-    const struct parts p = parts_of(&op->parts, PART_WORDS);
+    const struct amp_parts p = parts_of(&op->parts, PART_WORDS);
     uint32_t *record = words_of(&op->record);
     if (record == NULL) {
         look_parts(f, op, &p);
@@ -343,7 +343,7 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
         return check_parts(&f, op);
     norm_fold_begin(&f.fold);
     for (size_t i = 0, tensor = 0; i < op->op.list->n; tensor++) {
-        struct counts c = {.exponent = 0x80000000u};
+        struct check_counts c = {.exponent = 0x80000000u};
         i = look_whole(&f, op->op.list, i, tensor, &c);
         if (stats != NULL)
             put_counts(stats + tensor * STAT_WORDS, &c);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* A parameter, or a piece of it, and its words. */
-struct job {
+struct reference_job {
     uint32_t kind, truth;
     const uint32_t *control, *table;
     struct step_group group;
@@ -42,25 +42,26 @@ static struct step_group group_of(uint32_t kind, const uint32_t *control,
 /* Return the job of entry i of the list, which belongs to parameter `tensor`.
  * The list has an entry for each piece, and the table one for each parameter.
  * Slots that the group does not have are absent views. */
-static struct job job_of(uint32_t kind, const uint32_t *control,
-                         const uint32_t *table, const struct view_list *list,
-                         size_t i, size_t tensor)
+static struct reference_job job_of(uint32_t kind, const uint32_t *control,
+                                   const uint32_t *table,
+                                   const struct view_list *list, size_t i,
+                                   size_t tensor)
 {
     const struct view *v = &list->v[i * PARAM_VIEWS];
     const uint32_t *entry = table + tensor * TABLE_WORDS;
     const uint32_t *g =
         control + CONTROL_WORDS + entry[TABLE_GROUP] * GROUP_WORDS;
-    return (struct job){.kind = kind,
-                        .truth = entry[TABLE_TRUTH],
-                        .control = control,
-                        .table = entry,
-                        .group = group_of(kind, control, g),
-                        .factor = AS_F32(control[CONTROL_FACTOR]),
-                        .coef = AS_F32(control[CONTROL_COEF]),
-                        .param = &v[0],
-                        .grad = &v[1],
-                        .slot = &v[2],
-                        .n = view_elements(&v[0])};
+    return (struct reference_job){.kind = kind,
+                                  .truth = entry[TABLE_TRUTH],
+                                  .control = control,
+                                  .table = entry,
+                                  .group = group_of(kind, control, g),
+                                  .factor = AS_F32(control[CONTROL_FACTOR]),
+                                  .coef = AS_F32(control[CONTROL_COEF]),
+                                  .param = &v[0],
+                                  .grad = &v[1],
+                                  .slot = &v[2],
+                                  .n = view_elements(&v[0])};
 }
 
 /* Return whether entry i of n continues the previous one. All views of an entry
@@ -73,13 +74,14 @@ static bool continues(const struct view_list *list, size_t i, size_t n)
 /* ---- loads and stores ---- */
 
 /* An absent slot reads as 0. */
-static float load_slot(const struct job *j, int slot, int64_t i)
+static float load_slot(const struct reference_job *j, int slot, int64_t i)
 {
     const float *x = view_host(&j->slot[slot]);
     return x == NULL ? 0.0f : x[i];
 }
 
-static void store_slot(const struct job *j, int slot, int64_t i, float value)
+static void store_slot(const struct reference_job *j, int slot, int64_t i,
+                       float value)
 {
     float *x = view_host(&j->slot[slot]);
     if (x != NULL)
@@ -89,7 +91,7 @@ static void store_slot(const struct job *j, int slot, int64_t i, float value)
 /* Return the exact value of a parameter's element. It is in a float32 master;
  * or in the bf16 parameter and a 16-bit remainder, which together make a
  * float32; or in the parameter itself, of any dtype. */
-static float load_truth(const struct job *j, int64_t i)
+static float load_truth(const struct reference_job *j, int64_t i)
 {
     const void *p = view_host(j->param);
     if (j->truth == TRUTH_F32)
@@ -105,7 +107,7 @@ static float load_truth(const struct job *j, int64_t i)
  * parameter. That number includes the first elements of its shard and of its
  * piece. The words are therefore the same for any division into pieces or among
  * ranks. */
-static uint32_t random_of(const struct job *j, int64_t i)
+static uint32_t random_of(const struct reference_job *j, int64_t i)
 {
     uint64_t first =
         (uint64_t)j->table[TABLE_FIRST_HI] << 32 | j->table[TABLE_FIRST_LO];
@@ -116,7 +118,8 @@ static uint32_t random_of(const struct job *j, int64_t i)
 }
 
 /* Return the 16 bits of a parameter for an exact value. */
-static uint32_t model_bits(const struct job *j, int64_t i, float value)
+static uint32_t model_bits(const struct reference_job *j, int64_t i,
+                           float value)
 {
     bool half = j->param->dtype == SSQ_F16;
     switch (j->truth) {
@@ -132,7 +135,7 @@ static uint32_t model_bits(const struct job *j, int64_t i, float value)
 
 /* Store a new exact value. Returns whether the 16 bits of the parameter did not
  * change. For a float32 parameter this is always false. */
-static bool store_truth(const struct job *j, int64_t i, float value)
+static bool store_truth(const struct reference_job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
     if (j->truth == TRUTH_F32)
@@ -155,7 +158,7 @@ static bool store_truth(const struct job *j, int64_t i, float value)
 /* Load an element. The gradient is multiplied by factor and then by coef, and
  * each product is rounded. The result equals unscaling in place and clipping
  * afterwards. */
-static struct element load_element(const struct job *j, int64_t i)
+static struct element load_element(const struct reference_job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
     return (struct element){
@@ -169,7 +172,7 @@ static struct element load_element(const struct job *j, int64_t i)
 /* Update one element. Returns whether an update that is not 0 was lost in 16
  * bits. The weight decay of AdamW multiplies the value before the step is
  * subtracted, as in torch. It counts as an update even if the step is 0. */
-static bool step_element(const struct job *j, int64_t i)
+static bool step_element(const struct reference_job *j, int64_t i)
 {
     struct element e = kind_step(j->kind, load_element(j, i), j->group);
     float kept = p_keep(e.value, j->group.keep);
@@ -201,8 +204,9 @@ static ssq_status optimizer(struct backend_queue *queue,
     for (size_t i = 0, tensor = 0; i < op->n; tensor++) {
         uint64_t rounded = 0, first = 0;
         do {
-            struct job j = job_of(op->kind, control, view_host(&op->table),
-                                  op->op.list, i++, tensor);
+            struct reference_job j =
+                job_of(op->kind, control, view_host(&op->table), op->op.list,
+                       i++, tensor);
             j.first = first;
             if (ratio != NULL)
                 j.group.lr = ratio[tensor];
@@ -223,7 +227,7 @@ static ssq_status optimizer(struct backend_queue *queue,
 /* Add a piece to the norms of the parameter and of its update. The moments that
  * lamb_direction() computes are discarded, because this pass must not change
  * state. The step computes them again and stores them. */
-static void lamb_norms(const struct job *j, int64_t from, int64_t end,
+static void lamb_norms(const struct reference_job *j, int64_t from, int64_t end,
                        struct norm_fold *p, struct norm_fold *u)
 {
     for (int64_t k = from; k < end; k++) {
@@ -241,13 +245,14 @@ static float norm_of(struct norm_fold *f)
 }
 
 /* Compute a partial for each chunk of this rank. */
-static void lamb_parts(const struct lamb_op *op, const struct parts *parts)
+static void lamb_parts(const struct lamb_op *op, const struct amp_parts *parts)
 {
     size_t at = op->first, tensor = 0;
     for (size_t i = 0; i < op->n; i++) {
         tensor += i > 0 && !continues(op->op.list, i, op->n);
-        struct job j = job_of(OPT_lamb, view_host(&op->control),
-                              view_host(&op->table), op->op.list, i, tensor);
+        struct reference_job j =
+            job_of(OPT_lamb, view_host(&op->control), view_host(&op->table),
+                   op->op.list, i, tensor);
         for (int64_t from = 0; from < j.n; from += FOLD_CHUNK, at++) {
             int64_t left = j.n - from;
             struct norm_fold p, u;
@@ -263,7 +268,8 @@ static void lamb_parts(const struct lamb_op *op, const struct parts *parts)
 
 /* Compute the step lengths from the chunks of all ranks. The list has one view
  * for each parameter or piece, which is used only for its size. */
-static void lamb_lengths(const struct lamb_op *op, const struct parts *parts)
+static void lamb_lengths(const struct lamb_op *op,
+                         const struct amp_parts *parts)
 {
     const uint32_t *control = view_host(&op->control);
     const uint32_t *table = view_host(&op->table);
@@ -293,7 +299,7 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
     (void)queue;
     const uint32_t *control = view_host(&op->control);
     float *ratio = view_host(&op->ratio);
-    const struct parts parts = parts_of(&op->parts, LAMB_PART_WORDS);
+    const struct amp_parts parts = parts_of(&op->parts, LAMB_PART_WORDS);
     if (control[CONTROL_SKIP] != 0)
         return SSQ_OK;
     if (parts.word != NULL) {
@@ -304,7 +310,7 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
         return SSQ_OK;
     }
     for (size_t i = 0, tensor = 0; i < op->n; tensor++) {
-        struct job j;
+        struct reference_job j;
         struct norm_fold p, u;
         norm_fold_begin(&p);
         norm_fold_begin(&u);

@@ -4,9 +4,9 @@
 
 #include "backends/reference/reference.h"
 
-struct parts parts_of(const struct view *v, size_t words)
+struct amp_parts parts_of(const struct view *v, size_t words)
 {
-    struct parts p = {.word = view_host(v)};
+    struct amp_parts p = {.word = view_host(v)};
     if (p.word != NULL)
         p.n = (size_t)view_elements(v) / words;
     return p;
@@ -17,7 +17,7 @@ size_t parts_chunks(const struct view *v)
     return (size_t)((view_elements(v) + FOLD_CHUNK - 1) / FOLD_CHUNK);
 }
 
-void parts_put(const struct parts *p, size_t word, size_t i,
+void parts_put(const struct amp_parts *p, size_t word, size_t i,
                struct norm_fold *fold)
 {
     float total[3];
@@ -26,7 +26,8 @@ void parts_put(const struct parts *p, size_t word, size_t i,
         *parts_at(p, word + c, i) = AS_U32(total[c]);
 }
 
-float parts_norm(const struct parts *p, size_t word, size_t from, size_t count)
+float parts_norm(const struct amp_parts *p, size_t word, size_t from,
+                 size_t count)
 {
     float total[3];
     for (size_t c = 0; c < 3; c++) {

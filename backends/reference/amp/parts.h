@@ -8,24 +8,26 @@
 #include "backends/reference/reduce/fold.h"
 #include "lib/core/core.h"
 
-struct parts {
+struct amp_parts {
     uint32_t *word; /* NULL: no partials */
     size_t n;
 };
 
 /** Return the partials in a view, each of which has `words` words. */
-struct parts parts_of(const struct view *v, size_t words);
+struct amp_parts parts_of(const struct view *v, size_t words);
 /** Return the number of chunks of a view. */
 size_t parts_chunks(const struct view *v);
-static inline uint32_t *parts_at(const struct parts *p, size_t word, size_t i)
+static inline uint32_t *parts_at(const struct amp_parts *p, size_t word,
+                                 size_t i)
 {
     return &p->word[word * p->n + i];
 }
 /** Store the three sums of a chunk's norm in partial i, from word `word` on. */
-void parts_put(const struct parts *p, size_t word, size_t i,
+void parts_put(const struct amp_parts *p, size_t word, size_t i,
                struct norm_fold *fold);
 /** Return the norm of `count` partials, starting with partial `from`. Their
  *  sums are folded in the same way as elements. */
-float parts_norm(const struct parts *p, size_t word, size_t from, size_t count);
+float parts_norm(const struct amp_parts *p, size_t word, size_t from,
+                 size_t count);
 
 #endif

@@ -135,7 +135,7 @@ bool is_dropped(const struct attention_params *p, uint32_t step,
 
 /* The work memory of one call of attention, which is allocated by struct
  * work. */
-struct forward {
+struct attention_forward {
     const struct attention_op *op;
     uint32_t step;
     float *kt, *v; /* of the head: keys transposed, and values */
@@ -165,7 +165,8 @@ float row_exp(float *e, const float *s, int64_t n, float m)
 
 /* Compute y of one query: the mean of the values with its weights. Excluded
  * keys are skipped, so that a NaN in their values has no effect. */
-static void weigh(struct forward *f, const struct query *at, float total)
+static void weigh(struct attention_forward *f, const struct query *at,
+                  float total)
 {
     const struct attention_op *op = f->op;
     const struct attention_params *p = &op->p;
@@ -184,7 +185,7 @@ static void weigh(struct forward *f, const struct query *at, float total)
 
 /* Compute one query: its scores, their maximum, the exponentials, and y. lse,
  * for the backward pass, is the logarithm of the sum of the exponentials. */
-static void attend(struct forward *f, const struct query *at)
+static void attend(struct attention_forward *f, const struct query *at)
 {
     const struct attention_op *op = f->op;
     const struct attention_params *p = &op->p;
@@ -208,15 +209,15 @@ static ssq_status attention(struct backend_queue *queue,
     (void)queue;
     const struct attention_params *p = &op->p;
     struct work w = {.n = 0};
-    struct forward f = {.op = op,
-                        .step = stream_step(&op->step),
-                        .kt = work_floats(&w, p->d * p->tk),
-                        .v = work_floats(&w, p->tk * p->dv),
-                        .q = work_floats(&w, p->d),
-                        .s = work_floats(&w, p->tk),
-                        .e = work_floats(&w, p->tk),
-                        .sum = work_doubles(&w, p->tk),
-                        .y = work_doubles(&w, p->dv)};
+    struct attention_forward f = {.op = op,
+                                  .step = stream_step(&op->step),
+                                  .kt = work_floats(&w, p->d * p->tk),
+                                  .v = work_floats(&w, p->tk * p->dv),
+                                  .q = work_floats(&w, p->d),
+                                  .s = work_floats(&w, p->tk),
+                                  .e = work_floats(&w, p->tk),
+                                  .sum = work_doubles(&w, p->tk),
+                                  .y = work_doubles(&w, p->dv)};
     int64_t group = p->heads / p->kv_heads;
     for (int64_t b = 0; b < p->batch && !w.failed; b++)
         for (int64_t h = 0; h < p->heads; h++) {

@@ -11,7 +11,7 @@
 
 /* The work memory of one call. f P are the weights after dropout, and dS is the
  * gradient of the scores. */
-struct backward {
+struct reference_attention_backward {
     const struct attention_backward_op *op;
     uint32_t step;
     ssq_dtype dtype;       /* to which P and dS are rounded */
@@ -34,7 +34,8 @@ static float dot(const float *a, const float *b, int64_t n)
 }
 
 /* Compute dP = dy v^T for all keys of a query. */
-static void slopes(struct backward *w, const struct attention_params *p)
+static void slopes(struct reference_attention_backward *w,
+                   const struct attention_params *p)
 {
     memset(w->dp, 0, (size_t)p->tk * sizeof(*w->dp));
     for (int64_t c = 0; c < p->dv; c++)
@@ -43,7 +44,7 @@ static void slopes(struct backward *w, const struct attention_params *p)
 
 /* Return the part of lse that rounding has removed. The row of dS is not in use
  * yet, and is overwritten with exponentials. */
-static float row_rest(struct backward *w, float lse)
+static float row_rest(struct reference_attention_backward *w, float lse)
 {
     int64_t n = w->op->p.tk;
     if (!attention_large(lse))
@@ -56,7 +57,8 @@ static float row_rest(struct backward *w, float lse)
  * the sum of P dP over all keys. P is computed again from the scores, lse and
  * the part that rounding has removed from lse. Both results are rounded to the
  * dtype of v, like the weights of the forward pass. */
-static void row_slopes(struct backward *w, const struct query *at, float lse)
+static void row_slopes(struct reference_attention_backward *w,
+                       const struct query *at, float lse)
 {
     const struct attention_params *p = &w->op->p;
     float delta = dot(w->dy, w->y, p->dv), rest = row_rest(w, lse);
@@ -81,7 +83,8 @@ static void row_slopes(struct backward *w, const struct query *at, float lse)
 
 /* Add the contribution of one query to the gradients of its head, and to its
  * own gradient. */
-static void add_query(struct backward *w, const struct query *at, float lse)
+static void add_query(struct reference_attention_backward *w,
+                      const struct query *at, float lse)
 {
     const struct attention_backward_op *op = w->op;
     const struct attention_params *p = &op->p;
@@ -102,7 +105,8 @@ static void add_query(struct backward *w, const struct query *at, float lse)
 
 /* Process one query: compute its gradient, and add to the gradients of its keys
  * and values. */
-static void query_gradient(struct backward *w, const struct query *at)
+static void query_gradient(struct reference_attention_backward *w,
+                           const struct query *at)
 {
     const struct attention_backward_op *op = w->op;
     const float *saved = view_host(&op->lse);
@@ -115,7 +119,8 @@ static void query_gradient(struct backward *w, const struct query *at)
 }
 
 /* Process all queries of the heads that share keys and values. */
-static void head_gradient(struct backward *w, int64_t b, int64_t kv_head)
+static void head_gradient(struct reference_attention_backward *w, int64_t b,
+                          int64_t kv_head)
 {
     const struct attention_backward_op *op = w->op;
     const struct attention_params *p = &op->p;
@@ -145,24 +150,25 @@ static ssq_status attention_backward(struct backend_queue *queue,
     (void)queue;
     const struct attention_params *p = &op->p;
     struct work work = {.n = 0};
-    struct backward w = {.op = op,
-                         .step = stream_step(&op->step),
-                         .dtype = op->v.dtype,
-                         .k = work_floats(&work, p->tk * p->d),
-                         .kt = work_floats(&work, p->d * p->tk),
-                         .vt = work_floats(&work, p->dv * p->tk),
-                         .q = work_floats(&work, p->d),
-                         .y = work_floats(&work, p->dv),
-                         .dy = work_floats(&work, p->dv),
-                         .s = work_floats(&work, p->tk),
-                         .p = work_floats(&work, p->tk),
-                         .ds = work_floats(&work, p->tk),
-                         .slope = work_floats(&work, p->tk),
-                         .sum = work_doubles(&work, p->tk),
-                         .dp = work_doubles(&work, p->tk),
-                         .dq = work_doubles(&work, p->d),
-                         .dk = work_doubles(&work, p->tk * p->d),
-                         .dv = work_doubles(&work, p->tk * p->dv)};
+    struct reference_attention_backward w = {
+        .op = op,
+        .step = stream_step(&op->step),
+        .dtype = op->v.dtype,
+        .k = work_floats(&work, p->tk * p->d),
+        .kt = work_floats(&work, p->d * p->tk),
+        .vt = work_floats(&work, p->dv * p->tk),
+        .q = work_floats(&work, p->d),
+        .y = work_floats(&work, p->dv),
+        .dy = work_floats(&work, p->dv),
+        .s = work_floats(&work, p->tk),
+        .p = work_floats(&work, p->tk),
+        .ds = work_floats(&work, p->tk),
+        .slope = work_floats(&work, p->tk),
+        .sum = work_doubles(&work, p->tk),
+        .dp = work_doubles(&work, p->tk),
+        .dq = work_doubles(&work, p->d),
+        .dk = work_doubles(&work, p->tk * p->d),
+        .dv = work_doubles(&work, p->tk * p->dv)};
     for (int64_t b = 0; b < p->batch && !work.failed; b++)
         for (int64_t h = 0; h < p->kv_heads; h++)
             head_gradient(&w, b, h);

@@ -23,19 +23,19 @@
 #include "kernels/gemm/epilogue.h"
 
 /* The part of an offset and of a point that comes from a column or a depth. */
-struct part {
+struct reference_conv_part {
     int64_t at, point[AXES];
 };
 
 /* One product: of one image of the batch and a group, or of all images and a
  * group. */
-struct product {
+struct conv_product {
     const struct conv_op *op;
     int64_t n, g;
     int64_t rows, columns, depth;
     const struct view *lies, *gathered, *made;
     int64_t lies_at, gathered_at, made_at; /* offsets at which n and g begin */
-    struct part column[TILE_COLS], deep[TILE_DEPTH];
+    struct reference_conv_part column[TILE_COLS], deep[TILE_DEPTH];
     int64_t lies_deep[TILE_DEPTH]; /* offset of each depth in `lies` */
     struct tile tile;
 };
@@ -65,34 +65,37 @@ static struct digits in_map(const struct conv_op *op, int64_t i)
 
 /* Return the part that comes from the position of the window, without its
  * taps. */
-static struct part map_part(const struct conv_op *op, struct digits d)
+static struct reference_conv_part map_part(const struct conv_op *op,
+                                           struct digits d)
 {
     const struct slide *s = op->slide;
-    return (struct part){
+    return (struct reference_conv_part){
         0, {slide_at(&s[HEIGHT], d.b, 0), slide_at(&s[WIDTH], d.c, 0)}};
 }
 
 /* Return the part that comes from a tap of the window. sign is -1 if the point
  * of the image is given, and the point of the map is needed. */
-static struct part tap_part(const struct conv_op *op, struct digits d, int sign)
+static struct reference_conv_part tap_part(const struct conv_op *op,
+                                           struct digits d, int sign)
 {
     const struct slide *s = op->slide;
-    return (struct part){
+    return (struct reference_conv_part){
         0, {sign * d.b * s[HEIGHT].dilation, sign * d.c * s[WIDTH].dilation}};
 }
 
 /* Return the part that comes from column j of the gathered matrix. */
-static struct part column_part(const struct product *p, int64_t j)
+static struct reference_conv_part column_part(const struct conv_product *p,
+                                              int64_t j)
 {
     const struct conv_op *op = p->op;
-    struct part r;
+    struct reference_conv_part r;
     struct digits d;
     switch (op->kind) {
     case CONV_FORWARD:
         return map_part(op, in_map(op, j));
     case CONV_DATA:
         d = digits_of(j, op->slide[HEIGHT].image, op->slide[WIDTH].image);
-        return (struct part){
+        return (struct reference_conv_part){
             0, {d.b + op->slide[HEIGHT].before, d.c + op->slide[WIDTH].before}};
     default:
         d = in_window(op, j);
@@ -103,11 +106,12 @@ static struct part column_part(const struct product *p, int64_t j)
 }
 
 /* Return the part that comes from depth k. */
-static struct part depth_part(const struct product *p, int64_t k)
+static struct reference_conv_part depth_part(const struct conv_product *p,
+                                             int64_t k)
 {
     const struct conv_op *op = p->op;
     struct digits d;
-    struct part r;
+    struct reference_conv_part r;
     if (op->kind == CONV_WEIGHT) {
         d = in_map(op, k);
         r = map_part(op, d);
@@ -121,7 +125,7 @@ static struct part depth_part(const struct product *p, int64_t k)
 }
 
 /* Return the offset of depth k in `lies`. */
-static int64_t lies_depth(const struct product *p, int64_t k)
+static int64_t lies_depth(const struct conv_product *p, int64_t k)
 {
     const struct conv_op *op = p->op;
     const int64_t *stride = p->lies->stride;
@@ -136,7 +140,7 @@ static int64_t lies_depth(const struct product *p, int64_t k)
 }
 
 /* Return the stride of the rows in `lies`. */
-static int64_t lies_row(const struct product *p)
+static int64_t lies_row(const struct conv_product *p)
 {
     static const int channel[] = {
         [CONV_FORWARD] = 1, [CONV_DATA] = 2, [CONV_WEIGHT] = 2};
@@ -144,7 +148,7 @@ static int64_t lies_row(const struct product *p)
 }
 
 /* Return the offset of row i and column j in `made`. */
-static int64_t made_at(const struct product *p, int64_t i, int64_t j)
+static int64_t made_at(const struct conv_product *p, int64_t i, int64_t j)
 {
     const struct conv_op *op = p->op;
     const int64_t *stride = p->made->stride;
@@ -167,8 +171,9 @@ static bool at_stride(int64_t *x, int64_t stride)
 }
 
 /* Return the gathered element of a column and a depth; 0 if it is outside. */
-static double gather(const struct product *p, const void *base,
-                     const struct part *a, const struct part *b)
+static double gather(const struct conv_product *p, const void *base,
+                     const struct reference_conv_part *a,
+                     const struct reference_conv_part *b)
 {
     int64_t h = a->point[HEIGHT] + b->point[HEIGHT];
     int64_t w = a->point[WIDTH] + b->point[WIDTH];
@@ -186,7 +191,8 @@ static double gather(const struct product *p, const void *base,
 
 /* Compute the sums of the tile whose first row is i. Its columns must be
  * prepared. */
-static void sum_tile(struct product *p, int64_t i, int64_t rows, int64_t cols)
+static void sum_tile(struct conv_product *p, int64_t i, int64_t rows,
+                     int64_t cols)
 {
     struct tile *t = &p->tile;
     const void *lies = view_host(p->lies), *gathered = view_host(p->gathered);
@@ -211,7 +217,7 @@ static void sum_tile(struct product *p, int64_t i, int64_t rows, int64_t cols)
 }
 
 /* Return the bias of row i, which is a channel of `made`. */
-static float bias_of(const struct product *p, int64_t i)
+static float bias_of(const struct conv_product *p, int64_t i)
 {
     const struct view *b = &p->op->bias;
     return load_f32(view_host(b), b->dtype,
@@ -220,7 +226,7 @@ static float bias_of(const struct product *p, int64_t i)
 
 /* Round the sums of a tile to float32, apply bias and activation, and store
  * them in the dtype of `made`. */
-static void store_tile(const struct product *p, int64_t i0, int64_t rows,
+static void store_tile(const struct conv_product *p, int64_t i0, int64_t rows,
                        int64_t j0, int64_t cols)
 {
     const struct conv_op *op = p->op;
@@ -237,7 +243,7 @@ static void store_tile(const struct product *p, int64_t i0, int64_t rows,
 
 /* Compute one product, tile by tile. Columns are prepared once for all rows of
  * tiles. */
-static void multiply(struct product *p)
+static void multiply(struct conv_product *p)
 {
     for (int64_t j = 0; j < p->columns; j += TILE_COLS) {
         int64_t cols = tile_least(TILE_COLS, p->columns - j);
@@ -253,7 +259,7 @@ static void multiply(struct product *p)
 
 /* Return the offset at which image n and group g begin. A filter does not have
  * a dimension n. */
-static int64_t begin(const struct product *p, const struct view *v)
+static int64_t begin(const struct conv_product *p, const struct view *v)
 {
     if (v == &p->op->filter)
         return p->g * v->stride[0];
@@ -261,7 +267,7 @@ static int64_t begin(const struct product *p, const struct view *v)
 }
 
 /* Set the sizes and operands of the kind, as in the table above. */
-static void set_up(struct product *p, const struct conv_op *op)
+static void set_up(struct conv_product *p, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     int64_t taps = h->window * w->window, positions = h->map * w->map;
@@ -299,7 +305,7 @@ static void set_up(struct product *p, const struct conv_op *op)
 static ssq_status conv(struct backend_queue *queue, const struct conv_op *op)
 {
     (void)queue;
-    struct product p = {0};
+    struct conv_product p = {0};
     int64_t images = op->kind == CONV_WEIGHT ? 1 : op->n;
     set_up(&p, op);
     for (p.n = 0; p.n < images; p.n++)

@@ -21,15 +21,15 @@
 #include <stdio.h>
 
 /* One matrix of an operand. */
-struct matrix {
+struct gemm_matrix {
     void *base;
     ssq_dtype dtype;
     int64_t at, row, column; /* first element and strides, in elements */
 };
 
-static struct matrix matrix_of(const struct view *v, int64_t at)
+static struct gemm_matrix matrix_of(const struct view *v, int64_t at)
 {
-    struct matrix x = {view_host(v), v->dtype, at, 0, 0};
+    struct gemm_matrix x = {view_host(v), v->dtype, at, 0, 0};
     if (v->buffer != NULL) {
         x.row = v->stride[v->rank - 2];
         x.column = v->stride[v->rank - 1];
@@ -37,14 +37,14 @@ static struct matrix matrix_of(const struct view *v, int64_t at)
     return x;
 }
 
-static float element(const struct matrix *x, int64_t i, int64_t j)
+static float element(const struct gemm_matrix *x, int64_t i, int64_t j)
 {
     int64_t at = x->at + i * x->row + j * x->column;
     return bits_to_f32(load_bits(x->base, x->dtype, at), x->dtype);
 }
 
 /* Load n elements of x that are `step` apart, beginning at `at`. */
-static void unpack_row(double *t, const struct matrix *x, int64_t at,
+static void unpack_row(double *t, const struct gemm_matrix *x, int64_t at,
                        int64_t step, int64_t n)
 {
     const uint16_t *half = x->base;
@@ -62,8 +62,8 @@ static void unpack_row(double *t, const struct matrix *x, int64_t at,
 
 /* Load rows from i and columns from j of x into t, whose rows are `pitch`
  * apart. */
-static void unpack(double *t, int64_t pitch, const struct matrix *x, int64_t i,
-                   int64_t rows, int64_t j, int64_t cols)
+static void unpack(double *t, int64_t pitch, const struct gemm_matrix *x,
+                   int64_t i, int64_t rows, int64_t j, int64_t cols)
 {
     for (int64_t r = 0; r < rows; r++)
         unpack_row(t + r * pitch, x, x->at + (i + r) * x->row + j * x->column,
@@ -72,8 +72,8 @@ static void unpack(double *t, int64_t pitch, const struct matrix *x, int64_t i,
 
 /* Compute the sums of the tile of d at (i, j). */
 static void sum_tile(struct tile *t, const struct gemm_op *op,
-                     const struct matrix *a, const struct matrix *b, int64_t i,
-                     int64_t j)
+                     const struct gemm_matrix *a, const struct gemm_matrix *b,
+                     int64_t i, int64_t j)
 {
     int64_t rows = tile_least(TILE_ROWS, op->m - i),
             cols = tile_least(TILE_COLS, op->n - j);
@@ -87,8 +87,9 @@ static void sum_tile(struct tile *t, const struct gemm_op *op,
 }
 
 static void store_tile(const struct tile *t, const struct gemm_op *op,
-                       const struct matrix *c, const struct matrix *bias,
-                       const struct matrix *d, int64_t i0, int64_t j0)
+                       const struct gemm_matrix *c,
+                       const struct gemm_matrix *bias,
+                       const struct gemm_matrix *d, int64_t i0, int64_t j0)
 {
     int64_t rows = tile_least(op->m, i0 + TILE_ROWS),
             cols = tile_least(op->n, j0 + TILE_COLS);
@@ -131,7 +132,7 @@ static ssq_status gemm(struct backend_queue *queue, const struct gemm_op *op)
     }
     walk_begin(&w, v, 5);
     do {
-        struct matrix x[5];
+        struct gemm_matrix x[5];
         for (int i = 0; i < 5; i++)
             x[i] = matrix_of(full[i], w.at[i]);
         for (int64_t i = 0; i < op->m; i += TILE_ROWS)

@@ -30,7 +30,7 @@ enum verdict {
 };
 
 /* One row of classes, and the results for it so far. */
-struct row {
+struct reference_cross_entropy_row {
     const struct cross_entropy_op *op;
     int64_t n; /* classes */
     struct line x, prob, dx, weight;
@@ -43,15 +43,17 @@ struct row {
 /* Return the row whose operands begin at these elements, with its verdict. If
  * the op has probabilities (prob), targets do not exist, and every row counts.
  * ignore_index is tested first, because it need not be a class. */
-static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
+static struct reference_cross_entropy_row
+row_at(const struct cross_entropy_op *op, const int64_t *at)
 {
-    struct row r = {.op = op,
-                    .n = op->x.shape[op->x.rank - 1],
-                    .x = line_of(&op->x, at[X]),
-                    .prob = line_of(&op->prob, at[PROB]),
-                    .dx = line_of(&op->dx, at[DX]),
-                    .weight = line_of(&op->weight, 0),
-                    .target = -1};
+    struct reference_cross_entropy_row r = {.op = op,
+                                            .n = op->x.shape[op->x.rank - 1],
+                                            .x = line_of(&op->x, at[X]),
+                                            .prob =
+                                                line_of(&op->prob, at[PROB]),
+                                            .dx = line_of(&op->dx, at[DX]),
+                                            .weight = line_of(&op->weight, 0),
+                                            .target = -1};
     if (op->target.buffer == NULL)
         return r;
     r.target = (int32_t)load_bits(view_host(&op->target), SSQ_I32, at[TARGET]);
@@ -63,13 +65,13 @@ static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
 }
 
 /* Return the weight of class k; 1 if the op has no weights. */
-static float weight_at(const struct row *r, int64_t k)
+static float weight_at(const struct reference_cross_entropy_row *r, int64_t k)
 {
     return r->weight.base == NULL ? 1.0f : line_load(&r->weight, k);
 }
 
 /* Return q[k] of include/sesqui/ops/loss.h. */
-static float q_at(const struct row *r, int64_t k)
+static float q_at(const struct reference_cross_entropy_row *r, int64_t k)
 {
     const struct cross_entropy_op *op = r->op;
     float y = r->prob.base != NULL ? line_load(&r->prob, k)
@@ -79,7 +81,7 @@ static float q_at(const struct row *r, int64_t k)
 }
 
 /* Return whether q[k] is 0 for any data. */
-static bool q_absent(const struct row *r, int64_t k)
+static bool q_absent(const struct reference_cross_entropy_row *r, int64_t k)
 {
     return r->prob.base == NULL && !r->op->smooth && k != r->target;
 }
@@ -87,7 +89,7 @@ static bool q_absent(const struct row *r, int64_t k)
 /* Compute the values that the log-softmax of logits needs. These are the
  * maximum, which prevents an overflow of exp, and the sum of exp(x - max), in
  * float64 and rounded once. Log-probabilities need neither. */
-static void row_softmax(struct row *r)
+static void row_softmax(struct reference_cross_entropy_row *r)
 {
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS || r->verdict != ROW_COUNTS)
         return;
@@ -104,7 +106,7 @@ static void row_softmax(struct row *r)
 }
 
 /* Return the loss of a row, and set r->sum_q to the sum of q. */
-static float row_loss(struct row *r)
+static float row_loss(struct reference_cross_entropy_row *r)
 {
     if (r->verdict != ROW_COUNTS)
         return r->verdict == ROW_IGNORED ? 0.0f : NAN;
@@ -124,7 +126,7 @@ static float row_loss(struct row *r)
 
 /* Return the derivative of the row's loss with respect to x[k]. For logits this
  * is p sum(q) - q, where p is the softmax; for log-probabilities it is -q. */
-static float row_slope(const struct row *r, int64_t k)
+static float row_slope(const struct reference_cross_entropy_row *r, int64_t k)
 {
     float q = q_absent(r, k) ? 0.0f : q_at(r, k);
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS)
@@ -135,7 +137,8 @@ static float row_slope(const struct row *r, int64_t k)
 
 /* Compute dx = slope times seed of a row. seed is dloss divided by the divisor
  * of the mean. */
-static void row_gradient(const struct row *r, float seed)
+static void row_gradient(const struct reference_cross_entropy_row *r,
+                         float seed)
 {
     for (int64_t k = 0; k < r->n; k++) {
         float g = r->verdict == ROW_COUNTS    ? row_slope(r, k) * seed
@@ -159,7 +162,7 @@ static double divisor(const struct cross_entropy_op *op)
     double sum = 0.0;
     walk_rows(&w, walked(op, v), WALKED, 1);
     do {
-        struct row r = row_at(op, w.at);
+        struct reference_cross_entropy_row r = row_at(op, w.at);
         if (!view_absent(&op->prob))
             sum += r.n > 0 ? 1.0 : 0.0;
         else if (r.verdict == ROW_COUNTS)
@@ -183,7 +186,7 @@ static ssq_status cross_entropy(struct backend_queue *queue,
     /* a single loss is not part of the walk */
     walk_rows(&w, walked(op, v), each ? WALKED : LOSS, 1);
     do {
-        struct row r = row_at(op, w.at);
+        struct reference_cross_entropy_row r = row_at(op, w.at);
         row_softmax(&r);
         float value = row_loss(&r);
         sum += (double)value;

@@ -50,7 +50,7 @@ static void unpack(float *t, const struct line *l, int64_t i, int64_t n)
 
 /* A walk over the pieces of up to three views of one shape, in row-major
  * order. */
-struct pieces {
+struct channel_norm_pieces {
     const struct view *v[3];
     struct walk w;
     int64_t length, i; /* elements of a line; first element of the piece */
@@ -59,30 +59,32 @@ struct pieces {
 
 /* Begin a walk over pieces. For fewer than three views, pass one of them again.
  * The walk is over lines, so it excludes the last dimension. */
-static struct pieces pieces_begin(const struct view *a, const struct view *b,
-                                  const struct view *c)
+static struct channel_norm_pieces
+pieces_begin(const struct view *a, const struct view *b, const struct view *c)
 {
-    struct pieces p = {.v = {a, b, c}, .length = a->shape[a->rank - 1]};
+    struct channel_norm_pieces p = {.v = {a, b, c},
+                                    .length = a->shape[a->rank - 1]};
     walk_begin(&p.w, p.v, 3);
     p.w.rank--;
     return p;
 }
 
 /* Return the elements of the piece. The last piece of a line may be shorter. */
-static int64_t piece_size(const struct pieces *p)
+static int64_t piece_size(const struct channel_norm_pieces *p)
 {
     return p->length - p->i < PIECE ? p->length - p->i : PIECE;
 }
 
 /* Load the piece of view k. */
-static void piece_load(const struct pieces *p, int k, float *t)
+static void piece_load(const struct channel_norm_pieces *p, int k, float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
     unpack(t, &l, p->i, piece_size(p));
 }
 
 /* Store the piece of view k, rounded to the dtype of the view. */
-static void piece_store(const struct pieces *p, int k, const float *t)
+static void piece_store(const struct channel_norm_pieces *p, int k,
+                        const float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
     for (int64_t i = 0; i < piece_size(p); i++)
@@ -90,7 +92,7 @@ static void piece_store(const struct pieces *p, int k, const float *t)
 }
 
 /* Go to the next piece of the line, or the first one of the next line. */
-static void pieces_next(struct pieces *p)
+static void pieces_next(struct channel_norm_pieces *p)
 {
     p->i += PIECE;
     if (p->i < p->length)
@@ -129,7 +131,7 @@ static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
         ((float *)view_host(v))[i * v->stride[0] + j * v->stride[1]] = x;
 }
 
-struct statistics {
+struct channel_norm_statistics {
     float mean, rest, rstd; /* rest: the part of the mean that rounding has
                                removed */
     float running;          /* the variance toward which the running one
@@ -142,7 +144,8 @@ static double sum_of(const struct view *x)
 {
     double sum = 0.0;
     float t[PIECE];
-    for (struct pieces p = pieces_begin(x, x, x); !p.done; pieces_next(&p)) {
+    for (struct channel_norm_pieces p = pieces_begin(x, x, x); !p.done;
+         pieces_next(&p)) {
         piece_load(&p, 0, t);
         for (int64_t i = 0; i < piece_size(&p); i++)
             sum += (double)t[i];
@@ -157,7 +160,8 @@ static double sum_of_squares(const struct view *x, float mean, double n)
 {
     double squares = 0.0, apart = 0.0;
     float t[PIECE];
-    for (struct pieces p = pieces_begin(x, x, x); !p.done; pieces_next(&p)) {
+    for (struct channel_norm_pieces p = pieces_begin(x, x, x); !p.done;
+         pieces_next(&p)) {
         piece_load(&p, 0, t);
         for (int64_t i = 0; i < piece_size(&p); i++) {
             double d = (double)t[i] - (double)mean;
@@ -171,12 +175,12 @@ static double sum_of_squares(const struct view *x, float mean, double n)
 /* Compute the statistics of a box. The running variance is divided by n - less:
  * less is 1 if it must be unbiased, else 0. All are rounded to float32 before
  * they are used, so that backward gets the same bits from the saved ones. */
-static struct statistics statistics_of(const struct view *x, float eps,
-                                       double less)
+static struct channel_norm_statistics statistics_of(const struct view *x,
+                                                    float eps, double less)
 {
     double n = (double)view_elements(x);
     double mean = sum_of(x) / n;
-    struct statistics s = {.mean = (float)mean};
+    struct channel_norm_statistics s = {.mean = (float)mean};
     s.rest = isfinite(mean) && isfinite(s.mean) ? (float)(mean - (double)s.mean)
                                                 : 0.0f;
     double squares = sum_of_squares(x, s.mean, n);
@@ -198,26 +202,28 @@ static void update(const struct channel_norm_op *op, const struct view *running,
 
 /* Merge the statistics of channel c from all parts, and move the running ones
  * if the channel has elements. */
-static struct statistics merged(const struct channel_norm_op *op, int64_t c)
+static struct channel_norm_statistics merged(const struct channel_norm_op *op,
+                                             int64_t c)
 {
     const struct channel_merged m = channel_merge(op, c);
     if (m.some) {
         update(op, &op->running_mean, c, m.mean);
         update(op, &op->running_var, c, m.running);
     }
-    return (struct statistics){.mean = m.mean, .rstd = m.rstd};
+    return (struct channel_norm_statistics){.mean = m.mean, .rstd = m.rstd};
 }
 
 /* Compute y of one channel of a set. An absent gamma or beta is omitted, and
  * not replaced by 1 or 0: adding 0 would change -0 to 0. */
 static void normalise(const struct channel_norm_op *op, int64_t c,
-                      struct statistics s, const struct view *x,
+                      struct channel_norm_statistics s, const struct view *x,
                       const struct view *y)
 {
     bool scaled = op->gamma.buffer != NULL, moved = op->beta.buffer != NULL;
     float gamma = channel_at(&op->gamma, c, 1.0f);
     float beta = channel_at(&op->beta, c, 0.0f), t[PIECE];
-    for (struct pieces p = pieces_begin(x, y, x); !p.done; pieces_next(&p)) {
+    for (struct channel_norm_pieces p = pieces_begin(x, y, x); !p.done;
+         pieces_next(&p)) {
         piece_load(&p, 0, t);
         for (int64_t i = 0; i < piece_size(&p); i++) {
             float z = (t[i] - s.mean) * s.rstd;
@@ -230,17 +236,18 @@ static void normalise(const struct channel_norm_op *op, int64_t c,
 }
 
 /* The elements of one set, which is element (i, g) of mean and rstd. */
-struct extent {
+struct channel_norm_extent {
     int64_t n0, n, c0, c;
 };
 
 /* Return the elements of set (i, g). If pooled, a set is one channel of all
  * examples: there are as many groups as channels, and i is 0. */
-static struct extent extent_of(bool pooled, const struct view *x,
-                               int64_t groups, int64_t i, int64_t g)
+static struct channel_norm_extent extent_of(bool pooled, const struct view *x,
+                                            int64_t groups, int64_t i,
+                                            int64_t g)
 {
     int64_t c = x->shape[1] / groups;
-    struct extent e = {i, 1, g * c, c};
+    struct channel_norm_extent e = {i, 1, g * c, c};
     if (pooled)
         e.n = x->shape[0];
     return e;
@@ -250,8 +257,9 @@ static struct extent extent_of(bool pooled, const struct view *x,
  * normalise its channels. */
 static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
 {
-    struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
-    struct statistics s;
+    struct channel_norm_extent e =
+        extent_of(op->pooled, &op->x, op->groups, i, g);
+    struct channel_norm_statistics s;
     if (op->given) {
         s.mean = channel_at(&op->running_mean, g, 0.0f);
         s.rstd = s_rsqrt(channel_at(&op->running_var, g, 0.0f) + op->eps);
@@ -288,18 +296,21 @@ static ssq_status channel_norm_run(struct backend_queue *queue,
 
 /* Sums of dy and of dy z over a box. All its elements have the same
  * statistics. */
-struct sums {
+struct channel_norm_sums {
     double dy, dy_z;
 };
 
 /* Compute the sums of a box, with dy multiplied by gamma. For gradients of
  * parameters gamma is 1. */
-static struct sums sums_of(const struct view *x, const struct view *dy,
-                           struct statistics s, float gamma)
+static struct channel_norm_sums sums_of(const struct view *x,
+                                        const struct view *dy,
+                                        struct channel_norm_statistics s,
+                                        float gamma)
 {
-    struct sums sum = {0.0, 0.0};
+    struct channel_norm_sums sum = {0.0, 0.0};
     float t[PIECE], g[PIECE];
-    for (struct pieces p = pieces_begin(x, dy, x); !p.done; pieces_next(&p)) {
+    for (struct channel_norm_pieces p = pieces_begin(x, dy, x); !p.done;
+         pieces_next(&p)) {
         piece_load(&p, 0, t);
         piece_load(&p, 1, g);
         for (int64_t i = 0; i < piece_size(&p); i++) {
@@ -313,11 +324,11 @@ static struct sums sums_of(const struct view *x, const struct view *dy,
 
 /* Return the statistics that the forward pass has saved, or that the caller has
  * recomputed. */
-static struct statistics saved(const struct channel_norm_backward_op *op,
-                               int64_t i, int64_t g)
+static struct channel_norm_statistics
+saved(const struct channel_norm_backward_op *op, int64_t i, int64_t g)
 {
-    return (struct statistics){.mean = scalar_at(&op->mean, i, g),
-                               .rstd = scalar_at(&op->rstd, i, g)};
+    return (struct channel_norm_statistics){.mean = scalar_at(&op->mean, i, g),
+                                            .rstd = scalar_at(&op->rstd, i, g)};
 }
 
 /* Compute dgamma and dbeta of channel c over all examples. Each example has its
@@ -325,11 +336,11 @@ static struct statistics saved(const struct channel_norm_backward_op *op,
 static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
 {
     int64_t n = op->x.shape[0], g = c / (op->x.shape[1] / op->groups);
-    struct sums total = {0.0, 0.0};
+    struct channel_norm_sums total = {0.0, 0.0};
     for (int64_t i = 0; i < (op->pooled ? 1 : n); i++) {
         struct view x = box(&op->x, i, op->pooled ? n : 1, c, 1);
         struct view dy = box(&op->dy, i, op->pooled ? n : 1, c, 1);
-        struct sums s = sums_of(&x, &dy, saved(op, i, g), 1.0f);
+        struct channel_norm_sums s = sums_of(&x, &dy, saved(op, i, g), 1.0f);
         total.dy += s.dy;
         total.dy_z += s.dy_z;
     }
@@ -341,14 +352,14 @@ static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
  * gamma and the averages are over the set. Given statistics do not depend on x,
  * so dx is rstd g. */
 static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
-                     const struct extent *e, struct statistics s, float avg,
-                     float avg_z)
+                     const struct channel_norm_extent *e,
+                     struct channel_norm_statistics s, float avg, float avg_z)
 {
     struct view x = box(&op->x, e->n0, e->n, c, 1);
     struct view dy = box(&op->dy, e->n0, e->n, c, 1);
     struct view dx = box(&op->dx, e->n0, e->n, c, 1);
     float gamma = channel_at(&op->gamma, c, 1.0f), t[PIECE], g[PIECE];
-    for (struct pieces p = pieces_begin(&x, &dy, &dx); !p.done;
+    for (struct channel_norm_pieces p = pieces_begin(&x, &dy, &dx); !p.done;
          pieces_next(&p)) {
         piece_load(&p, 0, t);
         piece_load(&p, 1, g);
@@ -363,7 +374,7 @@ static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
 
 /* Compute dx of a channel from given averages, which do not include gamma. */
 static void backward_given(const struct channel_norm_backward_op *op,
-                           const struct extent *e, int64_t c)
+                           const struct channel_norm_extent *e, int64_t c)
 {
     float gamma = channel_at(&op->gamma, c, 1.0f);
     store_dx(op, c, e, saved(op, 0, c), gamma * scalar_at(&op->average, 0, c),
@@ -375,9 +386,10 @@ static void backward_given(const struct channel_norm_backward_op *op,
 static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
                          int64_t g)
 {
-    struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
-    struct statistics s = saved(op, i, g);
-    struct sums total = {0.0, 0.0};
+    struct channel_norm_extent e =
+        extent_of(op->pooled, &op->x, op->groups, i, g);
+    struct channel_norm_statistics s = saved(op, i, g);
+    struct channel_norm_sums total = {0.0, 0.0};
     struct view whole = box(&op->x, e.n0, e.n, e.c0, e.c);
     double n = (double)view_elements(&whole);
     if (op->average.buffer != NULL) {
@@ -388,7 +400,7 @@ static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
         struct view x = box(&op->x, e.n0, e.n, c, 1);
         struct view dy = box(&op->dy, e.n0, e.n, c, 1);
         float gamma = channel_at(&op->gamma, c, 1.0f);
-        struct sums part = sums_of(&x, &dy, s, gamma);
+        struct channel_norm_sums part = sums_of(&x, &dy, s, gamma);
         total.dy += part.dy;
         total.dy_z += part.dy_z;
     }

@@ -27,7 +27,7 @@ static int64_t row_elements(const struct view *v, int inner)
 
 /* The statistics of a row, as saved by the forward pass: rstd = 1 / sqrt(var +
  * eps). For RMS norm the mean is 0, and var is the mean of the squares. */
-struct statistics {
+struct layer_norm_statistics {
     float mean, rstd;
 };
 
@@ -35,12 +35,12 @@ struct statistics {
  * the centred squares. Sums are float64 and rounded once. The mean is rounded,
  * because backward gets only the rounded one. The squares are about the mean
  * before rounding. */
-static struct statistics row_statistics(const struct layer_norm_op *op,
-                                        int64_t at)
+static struct layer_norm_statistics
+row_statistics(const struct layer_norm_op *op, int64_t at)
 {
     const struct view *v[] = {&op->x};
     double n = (double)row_elements(&op->x, op->inner), sum = 0.0;
-    struct statistics s = {0.0f, 0.0f};
+    struct layer_norm_statistics s = {0.0f, 0.0f};
     struct walk w;
     if (op->kind == NORM_LAYER) {
         walk_row(&w, v, 1, op->inner);
@@ -63,8 +63,9 @@ static struct statistics row_statistics(const struct layer_norm_op *op,
 }
 
 /* Normalise a row, which begins at x_at and y_at. gamma and beta begin at 0. */
-static void normalise_row(const struct layer_norm_op *op, struct statistics s,
-                          int64_t x_at, int64_t y_at)
+static void normalise_row(const struct layer_norm_op *op,
+                          struct layer_norm_statistics s, int64_t x_at,
+                          int64_t y_at)
 {
     const struct view *v[] = {&op->x, &op->gamma, &op->beta, &op->y};
     struct walk w;
@@ -89,7 +90,7 @@ static ssq_status layer_norm(struct backend_queue *queue,
     struct walk w;
     walk_rows(&w, v, 4, op->inner);
     do {
-        struct statistics s = row_statistics(op, w.at[0]);
+        struct layer_norm_statistics s = row_statistics(op, w.at[0]);
         if (op->mean.buffer != NULL)
             store_at(&op->mean, w.at[2], s.mean);
         if (op->rstd.buffer != NULL)
@@ -120,7 +121,7 @@ static const struct view *const *walked(const struct layer_norm_backward_op *op,
 }
 
 /* One element: its normalised x, and its dy. */
-struct element {
+struct layer_norm_element {
     float z, dy, g; /* g = dy gamma */
     float rstd;
 };
@@ -128,11 +129,12 @@ struct element {
 /* Compute an element from x and the saved statistics, so that y need not be
  * kept for backward. row and in are the offsets of the row and in the row. An
  * absent mean, as for RMS norm, is 0. */
-static struct element element_at(const struct layer_norm_backward_op *op,
-                                 const int64_t *row, const int64_t *in)
+static struct layer_norm_element
+element_at(const struct layer_norm_backward_op *op, const int64_t *row,
+           const int64_t *in)
 {
     float mean = op->mean.buffer == NULL ? 0.0f : load_at(&op->mean, row[MEAN]);
-    struct element e = {.rstd = load_at(&op->rstd, row[RSTD])};
+    struct layer_norm_element e = {.rstd = load_at(&op->rstd, row[RSTD])};
     e.z = (load_at(&op->x, row[X] + in[X]) - mean) * e.rstd;
     e.dy = load_at(&op->dy, row[DY] + in[DY]);
     e.g =
@@ -150,7 +152,7 @@ static void sum_rows(const struct layer_norm_backward_op *op)
         double dgamma = 0.0, dbeta = 0.0;
         walk_rows(&row, v, WALKED, op->inner);
         do {
-            struct element e = element_at(op, row.at, in.at);
+            struct layer_norm_element e = element_at(op, row.at, in.at);
             dgamma += (double)e.dy * (double)e.z;
             dbeta += (double)e.dy;
         } while (walk_next(&row));
@@ -171,14 +173,14 @@ static void backward_row(const struct layer_norm_backward_op *op,
     struct walk in;
     walk_row(&in, walked(op, v), WALKED, op->inner);
     do {
-        struct element e = element_at(op, row, in.at);
+        struct layer_norm_element e = element_at(op, row, in.at);
         sum += op->kind == NORM_LAYER ? (double)e.g : 0.0;
         dot += (double)e.g * (double)e.z;
     } while (walk_next(&in));
     float avg = (float)(sum / n), avg_z = (float)(dot / n);
     walk_row(&in, v, WALKED, op->inner);
     do {
-        struct element e = element_at(op, row, in.at);
+        struct layer_norm_element e = element_at(op, row, in.at);
         store_at(&op->dx, row[DX] + in.at[DX],
                  e.rstd * ((e.g - avg) - e.z * avg_z));
     } while (walk_next(&in));

@@ -10,7 +10,7 @@
 #include "kernels/pool/pool.h"
 
 /* Positions or taps first..last along each axis, inclusive. */
-struct range {
+struct pool_range {
     int64_t first[AXES], last[AXES];
 };
 
@@ -25,10 +25,11 @@ static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
 }
 
 /* Return the taps of window (p, q) that are in the image. */
-static struct range window_of(const struct pool_op *op, int64_t p, int64_t q)
+static struct pool_range window_of(const struct pool_op *op, int64_t p,
+                                   int64_t q)
 {
     const int64_t at[] = {p, q};
-    struct range r;
+    struct pool_range r;
     for (int i = 0; i < AXES; i++)
         taps_in(&op->slide[i], at[i], 0, op->slide[i].image, &r.first[i],
                 &r.last[i]);
@@ -36,10 +37,11 @@ static struct range window_of(const struct pool_op *op, int64_t p, int64_t q)
 }
 
 /* Return the positions whose windows may contain row h and column w. */
-static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
+static struct pool_range windows_at(const struct pool_op *op, int64_t h,
+                                    int64_t w)
 {
     const int64_t at[] = {h, w};
-    struct range r;
+    struct pool_range r;
     for (int i = 0; i < AXES; i++) {
         const struct slide *s = &op->slide[i];
         int64_t x = at[i] + s->before;
@@ -98,7 +100,7 @@ static void max_at(const struct pool_op *op, struct channel c, int64_t p,
 {
     const struct view *x = &op->image;
     const void *image = view_host(x);
-    struct range r = window_of(op, p, q);
+    struct pool_range r = window_of(op, p, q);
     float best = -INFINITY;
     int64_t where = -1;
     for (int64_t i = r.first[HEIGHT]; i <= r.last[HEIGHT]; i++)
@@ -125,7 +127,7 @@ static void average_at(const struct pool_op *op, struct channel c, int64_t p,
 {
     const struct view *x = &op->image;
     const void *image = view_host(x);
-    struct range r = window_of(op, p, q);
+    struct pool_range r = window_of(op, p, q);
     double sum = 0.0;
     for (int64_t i = r.first[HEIGHT]; i <= r.last[HEIGHT]; i++)
         for (int64_t j = r.first[WIDTH]; j <= r.last[WIDTH]; j++) {
@@ -162,7 +164,7 @@ static double given(const struct pool_op *op, struct channel c, int64_t p,
 static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
                         int64_t w)
 {
-    struct range r = windows_at(op, h, w);
+    struct pool_range r = windows_at(op, h, w);
     double sum = 0.0;
     for (int64_t p = r.first[HEIGHT]; p <= r.last[HEIGHT]; p++)
         for (int64_t q = r.first[WIDTH]; q <= r.last[WIDTH]; q++)

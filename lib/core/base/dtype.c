@@ -46,7 +46,7 @@ const char *ssq_dtype_name(ssq_dtype dtype)
     return "invalid";
 }
 
-static bool same(const char *a, const char *b)
+static bool dtype_same(const char *a, const char *b)
 {
     return b != NULL && strcmp(a, b) == 0;
 }
@@ -57,8 +57,9 @@ ssq_status ssq_dtype_from_name(const char *name, ssq_dtype *dtype)
         return error_set(SSQ_ERR_INVALID, "dtype_from_name: %s is NULL",
                          name == NULL ? "name" : "dtype");
     for (size_t i = 0; i < DTYPES; i++) {
-        if (same(name, dtypes[i].name) || same(name, dtypes[i].other) ||
-            same(name, dtypes[i].third)) {
+        if (dtype_same(name, dtypes[i].name) ||
+            dtype_same(name, dtypes[i].other) ||
+            dtype_same(name, dtypes[i].third)) {
             *dtype = dtypes[i].dtype;
             return SSQ_OK;
         }

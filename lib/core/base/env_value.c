@@ -45,7 +45,7 @@ static bool first_time(const char *name)
 
 /* Log the error text that was just set, once per variable: callers such as the
  * disk cache ignore the status. */
-static ssq_status complain(const char *name)
+static ssq_status env_value_complain(const char *name)
 {
     if (first_time(name))
         log_line(SSQ_LOG_WARNING, "device", "%s", ssq_last_error());
@@ -55,7 +55,7 @@ static ssq_status complain(const char *name)
 /* Parse a decimal number. False if text contains a character that is not a
  * digit, such as a sign or a blank. Also false if the number exceeds 64 bits.
  * strtoull() would read "-1" as a large number. */
-static bool parse(const char *text, uint64_t *value)
+static bool env_value_parse(const char *text, uint64_t *value)
 {
     uint64_t n = 0;
     for (const char *c = text; *c != '\0'; c++) {
@@ -75,14 +75,14 @@ ssq_status env_number(const char *name, uint64_t least, uint64_t most,
     uint64_t n;
     if (text == NULL || text[0] == '\0')
         return SSQ_OK;
-    if (parse(text, &n) && n >= least && n <= most) {
+    if (env_value_parse(text, &n) && n >= least && n <= most) {
         *value = n;
         return SSQ_OK;
     }
     (void)error_set(
         SSQ_ERR_INVALID, "%s is \"%.64s\", expected a number from %llu to %llu",
         name, text, (unsigned long long)least, (unsigned long long)most);
-    return complain(name);
+    return env_value_complain(name);
 }
 
 ssq_status env_flag(const char *name, bool *value)
@@ -96,5 +96,5 @@ ssq_status env_flag(const char *name, bool *value)
     }
     (void)error_set(SSQ_ERR_INVALID, "%s is \"%.64s\", expected 0 or 1", name,
                     text);
-    return complain(name);
+    return env_value_complain(name);
 }

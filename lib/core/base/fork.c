@@ -36,7 +36,7 @@ unsigned fork_count(void)
 /* Runs in the thread that forks, before the process is copied. When it returns,
  * no other thread has any of these locks, so the data that they guard is
  * consistent in the child. */
-static void hold(void)
+static void fork_hold_locks(void)
 {
     const struct fork_locks *locks = atomic_load(&first);
     if (locks != NULL)
@@ -48,10 +48,10 @@ static void hold(void)
     held = locks;
 }
 
-/* Runs after the copying: in the parent, and called by forked() in the child.
- * The child's only thread is the one that took the locks, so it may release
- * them. */
-static void let_go(void)
+/* Runs after the copying: in the parent, and called by fork_in_child() in the
+ * child. The child's only thread is the one that took the locks, so it may
+ * release them. */
+static void fork_release_locks(void)
 {
     const struct fork_locks *locks = held;
     fork_locks_let_go();
@@ -64,20 +64,21 @@ static void let_go(void)
 
 /* Runs in the child, whose only thread has every lock. Changes here therefore
  * need no other lock. */
-static void forked(void)
+static void fork_in_child(void)
 {
     atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
     tell();
     log_forked();
     fork_locks_forked();
-    let_go();
+    fork_release_locks();
 }
 
 /* Handlers cannot be removed, and need not be: glibc drops the handlers of a
  * shared object that is unloaded. */
 static void install(void)
 {
-    ready = pthread_atfork(hold, let_go, forked) == 0;
+    ready =
+        pthread_atfork(fork_hold_locks, fork_release_locks, fork_in_child) == 0;
 }
 
 void fork_locks_first(const struct fork_locks *locks)

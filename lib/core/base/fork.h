@@ -19,14 +19,14 @@ unsigned fork_count(void);
  *  without memory. Called by the registry, from one thread at a time. */
 bool fork_ready(void (*forked)(void));
 
-/** Locks that are taken before the process is copied, and released after it, in
- *  the parent and in the child. */
+/** Locks that are taken before the process is copied, and released after it,
+ *  in the parent and in the child. */
 struct fork_locks {
     void (*hold)(void);
     void (*let_go)(void);
 };
-/** Take these, too, from now on, before all others. locks must be static. Called
- *  by the first device, whose locks the base does not know. */
+/** Take these, too, from now on, before all others. locks must be static.
+ *  Called by the first device, whose locks the base does not know. */
 void fork_locks_first(const struct fork_locks *locks);
 
 #endif

@@ -10,7 +10,7 @@ static struct fork_lock *locks;
 
 /* Add a lock to the list before it is first locked, so that the list is
  * complete at every fork. */
-static void list(struct fork_lock *l)
+static void fork_lock_list(struct fork_lock *l)
 {
     pthread_mutex_lock(&lock);
     if (!l->listed) {
@@ -23,7 +23,7 @@ static void list(struct fork_lock *l)
 
 bool fork_lock(struct fork_lock *l)
 {
-    list(l);
+    fork_lock_list(l);
     pthread_mutex_lock(&l->mutex);
     bool broken = l->broken;
     l->broken = false;

@@ -25,7 +25,7 @@ struct number {
 };
 
 /* The least and the greatest value of an integer dtype. */
-struct range {
+struct host_range {
     int64_t min, max;
 };
 
@@ -46,25 +46,25 @@ static bool is_real(ssq_dtype d)
 }
 
 /* Return the range of an integer dtype. */
-static struct range range_of(ssq_dtype d)
+static struct host_range host_range_of(ssq_dtype d)
 {
     switch (d) {
     case SSQ_I32:
-        return (struct range){INT32_MIN, INT32_MAX};
+        return (struct host_range){INT32_MIN, INT32_MAX};
     case SSQ_U8:
-        return (struct range){0, UINT8_MAX};
+        return (struct host_range){0, UINT8_MAX};
     case SSQ_BOOL:
-        return (struct range){0, 1};
+        return (struct host_range){0, 1};
     case SSQ_I8:
-        return (struct range){INT8_MIN, INT8_MAX};
+        return (struct host_range){INT8_MIN, INT8_MAX};
     case SSQ_U32:
-        return (struct range){0, UINT32_MAX};
+        return (struct host_range){0, UINT32_MAX};
     case SSQ_I16:
-        return (struct range){INT16_MIN, INT16_MAX};
+        return (struct host_range){INT16_MIN, INT16_MAX};
     case SSQ_U16:
-        return (struct range){0, UINT16_MAX};
+        return (struct host_range){0, UINT16_MAX};
     default:
-        return (struct range){INT64_MIN, INT64_MAX};
+        return (struct host_range){INT64_MIN, INT64_MAX};
     }
 }
 
@@ -74,13 +74,13 @@ bool host_may_misfit(ssq_dtype from, ssq_dtype to)
         return false;
     if (is_real(from))
         return true;
-    struct range a = range_of(from), b = range_of(to);
+    struct host_range a = host_range_of(from), b = host_range_of(to);
     return a.min < b.min || a.max > b.max;
 }
 
 /* Load the bits of element i, zero-extended. Uses memcpy, because the elements
  * have a type that the caller chose. */
-static uint64_t load(const void *p, size_t size, size_t i)
+static uint64_t host_load(const void *p, size_t size, size_t i)
 {
     const unsigned char *at = (const unsigned char *)p + size * i;
     uint64_t word;
@@ -101,8 +101,9 @@ static uint64_t load(const void *p, size_t size, size_t i)
     }
 }
 
-/* The reverse of load(): store the lowest bytes of bits in any byte order. */
-static void store(void *p, size_t size, size_t i, uint64_t bits)
+/* The reverse of host_load(): store the lowest bytes of bits in any byte order.
+ */
+static void host_store(void *p, size_t size, size_t i, uint64_t bits)
 {
     unsigned char *at = (unsigned char *)p + size * i;
     uint32_t half = (uint32_t)bits;
@@ -123,7 +124,7 @@ static void store(void *p, size_t size, size_t i, uint64_t bits)
 }
 
 /* Return the exact value of an element's bits: a double holds every float. */
-static struct number number_of(uint64_t bits, ssq_dtype d)
+static struct number host_number_of(uint64_t bits, ssq_dtype d)
 {
     struct number x = {.real = is_real(d)};
     if (d == SSQ_F64)
@@ -134,9 +135,9 @@ static struct number number_of(uint64_t bits, ssq_dtype d)
         memcpy(&x.i, &bits, sizeof(x.i));
     else
         x.i = (int64_t)bits;
-    /* load() zero-extends values that may be negative: restore the sign. A bool
-     * is not signed, even if it is larger than 1. */
-    if (!x.real && d != SSQ_I64 && x.i > range_of(d).max && d != SSQ_BOOL)
+    /* host_load() zero-extends values that may be negative: restore the sign. A
+     * bool is not signed, even if it is larger than 1. */
+    if (!x.real && d != SSQ_I64 && x.i > host_range_of(d).max && d != SSQ_BOOL)
         x.i -= INT64_C(1) << ssq_dtype_bits(d);
     return x;
 }
@@ -195,8 +196,8 @@ static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
  * infinity when rounding to nearest, and the largest number when rounding
  * toward zero. Stochastic rounding gives infinity only if rounding to nearest
  * does, so that a value in range never becomes infinite by chance. */
-static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
-                     uint32_t random)
+static uint64_t host_pack(uint64_t m, int x, struct format f,
+                          ssq_rounding rounding, uint32_t random)
 {
     if (m == 0)
         return 0;
@@ -212,14 +213,14 @@ static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
         return bits;
     if (rounding == SSQ_ROUND_NEAREST ||
         (rounding == SSQ_ROUND_STOCHASTIC &&
-         pack(m, x, f, SSQ_ROUND_NEAREST, 0) == infinity_of(f)))
+         host_pack(m, x, f, SSQ_ROUND_NEAREST, 0) == infinity_of(f)))
         return infinity_of(f);
     return infinity_of(f) - 1;
 }
 
 /* Return the bits of a double in format f. Its significand and exponent go
- * through pack(); infinities and NaN are translated. 1075 is the bias 1023 plus
- * the 52 bits that make the significand an integer. Subnormals have the
+ * through host_pack(); infinities and NaN are translated. 1075 is the bias 1023
+ * plus the 52 bits that make the significand an integer. Subnormals have the
  * exponent of a field of 1. */
 static uint64_t real_bits(double value, struct format f, ssq_rounding rounding,
                           uint32_t random)
@@ -235,8 +236,9 @@ static uint64_t real_bits(double value, struct format f, ssq_rounding rounding,
     if (e == 0x7ff)
         return sign | infinity_of(f);
     if (e == 0)
-        return sign | pack(m, -1074, f, rounding, random);
-    return sign | pack(m | UINT64_C(1) << 52, e - 1075, f, rounding, random);
+        return sign | host_pack(m, -1074, f, rounding, random);
+    return sign |
+           host_pack(m | UINT64_C(1) << 52, e - 1075, f, rounding, random);
 }
 
 /* Return the bits of a number as a float, rounded once. Integers are always
@@ -249,14 +251,14 @@ static uint64_t float_bits(struct number x, ssq_dtype to, ssq_rounding rounding,
         return real_bits(x.f, f, rounding, random);
     uint64_t m = x.i < 0 ? 0 - (uint64_t)x.i : (uint64_t)x.i;
     uint64_t sign = (uint64_t)(x.i < 0) << (f.width - 1);
-    return sign | pack(m, 0, f, SSQ_ROUND_NEAREST, 0);
+    return sign | host_pack(m, 0, f, SSQ_ROUND_NEAREST, 0);
 }
 
 /* Convert a number to an integer dtype: round toward zero, saturate, and
  * convert NaN to 0. A bool is 1 for NaN and for every number except 0. */
 static int64_t integer_of(struct number x, ssq_dtype to)
 {
-    struct range r = range_of(to);
+    struct host_range r = host_range_of(to);
     if (to == SSQ_BOOL)
         return x.real ? x.f != 0.0 : x.i != 0;
     if (!x.real)
@@ -272,11 +274,11 @@ static int64_t integer_of(struct number x, ssq_dtype to)
 /* True if the dtype can represent this value; an integer dtype must do so
  * exactly. Floats accept every value. NaN fails every comparison, so it fits no
  * integer. */
-static bool fits(struct number x, ssq_dtype to)
+static bool host_fits(struct number x, ssq_dtype to)
 {
     if (is_real(to))
         return true;
-    struct range r = range_of(to);
+    struct host_range r = host_range_of(to);
     if (!x.real)
         return x.i >= r.min && x.i <= r.max;
     return x.f >= (double)r.min && x.f < (double)r.max + 1.0 &&
@@ -291,8 +293,8 @@ size_t host_misfit(const void *src, ssq_dtype from, ssq_dtype to, size_t n)
     struct fpenv env = fpenv_enter();
     size_t i = 0;
     while (i < n) {
-        struct number x = number_of(load(src, size, i), from);
-        if ((from == SSQ_BOOL && x.i > 1) || !fits(x, to))
+        struct number x = host_number_of(host_load(src, size, i), from);
+        if ((from == SSQ_BOOL && x.i > 1) || !host_fits(x, to))
             break;
         i++;
     }
@@ -303,7 +305,7 @@ size_t host_misfit(const void *src, ssq_dtype from, ssq_dtype to, size_t n)
 const char *host_value(const void *src, ssq_dtype d, size_t i, char *buf,
                        size_t bytes)
 {
-    struct number x = number_of(load(src, dtype_bytes(d), i), d);
+    struct number x = host_number_of(host_load(src, dtype_bytes(d), i), d);
     if (x.real)
         snprintf(buf, bytes, "%.15g", x.f);
     else
@@ -320,7 +322,7 @@ static uint64_t convert_one(uint64_t bits, ssq_dtype from, ssq_dtype to,
         return convert_bits((uint32_t)bits, from, to, rounding, random);
     if (from == to && from != SSQ_BOOL)
         return bits;
-    struct number x = number_of(bits, from);
+    struct number x = host_number_of(bits, from);
     if (from == SSQ_BOOL)
         x.i = x.i != 0;
     return is_real(to) ? float_bits(x, to, rounding, random)
@@ -339,9 +341,9 @@ void host_convert(void *dst, ssq_dtype to, const void *src, ssq_dtype from,
         if (rounding == SSQ_ROUND_STOCHASTIC)
             random = random_u32((uint32_t)seed, (uint32_t)(seed >> 32), 0, 0,
                                 (uint32_t)i, (uint32_t)((uint64_t)i >> 32));
-        store(
-            dst, to_bytes, i,
-            convert_one(load(src, from_bytes, i), from, to, rounding, random));
+        host_store(dst, to_bytes, i,
+                   convert_one(host_load(src, from_bytes, i), from, to,
+                               rounding, random));
     }
     fpenv_leave(env);
 }

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* A running callback; on the stack of its thread. */
-struct call {
-    struct call *next, **at; /* the pointer in the list that points to it */
+struct log_call {
+    struct log_call *next, **at; /* the pointer in the list that points to it */
     pthread_t thread;
     uint64_t setting; /* number of the ssq_log_set() that set it */
 };
@@ -20,13 +20,13 @@ static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* a callback ended */
 static ssq_log_fn callback;                              /* NULL: none */
 static void *callback_user;
 static uint64_t setting;              /* counts ssq_log_set */
-static struct call *calls;            /* running callbacks, of all threads */
+static struct log_call *calls;        /* running callbacks, of all threads */
 static _Thread_local unsigned inside; /* callbacks running in this thread */
 
 /* With the lock: true if a callback of an earlier setting is running. */
 static bool old_runs(uint64_t last)
 {
-    for (const struct call *c = calls; c != NULL; c = c->next)
+    for (const struct log_call *c = calls; c != NULL; c = c->next)
         if (c->setting < last)
             return true;
     return false;
@@ -48,10 +48,10 @@ void ssq_log_set(ssq_log_fn fn, void *user)
 
 /* Pass a line to the callback; false if none is set. The lock is not held
  * during the callback, which may call the library and log again. */
-static bool call_back(ssq_log_level level, const char *text)
+static bool log_call_back(ssq_log_level level, const char *text)
 {
     pthread_mutex_lock(&lock);
-    struct call c = {calls, &calls, pthread_self(), setting};
+    struct log_call c = {calls, &calls, pthread_self(), setting};
     ssq_log_fn fn = callback;
     void *user = callback_user;
     if (fn != NULL) {
@@ -89,9 +89,9 @@ void log_let_go(void)
  * their stacks can still be read. */
 void log_forked(void)
 {
-    struct call **at = &calls;
+    struct log_call **at = &calls;
     while (*at != NULL) {
-        struct call *c = *at;
+        struct log_call *c = *at;
         if (pthread_equal(c->thread, pthread_self())) {
             c->at = at;
             at = &c->next;
@@ -102,7 +102,7 @@ void log_forked(void)
 }
 
 /* True if topic, or "all", is in the comma-separated list. */
-static bool listed(const char *list, const char *topic)
+static bool log_listed(const char *list, const char *topic)
 {
     size_t n = strlen(topic);
     while (list != NULL && *list != '\0') {
@@ -121,7 +121,7 @@ bool log_enabled(const char *topic)
     pthread_mutex_lock(&lock);
     bool on = callback != NULL;
     pthread_mutex_unlock(&lock);
-    return on || listed(env_text("SSQ_VERBOSE"), topic);
+    return on || log_listed(env_text("SSQ_VERBOSE"), topic);
 }
 
 void log_line(ssq_log_level level, const char *topic, const char *format, ...)
@@ -131,6 +131,7 @@ void log_line(ssq_log_level level, const char *topic, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (!call_back(level, text) && listed(env_text("SSQ_VERBOSE"), topic))
+    if (!log_call_back(level, text) &&
+        log_listed(env_text("SSQ_VERBOSE"), topic))
         fprintf(stderr, "sesqui: %s: %s\n", topic, text);
 }

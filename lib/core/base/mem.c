@@ -35,10 +35,10 @@
 #define STEP_BITS  2
 #define LISTS      64
 
-struct block {
+struct mem_block {
     union {
-        struct block *next; /* of a kept block: the next in its list */
-        size_t list;        /* of a block in use; LISTS: larger than any list */
+        struct mem_block *next; /* of a kept block: the next in its list */
+        size_t list; /* of a block in use; LISTS: larger than any list */
     };
     max_align_t bytes[];
 };
@@ -48,11 +48,11 @@ static ssq_allocator callbacks; /* the caller's, if custom */
 static bool custom;             /* else malloc and free */
 static size_t live;             /* blocks not yet freed */
 static size_t taken;            /* requests to malloc or callbacks so far */
-static struct block *kept[LISTS];
+static struct mem_block *kept[LISTS];
 static size_t kept_bytes;
 
 /* Return the bytes of a block in this list, without its head. */
-static size_t bytes_of(size_t list)
+static size_t mem_bytes_of(size_t list)
 {
     size_t power = (size_t)1 << (FIRST_BITS + (list >> STEP_BITS));
     return power + (power >> STEP_BITS) * (list & ((1u << STEP_BITS) - 1));
@@ -62,8 +62,8 @@ static size_t bytes_of(size_t list)
 static size_t list_of(size_t bytes)
 {
     size_t list = 0;
-    while (list < LISTS && bytes_of(list) < bytes)
-        list += bytes > 2 * bytes_of(list) ? 1u << STEP_BITS : 1;
+    while (list < LISTS && mem_bytes_of(list) < bytes)
+        list += bytes > 2 * mem_bytes_of(list) ? 1u << STEP_BITS : 1;
     return list;
 }
 
@@ -71,7 +71,7 @@ static size_t list_of(size_t bytes)
 static void drop_kept(void)
 {
     for (size_t i = 0; i < LISTS; i++)
-        for (struct block *b = kept[i], *next; b != NULL; b = next) {
+        for (struct mem_block *b = kept[i], *next; b != NULL; b = next) {
             next = b->next;
             free(b);
         }
@@ -81,18 +81,18 @@ static void drop_kept(void)
 
 /* Allocate a block, reusing a kept one if possible. If malloc fails, free all
  * kept blocks and try once more. The caller must hold the lock. */
-static void *take(size_t bytes)
+static void *mem_take(size_t bytes)
 {
     size_t list = list_of(bytes), room = bytes;
-    struct block *b = list < LISTS ? kept[list] : NULL;
+    struct mem_block *b = list < LISTS ? kept[list] : NULL;
     if (b != NULL) {
         kept[list] = b->next;
-        kept_bytes -= bytes_of(list);
+        kept_bytes -= mem_bytes_of(list);
         b->list = list;
         return b->bytes;
     }
     if (list < LISTS)
-        room = bytes_of(list);
+        room = mem_bytes_of(list);
     if (room > SIZE_MAX - sizeof(*b))
         return NULL;
     taken++;
@@ -110,11 +110,13 @@ static void *take(size_t bytes)
 /* Keep a block for reuse, or free it if too much is kept. If no block is in use
  * any more, free all kept blocks. The caller must hold the lock, and must have
  * decremented live already. */
-static void give(void *p)
+static void mem_give(void *p)
 {
-    struct block *b =
-        (struct block *)(void *)((char *)p - offsetof(struct block, bytes));
-    size_t list = b->list, bytes = list < LISTS ? bytes_of(list) : MOST_KEPT;
+    struct mem_block *b =
+        (struct mem_block *)(void *)((char *)p -
+                                     offsetof(struct mem_block, bytes));
+    size_t list = b->list,
+           bytes = list < LISTS ? mem_bytes_of(list) : MOST_KEPT;
     if (bytes >= MOST_KEPT - kept_bytes) {
         free(b);
     } else {
@@ -136,7 +138,7 @@ void *mem_alloc(size_t bytes)
         taken++;
         p = callbacks.alloc(callbacks.user, bytes);
     } else {
-        p = take(bytes);
+        p = mem_take(bytes);
     }
     if (p != NULL)
         live++;
@@ -162,7 +164,7 @@ void mem_free(void *p)
     if (custom)
         callbacks.free(callbacks.user, p);
     else
-        give(p);
+        mem_give(p);
     pthread_mutex_unlock(&lock);
 }
 

@@ -8,7 +8,8 @@
 /* Return the Levenshtein distance of two names: the characters to insert,
  * delete or replace. Returns most + 1 if it is larger than `most`, or if b is
  * too long. */
-static size_t distance(const char *a, size_t m, const char *b, size_t most)
+static size_t nearest_distance(const char *a, size_t m, const char *b,
+                               size_t most)
 {
     size_t row[NEAREST_NAME], n = strlen(b);
     if (n >= NEAREST_NAME || m > n + most || n > m + most)
@@ -37,7 +38,7 @@ void nearest_look(struct nearest *s, const char *name)
 {
     if (s->least == 0)
         return;
-    size_t d = distance(s->name, s->n, name, s->least - 1);
+    size_t d = nearest_distance(s->name, s->n, name, s->least - 1);
     if (d >= s->least)
         return;
     s->least = d;

@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 /* The rest of a word that was not read yet. */
-struct cursor {
+struct words_cursor {
     const char *at, *end;
 };
 
-static bool cursor_take(struct cursor *c, const char *any)
+static bool cursor_take(struct words_cursor *c, const char *any)
 {
     if (c->at == c->end || strchr(any, *c->at) == NULL)
         return false;
@@ -26,7 +26,7 @@ static bool cursor_take(struct cursor *c, const char *any)
 
 /* Append decimal digits to *value, at most 18 of them. Returns how many digits
  * there were. */
-static int cursor_digits(struct cursor *c, uint64_t *value)
+static int cursor_digits(struct words_cursor *c, uint64_t *value)
 {
     int n = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++, n++)
@@ -36,7 +36,7 @@ static int cursor_digits(struct cursor *c, uint64_t *value)
 }
 
 /* Read a whole number with an optional sign. */
-static bool cursor_exponent(struct cursor *c, int *exponent)
+static bool cursor_exponent(struct words_cursor *c, int *exponent)
 {
     bool minus = c->at < c->end && *c->at == '-';
     uint64_t n = 0;
@@ -48,7 +48,7 @@ static bool cursor_exponent(struct cursor *c, int *exponent)
     return true;
 }
 
-static bool power_of_two(struct cursor c, double *value)
+static bool words_power_of_two(struct words_cursor c, double *value)
 {
     int exponent;
     if (!cursor_exponent(&c, &exponent) || c.at != c.end || exponent < -1022 ||
@@ -72,11 +72,12 @@ static double scaled(uint64_t digits, int exponent)
 
 bool word_number(struct word w, double *value)
 {
-    struct cursor c = {w.at, w.at + w.n};
+    struct words_cursor c = {w.at, w.at + w.n};
     uint64_t digits = 0;
     int exponent = 0;
     if (w.n > 2 && memcmp(w.at, "2^", 2) == 0)
-        return power_of_two((struct cursor){w.at + 2, c.end}, value);
+        return words_power_of_two((struct words_cursor){w.at + 2, c.end},
+                                  value);
     int whole = cursor_digits(&c, &digits), part = 0;
     if (cursor_take(&c, "."))
         part = cursor_digits(&c, &digits);

@@ -14,7 +14,7 @@ const char *const choice_names[CHOICES] = {"library", "device", "driver",
 
 /* Append first and text; omit first if c->text is empty. Cut the text if
  * c->text is full. */
-static void add(struct choices *c, const char *first, const char *text)
+static void choices_add(struct choices *c, const char *first, const char *text)
 {
     size_t n = strlen(c->text);
     snprintf(c->text + n, sizeof(c->text) - n, "%s%s", n == 0 ? "" : first,
@@ -28,7 +28,7 @@ static void add_driver(const ssq_device *d, struct choices *c)
     if (d->backend->identify != NULL)
         d->backend->identify(d->impl, c->text, sizeof(c->text));
     else
-        add(c, "", d->props.description);
+        choices_add(c, "", d->props.description);
 }
 
 /* The list of implementations distinguishes versions of the library whose rules
@@ -39,28 +39,28 @@ static void add_gemm(const ssq_device *d, struct choices *c)
     char text[64];
     size_t n;
     for (unsigned i = 0; choice_nth(d, OP_gemm, i, &one); i++)
-        add(c, " ", one.name);
+        choices_add(c, " ", one.name);
     uint64_t digest = tunings_digest(d, &n);
     if (n > 0) {
         snprintf(text, sizeof(text), "tuned for %zu shapes (%016llx)", n,
                  (unsigned long long)digest);
-        add(c, "; ", text);
+        choices_add(c, "; ", text);
     }
     if (d->options.allow_tf32)
-        add(c, "; ", "TF32");
+        choices_add(c, "; ", "TF32");
     if (d->options.allow_f16_three)
-        add(c, "; ", "f16 by three products");
+        choices_add(c, "; ", "f16 by three products");
 }
 
 static void add_pins(const ssq_device *d, struct choices *c)
 {
     for (unsigned i = 0; i < OP_COUNT; i++)
         if (d->pins[i][0] != '\0') {
-            add(c, ",", op_name((enum op_id)i));
-            add(c, ":", d->pins[i]);
+            choices_add(c, ",", op_name((enum op_id)i));
+            choices_add(c, ":", d->pins[i]);
         }
     if (c->text[0] == '\0')
-        add(c, "", "none");
+        choices_add(c, "", "none");
 }
 
 void choices_of(const ssq_device *d, size_t i, struct choices *c)
@@ -68,10 +68,10 @@ void choices_of(const ssq_device *d, size_t i, struct choices *c)
     *c = (struct choices){.name = choice_names[i]};
     switch (i) {
     case 0:
-        add(c, "", ssq_version());
+        choices_add(c, "", ssq_version());
         break;
     case 1:
-        add(c, "", d->props.name);
+        choices_add(c, "", d->props.name);
         break;
     case 2:
         add_driver(d, c);

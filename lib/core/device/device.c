@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* "cuda:0", or "cpu" for a backend of one device. */
-static void device_name(const struct backend *b, unsigned i, char *name,
-                        size_t bytes)
+static void core_device_name(const struct backend *b, unsigned i, char *name,
+                             size_t bytes)
 {
     if (b->single)
         snprintf(name, bytes, "%s", b->name);
@@ -57,7 +57,8 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
         snprintf(r.reason, sizeof(r.reason), "%s", e[i]->reason.text);
         r.available = e[i]->devices > 0;
         if (r.available) {
-            device_name(e[i]->backend, (unsigned)at, r.name, sizeof(r.name));
+            core_device_name(e[i]->backend, (unsigned)at, r.name,
+                             sizeof(r.name));
             e[i]->backend->describe(e[i]->instance, (unsigned)at, r.description,
                                     sizeof(r.description));
             if (at != 0) /* list the backend's skipped devices only once */
@@ -70,8 +71,8 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
 }
 
 /* Append a, b and c to text; cut characters that do not fit. */
-static void append(char *text, size_t bytes, const char *a, const char *b,
-                   const char *c)
+static void device_append(char *text, size_t bytes, const char *a,
+                          const char *b, const char *c)
 {
     size_t at = strlen(text);
     snprintf(text + at, bytes - at, "%s%s%s", a, b, c);
@@ -79,12 +80,13 @@ static void append(char *text, size_t bytes, const char *a, const char *b,
 
 /* Find the backend and the index of a device's name; NULL if the name is
  * unknown. Loads no other backend. */
-static const struct registry_entry *find(const char *name, unsigned *index)
+static const struct registry_entry *device_find(const char *name,
+                                                unsigned *index)
 {
     const struct registry_entry *e = registry_find(name, strcspn(name, ":"));
     for (unsigned d = 0; e != NULL && d < e->devices; d++) {
         char full[32];
-        device_name(e->backend, d, full, sizeof(full));
+        core_device_name(e->backend, d, full, sizeof(full));
         if (strcmp(full, name) == 0 || (d == 0 && strcmp(e->name, name) == 0)) {
             *index = d;
             return e;
@@ -133,7 +135,7 @@ void device_peer(const ssq_device *device, unsigned n, char *name, size_t bytes)
     for (unsigned i = 0, left = peers == 0 ? 0 : n % peers; i < e->devices; i++)
         if (preference(e, i) == preference(e, own) && left-- == 0)
             at = i;
-    device_name(device->backend, at, name, bytes);
+    core_device_name(device->backend, at, name, bytes);
 }
 
 /* True if "auto" has tried and rejected this device. */
@@ -146,8 +148,8 @@ static bool is_passed_over(const struct passed_over *p,
     return false;
 }
 
-/* Record a device that was tried and why it was rejected, so that choose()
- * skips it. False if the table is full: the search must end. */
+/* Record a device that was tried and why it was rejected, so that
+ * device_choose() skips it. False if the table is full: the search must end. */
 static bool pass_over(struct passed_over *p, const struct registry_entry *e,
                       unsigned index, const char *why)
 {
@@ -156,17 +158,18 @@ static bool pass_over(struct passed_over *p, const struct registry_entry *e,
         return false;
     p->device[p->n].entry = e;
     p->device[p->n++].index = index;
-    device_name(e->backend, index, name, sizeof(name));
-    append(p->why, sizeof(p->why), "; not ", name, ": ");
-    append(p->why, sizeof(p->why), "", why, "");
+    core_device_name(e->backend, index, name, sizeof(name));
+    device_append(p->why, sizeof(p->why), "; not ", name, ": ");
+    device_append(p->why, sizeof(p->why), "", why, "");
     log_line(SSQ_LOG_WARNING, "device", "auto passes %s over: %s", name, why);
     return true;
 }
 
 /* Find the best device for training that was not rejected, and set why to the
  * text of props.choice. In a tie the first backend in the registry wins. */
-static const struct registry_entry *
-choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
+static const struct registry_entry *device_choose(const struct passed_over *p,
+                                                  unsigned *index, char *why,
+                                                  size_t bytes)
 {
     const struct registry_entry *const *e;
     size_t n = registry_entries(&e);
@@ -184,12 +187,12 @@ choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
     if (best == NULL)
         return NULL;
     char name[32];
-    device_name(best->backend, *index, name, sizeof(name));
+    core_device_name(best->backend, *index, name, sizeof(name));
     snprintf(why, bytes, "auto chose %s%s", name, p->why);
     for (size_t i = 0; i < n; i++)
         if (e[i] != best && !is_passed_over(p, e[i], 0)) {
-            append(why, bytes, "; not ", e[i]->name, ": ");
-            append(why, bytes, "", why_not(e[i]), "");
+            device_append(why, bytes, "; not ", e[i]->name, ": ");
+            device_append(why, bytes, "", why_not(e[i]), "");
         }
     return best;
 }
@@ -301,7 +304,7 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     d->props.struct_size = sizeof(d->props);
     snprintf(d->props.backend, sizeof(d->props.backend), "%s",
              d->backend->name);
-    device_name(d->backend, index, d->props.name, sizeof(d->props.name));
+    core_device_name(d->backend, index, d->props.name, sizeof(d->props.name));
     d->backend->describe(e->instance, index, d->props.description,
                          sizeof(d->props.description));
     ssq_status st = certify(d, opening);
@@ -382,15 +385,15 @@ static void explain_name(const char *wanted, char *text, size_t bytes)
         registry_find(wanted, strcspn(wanted, ":"));
     text[0] = '\0';
     if (e != NULL && e->devices == 0)
-        append(text, bytes, e->name, ": ", e->reason.text);
+        device_append(text, bytes, e->name, ": ", e->reason.text);
     for (unsigned d = 0; e != NULL && d < e->devices; d++) {
         char full[32];
-        device_name(e->backend, d, full, sizeof(full));
-        append(text, bytes, d == 0 ? "there are " : ", ", full, "");
+        core_device_name(e->backend, d, full, sizeof(full));
+        device_append(text, bytes, d == 0 ? "there are " : ", ", full, "");
     }
     for (size_t i = 0; e == NULL && registry_name(i) != NULL; i++)
-        append(text, bytes, i == 0 ? "backends are " : ", ", registry_name(i),
-               "");
+        device_append(text, bytes, i == 0 ? "backends are " : ", ",
+                      registry_name(i), "");
 }
 
 /* Return the error for a name that no device has. */
@@ -439,7 +442,7 @@ static ssq_status open_best(const ssq_device_options *options,
         struct opening opening = {.why = why, .automatic = true};
         unsigned index = 0;
         const struct registry_entry *e =
-            choose(&passed, &index, why, sizeof(why));
+            device_choose(&passed, &index, why, sizeof(why));
         ssq_status st = check_found("auto", e);
         if (st != SSQ_OK)
             return st;
@@ -455,7 +458,7 @@ static ssq_status open_named(const char *wanted, const char *why,
 {
     struct opening opening = {.why = why};
     unsigned index = 0;
-    const struct registry_entry *e = find(wanted, &index);
+    const struct registry_entry *e = device_find(wanted, &index);
     ssq_status st = check_found(wanted, e);
     return st == SSQ_OK ? open_backend(e, index, options, &opening, device)
                         : st;

@@ -10,7 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards watched */
 static ssq_device *watched;
 
-static void hold(void)
+static void core_hold_hold(void)
 {
     pthread_mutex_lock(&lock);
     for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
@@ -21,7 +21,7 @@ static void hold(void)
     witness_hold();
 }
 
-static void let_go(void)
+static void fork_release_devices(void)
 {
     witness_let_go();
     for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
@@ -34,7 +34,8 @@ static void let_go(void)
 
 void fork_hold_devices(void)
 {
-    static const struct fork_locks locks = {hold, let_go};
+    static const struct fork_locks locks = {core_hold_hold,
+                                            fork_release_devices};
     fork_locks_first(&locks);
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Find a backend by name, load it, and check that it accepts native objects. */
-static ssq_status find(const char *name, const char *what,
-                       const struct registry_entry **entry)
+static ssq_status native_find(const char *name, const char *what,
+                              const struct registry_entry **entry)
 {
     const struct registry_entry *e = registry_find(name, strlen(name));
     if (e != NULL && e->lost > 0)
@@ -39,7 +39,7 @@ ssq_status native_device_open(const char *name, const void *const *handles,
         return error_set(SSQ_ERR_INVALID,
                          "%s: struct_size is %zu, expected %zu", what,
                          options->struct_size, sizeof(*options));
-    ssq_status st = find(name, what, &e);
+    ssq_status st = native_find(name, what, &e);
     if (st == SSQ_OK)
         st = e->backend->open_native(e->instance, handles, &index, &impl);
     struct opening opening = {.why = "the caller's own"};
@@ -49,8 +49,8 @@ ssq_status native_device_open(const char *name, const void *const *handles,
 }
 
 /* Refuse a device of another backend: a handle is valid within one API only. */
-static ssq_status check_device(const ssq_device *device, const char *backend,
-                               const char *what)
+static ssq_status native_check_device(const ssq_device *device,
+                                      const char *backend, const char *what)
 {
     if (device == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: device is NULL", what);
@@ -68,7 +68,7 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
                                ssq_queue **queue)
 {
     struct backend_queue *impl = NULL;
-    ssq_status st = check_device(device, backend, what);
+    ssq_status st = native_check_device(device, backend, what);
     if (st == SSQ_OK && (handle == NULL || queue == NULL))
         st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
     if (st == SSQ_OK)
@@ -114,7 +114,7 @@ ssq_status native_buffer_import(const char *backend, ssq_device *device,
                                 ssq_buffer **buffer)
 {
     struct backend_mem *mem = NULL;
-    ssq_status st = check_device(device, backend, what);
+    ssq_status st = native_check_device(device, backend, what);
     if (st == SSQ_OK && (handle == NULL || buffer == NULL))
         st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
     if (st == SSQ_OK)
@@ -130,7 +130,7 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
 {
     if (buffer == NULL || handle == NULL || offset == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
-    ssq_status st = check_device(buffer->device, backend, what);
+    ssq_status st = native_check_device(buffer->device, backend, what);
     if (st != SSQ_OK)
         return st;
     if (buffer->mem == NULL)
@@ -149,7 +149,7 @@ static ssq_status keep_handle(void *user, void *native)
 ssq_status native_queue_handle(const char *backend, ssq_queue *queue,
                                const char *what, void **handle)
 {
-    ssq_status st = check_device(queue->device, backend, what);
+    ssq_status st = native_check_device(queue->device, backend, what);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&queue->lock);
@@ -161,7 +161,7 @@ ssq_status native_queue_handle(const char *backend, ssq_queue *queue,
 ssq_status native_device_info(const char *backend, const ssq_device *device,
                               void *info, const char *what)
 {
-    ssq_status st = check_device(device, backend, what);
+    ssq_status st = native_check_device(device, backend, what);
     if (st == SSQ_OK)
         device->backend->info(device->impl, info);
     return st;
@@ -171,7 +171,7 @@ ssq_status native_device_info(const char *backend, const ssq_device *device,
 ssq_status native_allocator_set(const char *backend, ssq_device *device,
                                 const void *allocator, const char *what)
 {
-    ssq_status st = check_device(device, backend, what);
+    ssq_status st = native_check_device(device, backend, what);
     if (st != SSQ_OK)
         return st;
     ssq_device_trim(device);

@@ -27,7 +27,7 @@ struct rates {
 };
 
 /* Return the index of a dtype in struct rates; 3 if it has none. */
-static size_t place_of(ssq_dtype dtype)
+static size_t rates_place_of(ssq_dtype dtype)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
     size_t i = 0;
@@ -60,7 +60,7 @@ void rate_command(const ssq_device *d, ssq_dtype dtype, char *text,
 
 /* ---- files ---- */
 
-static void key_of(const ssq_device *d, struct cache_key *key)
+static void rates_key_of(const ssq_device *d, struct cache_key *key)
 {
     char kind[24] = "rate";
     unsigned threads = threads_of(d);
@@ -75,8 +75,8 @@ static bool is_rate(double x)
 }
 
 /* Read a file into *r: zeros if it is missing or damaged. */
-static ssq_status load(const struct cache_key *key, struct rates *r,
-                       const char *what)
+static ssq_status rates_load(const struct cache_key *key, struct rates *r,
+                             const char *what)
 {
     unsigned char *body;
     size_t bytes;
@@ -103,11 +103,11 @@ static ssq_status load(const struct cache_key *key, struct rates *r,
 }
 
 /* Store a rate. The caller must hold the lock. */
-static ssq_status keep(const struct cache_key *key, size_t place, double rate,
-                       const char *what)
+static ssq_status rates_keep(const struct cache_key *key, size_t place,
+                             double rate, const char *what)
 {
     struct rates r;
-    ssq_status st = load(key, &r, what);
+    ssq_status st = rates_load(key, &r, what);
     if (st != SSQ_OK)
         return st;
     r.of[place] = rate;
@@ -122,11 +122,12 @@ static ssq_status keep(const struct cache_key *key, size_t place, double rate,
 
 /* ---- public ---- */
 
-static ssq_status check(const ssq_device *d, ssq_dtype dtype, const char *what)
+static ssq_status rates_check(const ssq_device *d, ssq_dtype dtype,
+                              const char *what)
 {
     if (d == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: device is NULL", what);
-    if (place_of(dtype) == 3)
+    if (rates_place_of(dtype) == 3)
         return error_set(SSQ_ERR_INVALID,
                          "%s: dtype is %d, expected f32, f16 or bf16", what,
                          (int)dtype);
@@ -138,7 +139,7 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
 {
     static const char what[] = "training_rate_keep";
     struct cache_key key;
-    ssq_status st = check(device, dtype, what);
+    ssq_status st = rates_check(device, dtype, what);
     if (st != SSQ_OK)
         return st;
     if (rate != 0.0 && !is_rate(rate))
@@ -149,14 +150,14 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
     if (!disk_cache_usable(&core_services))
         return error_set(SSQ_ERR_IO, "%s: there is no cache to keep it in",
                          what);
-    key_of(device, &key);
+    rates_key_of(device, &key);
     int held = cache_lock();
     st = held == DISK_CACHE_BUSY
              ? error_set(SSQ_ERR_IO,
                          "%s: %s of the cache cannot be written: another "
                          "process holds the cache's .lock",
                          what, key.name)
-             : keep(&key, place_of(dtype), rate, what);
+             : rates_keep(&key, rates_place_of(dtype), rate, what);
     cache_unlock(held);
     return st;
 }
@@ -167,17 +168,17 @@ ssq_status ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype,
     static const char what[] = "training_rate_get";
     char command[RATE_COMMAND];
     struct cache_key key;
-    ssq_status st = check(device, dtype, what);
+    ssq_status st = rates_check(device, dtype, what);
     if (st == SSQ_OK && rate == NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: rate is NULL", what);
     if (st != SSQ_OK)
         return st;
     struct rates r;
-    key_of(device, &key);
-    st = load(&key, &r, what);
+    rates_key_of(device, &key);
+    st = rates_load(&key, &r, what);
     if (st != SSQ_OK)
         return st;
-    const double found = r.of[place_of(dtype)];
+    const double found = r.of[rates_place_of(dtype)];
     if (found == 0.0) {
         rate_command(device, dtype, command, sizeof(command));
         return error_set(SSQ_ERR_NOT_FOUND,

@@ -17,8 +17,8 @@ struct ssq_semaphore {
     struct backend_semaphore *impl;
 };
 
-static ssq_status check_device(const ssq_device *device, const void *out,
-                               const char *what)
+static ssq_status share_check_device(const ssq_device *device, const void *out,
+                                     const char *what)
 {
     if (device == NULL || out == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
@@ -46,7 +46,7 @@ static ssq_status check_struct(const ssq_shared_memory *m, const char *what)
 }
 
 /* Duplicate the caller's file, because a driver owns a file that it imports. */
-static ssq_status duplicate(int fd, const char *what, int *own)
+static ssq_status share_duplicate(int fd, const char *what, int *own)
 {
     *own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return *own >= 0 ? SSQ_OK
@@ -61,7 +61,7 @@ ssq_status ssq_buffer_export(ssq_device *device, uint64_t bytes,
     struct backend_mem *mem = NULL;
     int fd = -1;
     uint64_t size = 0;
-    ssq_status st = check_device(device, buffer, what);
+    ssq_status st = share_check_device(device, buffer, what);
     if (st == SSQ_OK)
         st = check_struct(memory, what);
     if (st == SSQ_OK && device->backend->mem_export == NULL)
@@ -90,7 +90,7 @@ ssq_status ssq_buffer_import(ssq_device *device,
     static const char what[] = "buffer_import";
     struct backend_mem *mem = NULL;
     int own = -1;
-    ssq_status st = check_device(device, buffer, what);
+    ssq_status st = share_check_device(device, buffer, what);
     if (st == SSQ_OK)
         st = check_struct(memory, what);
     if (st == SSQ_OK && device->backend->mem_import == NULL)
@@ -101,7 +101,7 @@ ssq_status ssq_buffer_import(ssq_device *device,
                        what, (unsigned long long)memory->bytes,
                        (unsigned long long)memory->size);
     if (st == SSQ_OK)
-        st = duplicate(memory->fd, what, &own);
+        st = share_duplicate(memory->fd, what, &own);
     if (st != SSQ_OK)
         return st;
     st = device->backend->mem_import(device->impl, own, memory->bytes,
@@ -122,8 +122,9 @@ static void semaphore_free(struct object *o)
     mem_free(s);
 }
 
-static ssq_status make(ssq_device *device, struct backend_semaphore *impl,
-                       const char *what, ssq_semaphore **semaphore)
+static ssq_status core_share_make(ssq_device *device,
+                                  struct backend_semaphore *impl,
+                                  const char *what, ssq_semaphore **semaphore)
 {
     ssq_semaphore *s = mem_alloc(sizeof(*s));
     if (s == NULL) {
@@ -143,7 +144,7 @@ ssq_status ssq_semaphore_create(ssq_device *device, int *fd,
 {
     static const char what[] = "semaphore_create";
     struct backend_semaphore *impl = NULL;
-    ssq_status st = check_device(device, semaphore, what);
+    ssq_status st = share_check_device(device, semaphore, what);
     if (st == SSQ_OK && device->backend->semaphore_open == NULL)
         st = cannot(device, what);
     int exported = -1;
@@ -151,7 +152,7 @@ ssq_status ssq_semaphore_create(ssq_device *device, int *fd,
         st = device->backend->semaphore_open(
             device->impl, fd == NULL ? NULL : &exported, &impl);
     if (st == SSQ_OK)
-        st = make(device, impl, what, semaphore);
+        st = core_share_make(device, impl, what, semaphore);
     if (st == SSQ_OK && fd != NULL)
         *fd = exported;
     else if (exported >= 0)
@@ -165,15 +166,15 @@ ssq_status ssq_semaphore_import(ssq_device *device, int fd,
     static const char what[] = "semaphore_import";
     struct backend_semaphore *impl = NULL;
     int own = -1;
-    ssq_status st = check_device(device, semaphore, what);
+    ssq_status st = share_check_device(device, semaphore, what);
     if (st == SSQ_OK && device->backend->semaphore_import == NULL)
         st = cannot(device, what);
     if (st == SSQ_OK)
-        st = duplicate(fd, what, &own);
+        st = share_duplicate(fd, what, &own);
     if (st != SSQ_OK)
         return st;
     st = device->backend->semaphore_import(device->impl, own, &impl);
-    return st == SSQ_OK ? make(device, impl, what, semaphore) : st;
+    return st == SSQ_OK ? core_share_make(device, impl, what, semaphore) : st;
 }
 
 void ssq_semaphore_destroy(ssq_semaphore **semaphore)
@@ -210,8 +211,8 @@ static ssq_status check_use(const ssq_queue *q, const ssq_semaphore *s,
 }
 
 /* Enqueue a call about a semaphore after all that the queue has been given. */
-static ssq_status enqueue(ssq_queue *queue, ssq_semaphore *s, uint64_t value,
-                          bool signal, const char *what)
+static ssq_status share_enqueue(ssq_queue *queue, ssq_semaphore *s,
+                                uint64_t value, bool signal, const char *what)
 {
     ssq_status st = check_use(queue, s, value, what);
     if (st == SSQ_OK)
@@ -231,11 +232,11 @@ static ssq_status enqueue(ssq_queue *queue, ssq_semaphore *s, uint64_t value,
 ssq_status ssq_semaphore_signal(ssq_queue *queue, ssq_semaphore *semaphore,
                                 uint64_t value)
 {
-    return enqueue(queue, semaphore, value, true, "semaphore_signal");
+    return share_enqueue(queue, semaphore, value, true, "semaphore_signal");
 }
 
 ssq_status ssq_semaphore_wait(ssq_queue *queue, ssq_semaphore *semaphore,
                               uint64_t value)
 {
-    return enqueue(queue, semaphore, value, false, "semaphore_wait");
+    return share_enqueue(queue, semaphore, value, false, "semaphore_wait");
 }

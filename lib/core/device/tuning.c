@@ -21,7 +21,7 @@
 #define LAYOUT 1u
 
 /** A tuning that this device has read. */
-struct tuned {
+struct tuning_tuned {
     struct tuning kept;
     uint16_t prefer; /* for struct op; 0: no implementation has this name */
 };
@@ -30,10 +30,10 @@ struct tunings {
     struct cache_key key; /* the file's name, and what it depends on */
     char path[4096];      /* "": nothing can be kept */
     size_t n;
-    struct tuned *of; /* n entries in ascending order of their keys */
+    struct tuning_tuned *of; /* n entries in ascending order of their keys */
 };
 
-static int by_key(const void *a, const void *b)
+static int tuning_by_key(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct tuning_key));
 }
@@ -42,12 +42,12 @@ static int by_key(const void *a, const void *b)
 
 /* Return true if tuning_keep() could have written these entries. A matching
  * checksum does not prove that it did. */
-static bool plausible(const struct tuning *t, size_t n)
+static bool tuning_plausible(const struct tuning *t, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!cache_text(t[i].implementation, sizeof(t[i].implementation)) ||
             !(t[i].seconds > 0.0) || !(t[i].rule_seconds > 0.0) ||
-            (i > 0 && by_key(&t[i - 1], &t[i]) >= 0))
+            (i > 0 && tuning_by_key(&t[i - 1], &t[i]) >= 0))
             return false;
     return true;
 }
@@ -55,7 +55,8 @@ static bool plausible(const struct tuning *t, size_t n)
 /* Read the entries of a file. The caller owns *entries and releases it with
  * mem_free(). *entries is NULL if the file has none. Returns false if memory
  * runs out. */
-static bool load(const struct tunings *file, struct tuning **entries, size_t *n)
+static bool tuning_load(const struct tunings *file, struct tuning **entries,
+                        size_t *n)
 {
     unsigned char *body;
     size_t bytes;
@@ -67,7 +68,7 @@ static bool load(const struct tunings *file, struct tuning **entries, size_t *n)
         return false;
     if (st == SSQ_OK &&
         (body == NULL || (bytes % sizeof(**entries) == 0 && *n <= TUNINGS &&
-                          plausible(*entries, *n))))
+                          tuning_plausible(*entries, *n))))
         return true;
     log_line(SSQ_LOG_WARNING, "tune", "%s is damaged, and not used",
              file->path);
@@ -79,31 +80,32 @@ static bool load(const struct tunings *file, struct tuning **entries, size_t *n)
 
 /* Copy old, which is in ascending order, and insert one in its place, or
  * replace the entry that has its key. Returns the new number of entries. */
-static size_t merge(const struct tuning *old, size_t n,
-                    const struct tuning *one, struct tuning *to)
+static size_t tuning_merge(const struct tuning *old, size_t n,
+                           const struct tuning *one, struct tuning *to)
 {
     size_t i = 0, at;
-    while (i < n && by_key(&old[i], one) < 0)
+    while (i < n && tuning_by_key(&old[i], one) < 0)
         i++;
     memcpy(to, old, i * sizeof(*to));
     to[i] = *one;
     at = i + 1;
-    i += i < n && by_key(&old[i], one) == 0;
+    i += i < n && tuning_by_key(&old[i], one) == 0;
     memcpy(to + at, old + i, (n - i) * sizeof(*to));
     return at + n - i;
 }
 
 /* Store one in the file. The caller holds the lock. Returns true if the file
  * then contains it. */
-static bool keep(const struct tunings *file, const struct tuning *one)
+static bool core_tuning_keep(const struct tunings *file,
+                             const struct tuning *one)
 {
     size_t n;
     struct tuning none, *old;
-    if (!load(file, &old, &n))
+    if (!tuning_load(file, &old, &n))
         return false; /* the others would be lost */
     struct tuning *all = mem_alloc_array(n + 1, sizeof(*all));
     if (all != NULL)
-        n = merge(old == NULL ? &none : old, n, one, all);
+        n = tuning_merge(old == NULL ? &none : old, n, one, all);
     bool kept = all != NULL && n <= TUNINGS &&
                 disk_cache_store(&core_services, file->key.name, file->key.text,
                                  (const unsigned char *)all, n * sizeof(*all));
@@ -118,7 +120,7 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
     if (file == NULL || file->path[0] == '\0')
         return false;
     int held = cache_lock();
-    bool kept = held != DISK_CACHE_BUSY && keep(file, one);
+    bool kept = held != DISK_CACHE_BUSY && core_tuning_keep(file, one);
     cache_unlock(held);
     return kept;
 }
@@ -126,7 +128,7 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
 /* ---- the tunings of a device ---- */
 
 /* Return the number of an implementation, from 1; 0: none has this name. */
-static uint16_t number_of(const ssq_device *d, const char *name)
+static uint16_t tuning_number_of(const ssq_device *d, const char *name)
 {
     struct choice c;
     for (unsigned i = 0; choice_nth(d, OP_gemm, i, &c); i++)
@@ -151,7 +153,7 @@ ssq_status tunings_open(ssq_device *d)
     }
     size_t n;
     struct tuning *file;
-    if (!load(t, &file, &n))
+    if (!tuning_load(t, &file, &n))
         return error_set(SSQ_ERR_NOMEM,
                          "device_open: no host memory to read "
                          "%s",
@@ -162,8 +164,8 @@ ssq_status tunings_open(ssq_device *d)
     if (t->of != NULL)
         t->n = n;
     for (size_t i = 0; i < t->n; i++)
-        t->of[i] =
-            (struct tuned){file[i], number_of(d, file[i].implementation)};
+        t->of[i] = (struct tuning_tuned){
+            file[i], tuning_number_of(d, file[i].implementation)};
     mem_free(file);
     return t->of != NULL ? SSQ_OK
                          : error_nomem("device_open", n * sizeof(*t->of));
@@ -184,8 +186,8 @@ const struct tuning *tuning_find(const ssq_device *d,
     const struct tunings *t = d->tunings;
     if (t == NULL || t->n == 0 || d->pins[OP_gemm][0] != '\0')
         return NULL;
-    const struct tuned *found =
-        bsearch(key, t->of, t->n, sizeof(*t->of), by_key);
+    const struct tuning_tuned *found =
+        bsearch(key, t->of, t->n, sizeof(*t->of), tuning_by_key);
     if (found == NULL || found->prefer == 0)
         return NULL;
     *number = found->prefer;

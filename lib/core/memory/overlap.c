@@ -15,8 +15,8 @@ static uint64_t memory_of(const ssq_buffer *b)
 /* Set *at_a and *at_b to the positions of two views, in bytes from a common
  * point. False: their memories are unrelated. Buffers share memory if the
  * caller has lent it more than once, or has lent memory of another buffer. */
-static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
-                   uint64_t *at_b)
+static bool overlap_places(const struct view *a, const struct view *b,
+                           uint64_t *at_a, uint64_t *at_b)
 {
     const ssq_buffer *x = a->buffer, *y = b->buffer;
     *at_a = a->offset;
@@ -42,7 +42,7 @@ static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
 bool view_same_place(const struct view *a, const struct view *b)
 {
     uint64_t at_a, at_b;
-    if (!places(a, b, &at_a, &at_b) || at_a != at_b ||
+    if (!overlap_places(a, b, &at_a, &at_b) || at_a != at_b ||
         dtype_bytes(a->dtype) != dtype_bytes(b->dtype) ||
         !view_same_shape(a, b))
         return false;
@@ -97,7 +97,8 @@ bool view_overlap(const struct view *in_a, const struct view *in_b)
 {
     struct view va = *in_a, vb = *in_b;
     const struct view *a = &va, *b = &vb;
-    if (in_a->buffer == NULL || !places(in_a, in_b, &va.offset, &vb.offset))
+    if (in_a->buffer == NULL ||
+        !overlap_places(in_a, in_b, &va.offset, &vb.offset))
         return false;
     uint64_t sa = view_span(a), sb = view_span(b);
     if (sa == 0 || sb == 0)

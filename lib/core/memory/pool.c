@@ -19,9 +19,9 @@
     256u /* bytes: all GPUs accept bindings that start at a multiple of it */
 
 /* A free range of a slab; its bounds are multiples of STEP. */
-struct range {
-    struct interval bytes; /* in the slab's tree of free ranges */
-    struct range *next;    /* in the slab's list of spare nodes */
+struct core_pool_range {
+    struct interval bytes;        /* in the slab's tree of free ranges */
+    struct core_pool_range *next; /* in the slab's list of spare nodes */
 };
 
 /* One allocation of the backend, and its free ranges. */
@@ -31,7 +31,8 @@ struct slab {
     uint64_t bytes;          /* that buffers can use */
     uint64_t used;           /* bytes */
     struct interval *free;   /* ranges, of which no two are adjacent */
-    struct range *spare;     /* one per live buffer: freeing needs no memory */
+    struct core_pool_range
+        *spare;     /* one per live buffer: freeing needs no memory */
     bool dedicated; /* contains a single buffer, and accepts no other */
 };
 
@@ -50,8 +51,8 @@ struct pool {
  * tests can emulate a small device on any machine. A variable never raises a
  * limit: the device could not honour it. Devices with groups of one item are
  * processors, which have no loop limit. */
-static ssq_status read_limits(const ssq_device *device,
-                              struct backend_limits *l)
+static ssq_status pool_read_limits(const ssq_device *device,
+                                   struct backend_limits *l)
 {
     device->backend->limits(device->impl, l);
     uint64_t bytes = l->binding_bytes, rounds = l->iterations;
@@ -73,7 +74,7 @@ ssq_status pool_create(ssq_device *device,
                        struct pool **out)
 {
     struct backend_limits limits = {0};
-    ssq_status st = read_limits(device, &limits);
+    ssq_status st = pool_read_limits(device, &limits);
     if (st != SSQ_OK)
         return st;
     struct pool *p = mem_alloc(sizeof(*p));
@@ -98,15 +99,15 @@ uint64_t pool_binding_bytes(const struct pool *p)
 }
 
 /* The interval is a range's first member. */
-static struct range *range_of(struct interval *i)
+static struct core_pool_range *pool_range_of(struct interval *i)
 {
-    return (struct range *)i;
+    return (struct core_pool_range *)i;
 }
 
 static void range_drop(struct slab *s, struct interval *i)
 {
     interval_remove(&s->free, i);
-    mem_free(range_of(i));
+    mem_free(pool_range_of(i));
 }
 
 /* Unlink a slab without live buffers, and free it. */
@@ -117,7 +118,7 @@ static void slab_free(struct pool *p, struct slab *s)
         s->next->before = s->before;
     while (s->free != NULL)
         range_drop(s, s->free);
-    for (struct range *r = s->spare, *next; r != NULL; r = next) {
+    for (struct core_pool_range *r = s->spare, *next; r != NULL; r = next) {
         next = r->next;
         mem_free(r);
     }
@@ -166,7 +167,7 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
                          "the limit leaves no memory for %llu bytes",
                          (unsigned long long)bytes);
     struct slab *s = mem_alloc(sizeof(*s));
-    struct range *r = mem_alloc(sizeof(*r));
+    struct core_pool_range *r = mem_alloc(sizeof(*r));
     ssq_status st =
         s == NULL || r == NULL
             ? error_nomem("pool", sizeof(*s))
@@ -197,7 +198,7 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
     struct interval *i = interval_first(s->free, bytes);
     if (i == NULL)
         return false;
-    struct range *spare = range_of(i);
+    struct core_pool_range *spare = pool_range_of(i);
     if (i->to - i->from > bytes) {
         spare = mem_alloc(sizeof(*spare));
         if (spare == NULL)
@@ -205,7 +206,7 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
     }
     *offset = i->from;
     interval_remove(&s->free, i);
-    if (spare != range_of(i)) {
+    if (spare != pool_range_of(i)) {
         i->from += bytes;
         interval_add(&s->free, i);
     }
@@ -219,7 +220,7 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
  * neighbours on both sides. */
 static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
 {
-    struct range *r = s->spare;
+    struct core_pool_range *r = s->spare;
     s->spare = r->next;
     s->used -= bytes;
     r->bytes = (struct interval){.from = offset, .to = offset + bytes};
@@ -269,7 +270,7 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
     s->dedicated = dedicated;
     if (!slab_take(s, bytes, &b->offset)) {
         slab_free(p, s);
-        return error_nomem("pool", sizeof(struct range));
+        return error_nomem("pool", sizeof(struct core_pool_range));
     }
     b->slab = s;
     return SSQ_OK;

@@ -226,8 +226,8 @@ static ssq_status view_begin(const ssq_tensor *t, ssq_tensor **out,
 /* Copy a shape, and replace at most one -1 by the missing size. The result must
  * have as many elements as from. The product is bounded before each
  * multiplication. -1 beside a dimension of 0 is ambiguous, and is refused. */
-static ssq_status resolve(const struct view *from, int rank,
-                          const int64_t *shape, int64_t *out)
+static ssq_status tensor_resolve(const struct view *from, int rank,
+                                 const int64_t *shape, int64_t *out)
 {
     int64_t n = view_elements(from), known = 1;
     int open = -1;
@@ -306,7 +306,7 @@ ssq_status ssq_tensor_reshape(const ssq_tensor *tensor, int rank,
                          rank, SSQ_MAX_RANK);
     int64_t sizes[SSQ_MAX_RANK];
     struct view r = tensor->view;
-    st = resolve(&tensor->view, rank, shape, sizes);
+    st = tensor_resolve(&tensor->view, rank, shape, sizes);
     if (st != SSQ_OK)
         return st;
     uint64_t bytes;

@@ -3,7 +3,7 @@
 #include "lib/core/core.h"
 
 /* Views that were never set, or set as absent, hold no buffer. */
-static void list_free(struct object *o)
+static void view_list_free(struct object *o)
 {
     struct view_list *l = (struct view_list *)o;
     for (size_t i = 0; i < l->n; i++)
@@ -26,7 +26,7 @@ struct view_list *list_create(size_t n, const char *what)
         (void)error_nomem(what, bytes);
         return NULL;
     }
-    object_init(&l->object, list_free);
+    object_init(&l->object, view_list_free);
     l->n = n;
     return l;
 }

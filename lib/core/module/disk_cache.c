@@ -8,7 +8,7 @@
  * replaces its file. If a file or the directory is unusable, the kernel is
  * compiled instead.
  *
- *     struct header | key | binary
+ *     struct disk_cache_header | key | binary
  *
  * A file appears complete: it is renamed when all its bytes are on the disk.
  * Two processes may therefore write the same file in any order.
@@ -53,7 +53,7 @@
 
 /** In the byte order of the machine. A file of another byte order fails the
  *  check of its lengths. */
-struct header {
+struct disk_cache_header {
     char magic[8];
     uint64_t key_bytes, binary_bytes; /* without a terminating NUL */
     uint64_t checksum;                /* of the key and the binary */
@@ -61,7 +61,8 @@ struct header {
 
 /* Detects damage by disks and crashes, not by an attacker: the directory
  * belongs to the user. */
-static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
+static uint64_t disk_cache_checksum(const unsigned char *key_and_binary,
+                                    size_t n)
 {
     return disk_cache_hash(DISK_CACHE_HASH, key_and_binary, n);
 }
@@ -119,7 +120,7 @@ bool disk_cache_programs(const struct services *core)
 }
 
 /* A signal may interrupt any call on a network or FUSE file system. */
-static int open_file(int folder, const char *name, int flags)
+static int disk_cache_open_file(int folder, const char *name, int flags)
 {
     int fd;
     do
@@ -153,7 +154,8 @@ static int open_folder(const struct services *core, bool make)
     snprintf(path + at, sizeof(path) - at, "/sesqui");
     if (make)
         (void)mkdir(path, 0700);
-    int fd = open_file(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    int fd = disk_cache_open_file(AT_FDCWD, path,
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     struct stat s;
     if (fd < 0 && errno == ENOTDIR && lstat(path, &s) != 0)
         errno = ENOENT; /* a directory above is a file */
@@ -173,7 +175,7 @@ static int open_folder(const struct services *core, bool make)
 
 /* Write a file to the disk before it gets its name. Otherwise a crash may leave
  * the name with an empty file. */
-static bool sync_file(int fd)
+static bool disk_cache_sync_file(int fd)
 {
     int e;
     do
@@ -183,7 +185,7 @@ static bool sync_file(int fd)
 }
 
 /* Read exactly `bytes` bytes. False if the file ends early. */
-static bool read_all(int fd, unsigned char *to, size_t bytes)
+static bool disk_cache_read_all(int fd, unsigned char *to, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t n = read(fd, to, bytes);
@@ -198,7 +200,7 @@ static bool read_all(int fd, unsigned char *to, size_t bytes)
 }
 
 /* Write exactly `bytes` bytes: one write may be partial, as on a full disk. */
-static bool write_all(int fd, const void *from, size_t bytes)
+static bool disk_cache_write_all(int fd, const void *from, size_t bytes)
 {
     const unsigned char *b = from;
     while (bytes > 0) {
@@ -216,11 +218,11 @@ static bool write_all(int fd, const void *from, size_t bytes)
 /* Read the header. False unless this is a regular file of the process's user
  * with exactly the length that the header describes. Lengths are bounded before
  * they are added, so the sum cannot overflow. */
-static bool read_header(int fd, struct header *h)
+static bool read_header(int fd, struct disk_cache_header *h)
 {
     struct stat s;
     return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
-           read_all(fd, (unsigned char *)h, sizeof(*h)) &&
+           disk_cache_read_all(fd, (unsigned char *)h, sizeof(*h)) &&
            memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
            h->key_bytes < MOST_BYTES && h->binary_bytes < MOST_BYTES &&
            (uint64_t)s.st_size == sizeof(*h) + h->key_bytes + h->binary_bytes;
@@ -234,14 +236,15 @@ static ssq_status read_body(const struct services *core, int fd,
                             const char *key, unsigned char **binary,
                             size_t *bytes)
 {
-    struct header h;
+    struct disk_cache_header h;
     if (!read_header(fd, &h))
         return SSQ_ERR_IO;
     size_t n = (size_t)(h.key_bytes + h.binary_bytes);
     unsigned char *body = core->mem_alloc(n + 1);
     if (body == NULL)
         return SSQ_ERR_NOMEM;
-    bool whole = read_all(fd, body, n) && checksum(body, n) == h.checksum;
+    bool whole = disk_cache_read_all(fd, body, n) &&
+                 disk_cache_checksum(body, n) == h.checksum;
     if (!whole || h.key_bytes != strlen(key) ||
         memcmp(body, key, h.key_bytes) != 0) {
         core->mem_free(body);
@@ -267,7 +270,8 @@ bool disk_cache_path(const struct services *core, const char *name, char *path,
  * a FIFO of this name, which the caller then refuses. */
 static int open_to_read(int folder, const char *name)
 {
-    return open_file(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return disk_cache_open_file(folder, name,
+                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 }
 
 ssq_status disk_cache_read(const struct services *core, const char *name,
@@ -362,15 +366,19 @@ bool disk_cache_remove(const struct services *core, const char *name)
 static bool write_file(int folder, const char *name, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
-    int fd = open_file(folder, name, O_WRONLY | O_CREAT | O_EXCL);
+    int fd = disk_cache_open_file(folder, name, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return false;
-    struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
+    struct disk_cache_header h = {.key_bytes = strlen(key),
+                                  .binary_bytes = bytes};
     memcpy(h.magic, MAGIC, sizeof(h.magic));
     h.checksum = disk_cache_hash(
-        checksum((const unsigned char *)key, strlen(key)), binary, bytes);
-    bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
-              write_all(fd, binary, bytes) && sync_file(fd);
+        disk_cache_checksum((const unsigned char *)key, strlen(key)), binary,
+        bytes);
+    bool ok = disk_cache_write_all(fd, &h, sizeof(h)) &&
+              disk_cache_write_all(fd, key, strlen(key)) &&
+              disk_cache_write_all(fd, binary, bytes) &&
+              disk_cache_sync_file(fd);
     /* EINTR: the file is closed nevertheless, and its bytes are on the disk */
     ok = (close(fd) == 0 || errno == EINTR) && ok;
     if (!ok)
@@ -426,10 +434,10 @@ static void sweep_file(int folder, const char *name, struct sweep *w)
 
 /* Process all files of the folder. closedir() closes its descriptor, so the
  * stream gets a separate one. */
-static bool look(int folder, struct sweep *w)
+static bool disk_cache_look(int folder, struct sweep *w)
 {
     *w = (struct sweep){0};
-    int fd = open_file(folder, ".", O_RDONLY | O_DIRECTORY);
+    int fd = disk_cache_open_file(folder, ".", O_RDONLY | O_DIRECTORY);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (d == NULL) {
         if (fd >= 0)
@@ -451,7 +459,7 @@ static void sweep(const struct services *core, int folder)
     uint64_t most;
     struct sweep w;
     (void)most_bytes(core, &most); /* an error was reported at device_open */
-    while (look(folder, &w) && w.bytes > most && w.oldest[0] != '\0')
+    while (disk_cache_look(folder, &w) && w.bytes > most && w.oldest[0] != '\0')
         if (unlinkat(folder, w.oldest, 0) != 0)
             break;
 }
@@ -460,7 +468,7 @@ static void sweep(const struct services *core, int folder)
 
 /* Try to get the lock for at most LOCK_SECONDS, because a stopped process would
  * hold it forever. */
-static int wait_for(int fd)
+static int disk_cache_wait_for(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     const struct timespec nap = {.tv_nsec = 20000000};
@@ -486,11 +494,12 @@ int disk_cache_lock(const struct services *core)
     int folder = open_folder(core, true);
     if (folder < 0)
         return -1;
-    int fd = open_file(folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
+    int fd =
+        disk_cache_open_file(folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
     close(folder);
     if (fd < 0)
         return -1;
-    int lock = wait_for(fd);
+    int lock = disk_cache_wait_for(fd);
     if (lock < 0)
         close(fd);
     return lock;

@@ -97,8 +97,8 @@ static bool inside(uint64_t at, uint64_t n, uint64_t each, uint64_t size)
 }
 
 /* Refuse a file that ends before a part that its headers describe. */
-static bool cut(struct why *why, const char *path, uint64_t size,
-                const char *what)
+static bool module_file_cut(struct why *why, const char *path, uint64_t size,
+                            const char *what)
 {
     return refuse(why, "%s: cut off after %llu bytes: %s would follow", path,
                   (unsigned long long)size, what);
@@ -110,13 +110,13 @@ static bool segments_whole(int fd, const char *path, uint64_t size,
 {
     if (h->e_phentsize != sizeof(ElfW(Phdr)) ||
         !inside(h->e_phoff, h->e_phnum, sizeof(ElfW(Phdr)), size))
-        return cut(why, path, size, "its program headers");
+        return module_file_cut(why, path, size, "its program headers");
     for (unsigned i = 0; i < h->e_phnum; i++) {
         ElfW(Phdr) p;
         if (!read_at(fd, h->e_phoff + i * sizeof(p), &p, sizeof(p)))
             return refuse(why, "%s: %s", path, strerror(errno));
         if (!inside(p.p_offset, 1, p.p_filesz, size))
-            return cut(why, path, size, "a segment");
+            return module_file_cut(why, path, size, "a segment");
     }
     return true;
 }
@@ -131,19 +131,19 @@ static bool sections_whole(int fd, const char *path, uint64_t size,
         return true;
     if (h->e_shentsize != sizeof(ElfW(Shdr)) ||
         !inside(h->e_shoff, h->e_shnum, sizeof(ElfW(Shdr)), size))
-        return cut(why, path, size, "its section headers");
+        return module_file_cut(why, path, size, "its section headers");
     for (unsigned i = 0; i < h->e_shnum; i++) {
         ElfW(Shdr) s;
         if (!read_at(fd, h->e_shoff + i * sizeof(s), &s, sizeof(s)))
             return refuse(why, "%s: %s", path, strerror(errno));
         if (s.sh_type != SHT_NOBITS && !inside(s.sh_offset, 1, s.sh_size, size))
-            return cut(why, path, size, "a section");
+            return module_file_cut(why, path, size, "a section");
     }
     return true;
 }
 
 /* Run the checks of module_file_whole() on an open file. */
-static bool whole(int fd, const char *path, struct why *why)
+static bool core_module_file_whole(int fd, const char *path, struct why *why)
 {
     struct stat s;
     ElfW(Ehdr) h;
@@ -171,7 +171,7 @@ bool module_file_whole(const char *path, struct why *why)
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return refuse(why, "%s: %s", path, strerror(errno));
-    bool ok = whole(fd, path, why);
+    bool ok = core_module_file_whole(fd, path, why);
     close(fd);
     return ok;
 }

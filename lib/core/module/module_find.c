@@ -13,7 +13,7 @@
 
 /* A search: the module's name, the function that accepts a file, and the
  * problems found so far. */
-struct search {
+struct module_find_search {
     const char *name;
     module_try_fn *try_file;
     void *user;
@@ -30,7 +30,8 @@ static void refuse_too(struct why *why, const char *text)
 /* Try <dir>/<name>.so, if it exists; dir has n characters. Returns true if the
  * file was accepted, false to continue the search. Problems with a file are
  * added to the reason, even if a later file is accepted. */
-static bool try_dir(const struct search *s, const char *dir, size_t n)
+static bool try_dir(const struct module_find_search *s, const char *dir,
+                    size_t n)
 {
     char path[PATH_MAX];
     struct why why = {""};
@@ -53,7 +54,7 @@ static bool try_dir(const struct search *s, const char *dir, size_t n)
 }
 
 /* Try each directory of a colon-separated list. */
-static bool try_list(const struct search *s, const char *dirs)
+static bool try_list(const struct module_find_search *s, const char *dirs)
 {
     while (dirs != NULL && *dirs != '\0') {
         size_t n = strcspn(dirs, ":");
@@ -66,7 +67,7 @@ static bool try_list(const struct search *s, const char *dirs)
 
 /* Try the directory of the library: its subdirectory sesqui/0 if the library is
  * installed, or .libs itself in a build tree, where libtool puts modules. */
-static bool try_beside(const struct search *s)
+static bool try_beside(const struct module_find_search *s)
 {
     static const char installed[] = "/sesqui/0", build[] = "/.libs";
     char dir[PATH_MAX];
@@ -88,7 +89,7 @@ bool module_none(void)
 bool module_find(const char *name, module_try_fn *try_file, void *user,
                  struct why *reason)
 {
-    const struct search s = {name, try_file, user, reason};
+    const struct module_find_search s = {name, try_file, user, reason};
     if (module_none())
         return false;
     return try_list(&s, env_text("SSQ_MODULE_PATH")) || try_beside(&s) ||

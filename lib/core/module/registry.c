@@ -49,7 +49,7 @@ static const char forked_text[] =
 
 /* Create the instance. It lives as long as the module, so it is not from the
  * caller's allocator, which may change when all objects are gone. */
-static bool make_instance(struct registry_entry *e)
+static bool registry_make_instance(struct registry_entry *e)
 {
     size_t bytes = e->backend->instance_bytes;
     e->instance = bytes == 0 ? NULL : mem_keep(bytes);
@@ -60,7 +60,7 @@ static bool make_instance(struct registry_entry *e)
  * always gets a reason, which the user sees. */
 static void probe(struct registry_entry *e)
 {
-    if (!make_instance(e))
+    if (!registry_make_instance(e))
         refuse(&e->reason, "no host memory for %zu bytes",
                e->backend->instance_bytes);
     else if (e->backend->init != NULL &&
@@ -116,7 +116,7 @@ static bool try_backend(void *user, const char *path, struct why *why)
 }
 
 /* True if SSQ_SKIP_BACKENDS, a comma-separated list, contains the name. */
-static bool skipped(const char *name)
+static bool registry_skipped(const char *name)
 {
     const char *list = env_text("SSQ_SKIP_BACKENDS");
     const size_t n = strlen(name);
@@ -131,12 +131,12 @@ static bool skipped(const char *name)
 
 /* Load a backend: linked in, or as a module. If SSQ_MODULE_PATH is empty, no
  * module is loaded. If it is not set, only the usual places are searched. */
-static void load(struct registry_entry *e)
+static void core_registry_load(struct registry_entry *e)
 {
     struct why reason = {""};
     if (e->backend != NULL)
         probe(e);
-    else if (skipped(e->name))
+    else if (registry_skipped(e->name))
         refuse(&e->reason, "SSQ_SKIP_BACKENDS names it");
     else if (module_find(e->name, try_backend, e, &reason))
         ; /* e has its devices, or a reason */
@@ -186,7 +186,7 @@ static void lose(struct registry_entry *e)
 
 /* Run in a child of fork, which has one thread. A backend with devices but
  * without fork_hold is lost to the child, and then ranks after the others. */
-static void forked(void)
+static void registry_forked(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
     lock = fresh; /* another thread of the parent may have held it */
@@ -213,13 +213,13 @@ static void load_one(size_t i)
      * start threads when they are loaded. */
     struct fpenv env = fpenv_enter();
     loading = true;
-    bool ready = fork_ready(forked);
+    bool ready = fork_ready(registry_forked);
     if (interrupted && module)
         lose(&e);
     else if (!ready && module)
         refuse(&e.reason, "no memory for the handlers of forks");
     else
-        load(&e);
+        core_registry_load(&e);
     table[i] = e;
     loaded[i] = true;
     loading = false;

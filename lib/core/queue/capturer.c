@@ -23,7 +23,7 @@ void capturer_set(ssq_queue *queue, bool on)
 
 /* True if this thread is capturing on the queue. capturer is valid only while
  * capturing is set, because pthread_t has no value for "no thread". */
-static bool captures(const ssq_queue *queue)
+static bool capturer_captures(const ssq_queue *queue)
 {
     return queue->capturing && pthread_equal(queue->capturer, pthread_self());
 }
@@ -38,7 +38,7 @@ ssq_status capture_check(ssq_device *device, const char *what)
         return st;
     pthread_mutex_lock(&device->queues_lock);
     for (ssq_queue *q = device->queues; q != NULL && !mine; q = q->next)
-        mine = captures(q) && !q->dry;
+        mine = capturer_captures(q) && !q->dry;
     pthread_mutex_unlock(&device->queues_lock);
     return mine ? error_set(SSQ_ERR_INVALID,
                             "%s: a graph is being captured on %s", what,
@@ -48,7 +48,7 @@ ssq_status capture_check(ssq_device *device, const char *what)
 
 ssq_status capture_mine(const ssq_queue *queue, const char *what)
 {
-    if (queue->capture == NULL || captures(queue))
+    if (queue->capture == NULL || capturer_captures(queue))
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
                      "%s: another thread is capturing a graph on this queue",

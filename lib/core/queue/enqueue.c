@@ -13,7 +13,7 @@
 #include "lib/core/queue/plan.h"
 
 /* The queue of an op, and the function to call if the device refuses the op. */
-struct way {
+struct enqueue_way {
     ssq_queue *queue;
     enqueue_fn otherwise;
 };
@@ -22,13 +22,14 @@ struct way {
 static ssq_status admit_one(void *way, struct op *op)
 {
     struct choice choice;
-    return dispatch(((const struct way *)way)->queue->device, op, &choice);
+    return dispatch(((const struct enqueue_way *)way)->queue->device, op,
+                    &choice);
 }
 
 /* Run a command, or record it with separate references: the op may be on the
  * caller's stack, and the caller drops its plan. A dry capture has done all its
  * checks before this, and keeps nothing. */
-static ssq_status hand_over(ssq_queue *queue, const struct command *c)
+static ssq_status enqueue_hand_over(ssq_queue *queue, const struct command *c)
 {
     ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
     ssq_status st;
@@ -61,7 +62,7 @@ ssq_status queue_call(ssq_queue *queue, struct view_list *list,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: other libraries cannot enqueue on its queues",
                          queue->device->props.name);
-    return hand_over(queue, &c);
+    return enqueue_hand_over(queue, &c);
 }
 
 /* Run or record an op by an implementation or a plan. A dry capture only tries
@@ -80,7 +81,7 @@ static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
         st = plan_create(queue->device, op, choice->index, &c.plan);
     if (st != SSQ_OK) /* unsupported: scratch exceeds a launch's limit */
         return st;
-    st = hand_over(queue, &c);
+    st = enqueue_hand_over(queue, &c);
     if (c.plan != NULL)
         object_put(plan_object(c.plan));
     return st;
@@ -91,7 +92,7 @@ static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
  * refuses the op from then on, so the next implementation is chosen. */
 static ssq_status enqueue_one(void *user, struct op *op)
 {
-    const struct way *way = user;
+    const struct enqueue_way *way = user;
     struct choice choice;
     ssq_status st = dispatch(way->queue->device, op, &choice);
     while (st == SSQ_OK) {
@@ -110,9 +111,10 @@ static ssq_status enqueue_one(void *user, struct op *op)
 }
 
 /* Check all windows before the first one runs; they run all or none. */
-static ssq_status enqueue(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
+static ssq_status core_enqueue(ssq_queue *queue, struct op *op,
+                               enqueue_fn otherwise)
 {
-    struct way way = {queue, otherwise};
+    struct enqueue_way way = {queue, otherwise};
     uint64_t bytes = pool_binding_bytes(queue->device->pool);
     if (window_fits(op, bytes) || window_by_plan(op))
         return enqueue_one(&way, op);
@@ -153,19 +155,19 @@ ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
         st = repeat_pause(queue);
         if (st != SSQ_OK)
             return st;
-        st = enqueue(queue, op, otherwise);
+        st = core_enqueue(queue, op, otherwise);
         repeat_resume(queue);
         return st;
     }
     if (repeat_takes(queue, op, &st))
         return st;
-    st = enqueue(queue, op, otherwise);
+    st = core_enqueue(queue, op, otherwise);
     repeat_enqueued(queue, st);
     return st;
 }
 
 /* The enqueue_fn of enqueue_only(): keep the error text of dispatch(). */
-static ssq_status refused(ssq_queue *queue, const struct op *op)
+static ssq_status enqueue_refused(ssq_queue *queue, const struct op *op)
 {
     (void)queue;
     (void)op;
@@ -174,5 +176,5 @@ static ssq_status refused(ssq_queue *queue, const struct op *op)
 
 ssq_status enqueue_only(ssq_queue *queue, struct op *op)
 {
-    return enqueue_or(queue, op, refused);
+    return enqueue_or(queue, op, enqueue_refused);
 }

@@ -54,8 +54,8 @@ void ssq_event_destroy(ssq_event **event)
 
 /* Check that a queue and an event are of one device, and that no graph is being
  * captured. Graphs have no events: their ops are in order. */
-static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
-                             const char *what)
+static ssq_status event_check_pair(const ssq_queue *q, const ssq_event *e,
+                                   const char *what)
 {
     ssq_status st = queue_check(q, what);
     if (st != SSQ_OK)
@@ -116,7 +116,7 @@ static ssq_status check_made(const ssq_event *e, const char *what)
  * may be the same queue. */
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
-    ssq_status st = check_pair(queue, event, "event_record");
+    ssq_status st = event_check_pair(queue, event, "event_record");
     /* The record would be made when the gate opens, after the new one. */
     if (st == SSQ_OK && event->queue != NULL && event->queue != queue &&
         !event_made(event))
@@ -153,7 +153,7 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
  * all that is needed about the other queue. */
 ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 {
-    ssq_status st = check_pair(queue, event, "queue_wait");
+    ssq_status st = event_check_pair(queue, event, "queue_wait");
     if (st == SSQ_OK)
         st = repeat_flush(queue);
     if (st == SSQ_OK)
@@ -176,8 +176,8 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 }
 
 /* Query the event or wait for it, with the queue's lock. */
-static ssq_status ask(ssq_event *e,
-                      ssq_status (*call)(struct backend_event *event))
+static ssq_status event_ask(ssq_event *e,
+                            ssq_status (*call)(struct backend_event *event))
 {
     const struct backend *b = e->device->backend;
     pthread_mutex_lock(&e->queue->lock);
@@ -197,7 +197,7 @@ ssq_status ssq_event_query(ssq_event *event)
         st = check_made(event, "event_query");
     if (st != SSQ_OK)
         return st;
-    st = ask(event, event->device->backend->event_query);
+    st = event_ask(event, event->device->backend->event_query);
     if (st != SSQ_OK) /* others do not end the queue: not ready, no memory */
         return st == SSQ_ERR_DEVICE ? queue_fail(event->queue, st) : st;
     queue_retire(event->queue, false);
@@ -211,7 +211,7 @@ ssq_status ssq_event_sync(ssq_event *event)
         st = held_wait(event->queue, event->mark, "event_sync");
     if (st != SSQ_OK)
         return st;
-    st = ask(event, event->device->backend->event_sync);
+    st = event_ask(event, event->device->backend->event_sync);
     if (st != SSQ_OK)
         return queue_fail(event->queue, st);
     queue_retire(event->queue, false);

@@ -20,7 +20,7 @@ struct fallback_seen {
 };
 
 /* A range of bytes of a buffer; empty if begin is end. */
-struct range {
+struct fallback_range {
     uint64_t begin, end;
 };
 
@@ -31,7 +31,8 @@ struct mirror {
     ssq_buffer *real;       /* the device's buffer; the op's views hold it */
     ssq_buffer copy;        /* used in its place; never counted or freed */
     struct backend_mem mem; /* of copy; its host memory is owned */
-    struct range used, written; /* by all views, and by views that write */
+    struct fallback_range used,
+        written; /* by all views, and by views that write */
 };
 
 /* One mirror per buffer, even if several views use it. Overlapping operands and
@@ -78,7 +79,7 @@ static const struct op_table *reference_table(void)
     return e == NULL || e->backend == NULL ? NULL : e->backend->ops;
 }
 
-static void extend(struct range *r, const struct view *v)
+static void extend(struct fallback_range *r, const struct view *v)
 {
     uint64_t span = view_span(v);
     if (span == 0)
@@ -154,7 +155,8 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
 }
 
 /* Return a view of a range of bytes of a buffer. */
-static struct view bytes_of(ssq_buffer *buffer, const struct range *r)
+static struct view fallback_bytes_of(ssq_buffer *buffer,
+                                     const struct fallback_range *r)
 {
     return (struct view){.buffer = buffer,
                          .offset = r->begin,
@@ -167,14 +169,14 @@ static struct view bytes_of(ssq_buffer *buffer, const struct range *r)
 /* Copy what is used to the host, or what is written back, and wait. A range
  * that is only written is also copied to the host, because a view may leave out
  * elements of it: these are copied back as they were. */
-static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
-                           bool back)
+static ssq_status fallback_transfer(ssq_queue *queue, const struct mirrors *all,
+                                    bool back)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < all->n && st == SSQ_OK; i++) {
         const struct mirror *m = &all->m[i];
-        const struct range *r = back ? &m->written : &m->used;
-        struct view v = bytes_of(m->real, r);
+        const struct fallback_range *r = back ? &m->written : &m->used;
+        struct view v = fallback_bytes_of(m->real, r);
         char *host = (char *)m->mem.host + (r->begin - m->used.begin);
         if (r->begin == r->end)
             continue;
@@ -231,17 +233,17 @@ out_free:
 }
 
 /* Copy to the host, run the op, and copy back. */
-static ssq_status run(ssq_queue *queue, const struct op *op)
+static ssq_status fallback_run(ssq_queue *queue, const struct op *op)
 {
     struct mirrors *all = NULL;
     ssq_status st = mirrors_create(op, &all);
     if (st != SSQ_OK)
         return st;
-    st = transfer(queue, all, false);
+    st = fallback_transfer(queue, all, false);
     if (st == SSQ_OK)
         st = run_on_mirrors(op, all);
     if (st == SSQ_OK)
-        st = transfer(queue, all, true);
+        st = fallback_transfer(queue, all, true);
     mirrors_free(all);
     return st;
 }
@@ -273,7 +275,7 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     ssq_status st = bundle_suspend(queue, &bundle);
     if (st != SSQ_OK)
         return st;
-    st = run(queue, op);
+    st = fallback_run(queue, op);
     bundle_resume(queue, bundle);
     if (st == SSQ_OK)
         atomic_fetch_add(&d->fallbacks, 1);

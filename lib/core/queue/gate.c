@@ -118,7 +118,8 @@ static ssq_status compute(ssq_queue *q, struct held *h, struct pending **done)
 
 /* With the lock: pass one held item. Returns SSQ_ERR_NOT_READY if it is a
  * closed gate, or waits for a record that is still held. */
-static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
+static ssq_status gate_pass_work(ssq_queue *q, struct held *h,
+                                 struct pending **done)
 {
     struct gate *g = h->gate;
     switch (h->kind) {
@@ -165,13 +166,14 @@ static void unlink_first(ssq_queue *q, struct held **gone)
  * *gone. If the queue has failed, remove all items instead. Stops after a
  * record that other queues wait for, because the next item may take long.
  * Returns true then: call it again. */
-static bool pass_all(ssq_queue *q, struct held **gone, struct pending **done)
+static bool gate_pass_all(ssq_queue *q, struct held **gone,
+                          struct pending **done)
 {
     while (q->held != NULL) {
         struct held *h = q->held;
         ssq_status st = (ssq_status)atomic_load(&q->sticky);
         if (st == SSQ_OK) {
-            st = pass(q, h, done);
+            st = gate_pass_work(q, h, done);
             if (st == SSQ_ERR_NOT_READY)
                 return false;
             if (st != SSQ_OK)
@@ -217,7 +219,7 @@ static struct waiter *pump(ssq_queue *q, bool *more)
     if (!q->passing) {
         q->passing = true;
         q->passing_forks = fork_count();
-        *more = pass_all(q, &gone, &now);
+        *more = gate_pass_all(q, &gone, &now);
         q->passing = false;
     }
     struct waiter *list = woken(q);
@@ -231,7 +233,7 @@ static struct waiter *pump(ssq_queue *q, bool *more)
     return list;
 }
 
-static void append(struct waiter **list, struct waiter *more)
+static void gate_append(struct waiter **list, struct waiter *more)
 {
     while (*list != NULL)
         list = &(*list)->next;
@@ -248,9 +250,9 @@ static void pump_all(ssq_queue *queue)
         bool more;
         list = w->next;
         w->next = NULL;
-        append(&list, pump(w->queue, &more));
+        gate_append(&list, pump(w->queue, &more));
         if (more) {
-            append(&list, w);
+            gate_append(&list, w);
         } else if (w != &first) {
             object_put(&w->queue->object);
             mem_free(w);
@@ -262,7 +264,7 @@ static void pump_all(ssq_queue *queue)
 
 /* Called once by queue_gate() and once by gate_pass(), in either order. The
  * second call hands over. */
-static void meet(struct gate *gate)
+static void gate_meet(struct gate *gate)
 {
     if (!atomic_exchange(&gate->met, true))
         return;
@@ -283,18 +285,18 @@ ssq_status queue_gate(ssq_queue *queue, struct gate *gate)
     pthread_mutex_lock(&queue->lock);
     held_append(queue, h);
     pthread_mutex_unlock(&queue->lock);
-    meet(gate);
+    gate_meet(gate);
     return SSQ_OK;
 }
 
 void gate_pass(struct gate *gate)
 {
-    meet(gate);
+    gate_meet(gate);
     object_put(&gate->object);
 }
 
 /* Register for a record. False if it was already made, or never will be. */
-static bool wait_for(ssq_queue *other, struct waiter *w)
+static bool gate_wait_for(ssq_queue *other, struct waiter *w)
 {
     pthread_mutex_lock(&other->lock);
     bool waits = atomic_load(&other->sticky) == SSQ_OK &&
@@ -342,7 +344,7 @@ ssq_status held_event_wait(ssq_queue *queue, ssq_event *event, ssq_queue *other,
     held_append(queue, h);
     atomic_fetch_add(&event->waits, 1);
     pthread_mutex_unlock(&queue->lock);
-    if (other != NULL && wait_for(other, w))
+    if (other != NULL && gate_wait_for(other, w))
         return SSQ_OK;
     mem_free(w);
     pump_all(queue);

@@ -6,7 +6,7 @@
 
 /* Begin a capture by the calling thread. capture is set under the queue's lock,
  * and the capturer under queues_lock; never hold both. */
-static ssq_status begin(ssq_queue *queue, bool dry, const char *name)
+static ssq_status core_graph_begin(ssq_queue *queue, bool dry, const char *name)
 {
     ssq_status st = queue_check(queue, name);
     if (st != SSQ_OK)
@@ -33,12 +33,12 @@ static ssq_status begin(ssq_queue *queue, bool dry, const char *name)
 
 ssq_status ssq_graph_begin(ssq_queue *queue)
 {
-    return begin(queue, false, "graph_begin");
+    return core_graph_begin(queue, false, "graph_begin");
 }
 
 ssq_status ssq_graph_begin_dry(ssq_queue *queue)
 {
-    return begin(queue, true, "graph_begin_dry");
+    return core_graph_begin(queue, true, "graph_begin_dry");
 }
 
 /* Only the first call per owner and capture has an effect. It sees the stages
@@ -100,7 +100,7 @@ void capture_drop(ssq_queue *queue)
 
 /* Refuse a capture that contains half a step. The number of each stage must be
  * the same as at the start, or a second launch would start at another stage. */
-static ssq_status check_whole(const ssq_graph *g)
+static ssq_status graph_check_whole(const ssq_graph *g)
 {
     for (const struct watch *w = g->watches; w != NULL; w = w->next) {
         ssq_status st = w->stages->save(w->owner, w->end);
@@ -135,7 +135,7 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     if (st != SSQ_OK)
         return st;
     ssq_graph *g = queue->capture;
-    st = check_whole(g);
+    st = graph_check_whole(g);
     if (st != SSQ_OK) {
         capture_drop(queue);
         return st;

@@ -59,7 +59,7 @@ bool held_any(const ssq_queue *queue)
 /* With the lock: true in a child of fork, if work of the parent is held. The
  * child has no thread that would open a gate, hand over the work held at it, or
  * make a record that another queue waits for. */
-static bool forked(const ssq_queue *q)
+static bool held_forked(const ssq_queue *q)
 {
     if (q->passing && q->passing_forks != fork_count())
         return true;
@@ -81,7 +81,7 @@ ssq_status held_reachable(const ssq_queue *queue, const char *what)
 {
     ssq_queue *q = (ssq_queue *)(uintptr_t)queue;
     pthread_mutex_lock(&q->lock);
-    bool lost = forked(q);
+    bool lost = held_forked(q);
     pthread_mutex_unlock(&q->lock);
     return lost ? fork_error(what) : SSQ_OK;
 }
@@ -92,7 +92,7 @@ ssq_status held_wait(ssq_queue *queue, uint64_t mark, const char *what)
     pthread_mutex_lock(&queue->lock);
     while (st == SSQ_OK && queue->held != NULL &&
            (mark == HELD_ALL || atomic_load(&queue->marked) < mark)) {
-        if (forked(queue))
+        if (held_forked(queue))
             st = fork_error(what);
         else
             pthread_cond_wait(&queue->moved, &queue->lock);

@@ -16,14 +16,14 @@
 
 /* One buffer of scratch, in a list with the newest first. The plan holds a
  * reference to each buffer. */
-struct scratch {
-    struct scratch *next;
+struct plan_scratch {
+    struct plan_scratch *next;
     ssq_buffer *buffer;
 };
 
 /* An entry that the builder recorded: a launch, or host words to upload. */
-struct note {
-    struct note *next;
+struct plan_note {
+    struct plan_note *next;
     uint32_t *words; /* owned; NULL: a launch */
     union {
         struct upload_op upload;
@@ -42,23 +42,24 @@ struct plan {
     ssq_device *device;
     const char *what;  /* the op's name */
     ssq_status status; /* of the first failure; nothing is recorded after it */
-    struct note *first, **end; /* a list; *end is where the next one goes */
-    struct note *open;         /* the launch under construction */
-    struct scratch *scratch;
+    struct plan_note *first,
+        **end;              /* a list; *end is where the next one goes */
+    struct plan_note *open; /* the launch under construction */
+    struct plan_scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
     const struct kernel *longest; /* the kernel with that item */
 };
 
-static void plan_free(struct object *o)
+static void core_plan_free(struct object *o)
 {
     struct plan *p = (struct plan *)o;
-    for (struct note *s = p->first, *next; s != NULL; s = next) {
+    for (struct plan_note *s = p->first, *next; s != NULL; s = next) {
         next = s->next;
         mem_free(s->words);
         mem_free(s);
     }
     mem_free(p->open);
-    for (struct scratch *s = p->scratch, *next; s != NULL; s = next) {
+    for (struct plan_scratch *s = p->scratch, *next; s != NULL; s = next) {
         next = s->next;
         object_put(&s->buffer->object);
         mem_free(s);
@@ -71,7 +72,7 @@ ssq_status plan_begin(ssq_device *d, const char *what, struct plan **out)
     struct plan *p = mem_alloc(sizeof(*p));
     if (p == NULL)
         return error_nomem(what, sizeof(*p));
-    object_init(&p->object, plan_free);
+    object_init(&p->object, core_plan_free);
     p->device = d;
     p->what = what;
     p->end = &p->first;
@@ -112,16 +113,16 @@ void plan_fail(struct plan *p, ssq_status st)
 }
 
 /* Entries run in the order in which they were appended. */
-static void append(struct plan *p, struct note *s)
+static void plan_append(struct plan *p, struct plan_note *s)
 {
     *p->end = s;
     p->end = &s->next;
 }
 
 /* Return a zeroed entry. NULL: out of memory; the plan has failed. */
-static struct note *note_create(struct plan *p)
+static struct plan_note *note_create(struct plan *p)
 {
-    struct note *s = mem_alloc(sizeof(*s));
+    struct plan_note *s = mem_alloc(sizeof(*s));
     if (s == NULL)
         plan_fail(p, error_nomem(p->what, sizeof(*s)));
     return s;
@@ -129,7 +130,7 @@ static struct note *note_create(struct plan *p)
 
 /* Vulkan's shaders exist in the listed variants only, and other compilers are
  * tested with these. So no device launches other variants. */
-static bool listed(const struct kernel *k, const uint8_t *key)
+static bool plan_listed(const struct kernel *k, const uint8_t *key)
 {
     for (uint32_t i = 0; i < k->nvariants; i++)
         if (memcmp(k->variants[i], key, LAUNCH_KEYS) == 0)
@@ -142,7 +143,7 @@ void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
     const struct kernel *k = &kernels[id];
     if (plan_failed(p))
         return;
-    if (!listed(k, key)) {
+    if (!plan_listed(k, key)) {
         plan_fail(p, error_set(SSQ_ERR_UNSUPPORTED,
                                "%s: kernel %s lists no variant %u %u %u %u %u "
                                "%u",
@@ -181,7 +182,7 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
  * plan_place(). */
 static bool is_scratch(const struct plan *p, const ssq_buffer *b)
 {
-    for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
+    for (const struct plan_scratch *s = p->scratch; s != NULL; s = s->next)
         if (s->buffer == b)
             return true;
     return false;
@@ -203,7 +204,7 @@ static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
 
 /* Fail if an operand is too large. Builders cut some operands into windows;
  * others are refused here, before anything runs. */
-static bool fits(struct plan *p, const struct view *v)
+static bool plan_fits(struct plan *p, const struct view *v)
 {
     uint64_t limit = plan_limits(p)->binding_bytes;
     char t[160];
@@ -231,7 +232,7 @@ void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
         return;
     }
     struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
-    if (!fits(p, v))
+    if (!plan_fits(p, v))
         return;
     plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
                     view_span(v), unit, access);
@@ -255,8 +256,8 @@ static uint64_t most_groups(const struct backend_limits *l)
 
 /* End a launch of `wanted` tasks, each with at most `loops` iterations. If
  * there are more tasks than groups, each group has several. */
-static void finish(struct plan *p, const void *args, size_t bytes,
-                   uint64_t wanted, uint64_t loops)
+static void plan_finish(struct plan *p, const void *args, size_t bytes,
+                        uint64_t wanted, uint64_t loops)
 {
     struct launch *l = &p->open->launch;
     uint64_t groups = size_least(wanted, most_groups(plan_limits(p)));
@@ -268,7 +269,7 @@ static void finish(struct plan *p, const void *args, size_t bytes,
         p->loops = loops;
         p->longest = p->open->kernel;
     }
-    append(p, p->open);
+    plan_append(p, p->open);
     p->open = NULL;
 }
 
@@ -279,7 +280,7 @@ void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n,
         return;
     const struct backend_limits *l = plan_limits(p);
     uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
-    finish(p, args, bytes, (uint64_t)size_div_up(n, items), loops);
+    plan_finish(p, args, bytes, (uint64_t)size_div_up(n, items), loops);
 }
 
 void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n,
@@ -287,7 +288,7 @@ void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n,
 {
     if (plan_failed(p))
         return;
-    finish(p, args, bytes, n, loops);
+    plan_finish(p, args, bytes, n, loops);
 }
 
 void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
@@ -300,7 +301,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
                           .stride = {1}};
     if (plan_failed(p))
         return;
-    struct scratch *s = mem_alloc(sizeof(*s));
+    struct plan_scratch *s = mem_alloc(sizeof(*s));
     uint64_t bytes;
     ssq_status st = SSQ_ERR_NOMEM;
     if (s == NULL)
@@ -328,7 +329,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
 uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
 {
     plan_scratch(p, SSQ_I32, n, view);
-    struct note *s = plan_failed(p) ? NULL : note_create(p);
+    struct plan_note *s = plan_failed(p) ? NULL : note_create(p);
     if (s == NULL)
         return NULL;
     s->words = mem_alloc_array(n, sizeof(uint32_t));
@@ -343,13 +344,13 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
                            .scratch = true,
                            .dst = *view};
     s->upload = op;
-    append(p, s);
+    plan_append(p, s);
     return s->words;
 }
 
 /* Complete a launch. Scratch was bound before it had memory, with an offset
  * relative to its buffer. Set that memory and add the buffer's offset in it. */
-static ssq_status place_launch(const struct plan *p, struct note *s)
+static ssq_status place_launch(const struct plan *p, struct plan_note *s)
 {
     for (uint32_t i = 0; i < s->launch.nbindings; i++) {
         const ssq_buffer *b = s->scratch[i];
@@ -367,10 +368,10 @@ static ssq_status place_launch(const struct plan *p, struct note *s)
 ssq_status plan_place(const struct plan *p)
 {
     ssq_status st = SSQ_OK;
-    for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
+    for (const struct plan_scratch *s = p->scratch; s != NULL && st == SSQ_OK;
          s = s->next)
         st = buffer_place(s->buffer);
-    for (struct note *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+    for (struct plan_note *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
         if (s->words == NULL)
             st = place_launch(p, s);
     return st;
@@ -380,7 +381,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
                       struct backend_queue *queue)
 {
     ssq_status st = SSQ_OK;
-    for (const struct note *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct plan_note *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words != NULL)
             st = backend->ops->upload[0].run(queue, &s->upload);
@@ -391,7 +392,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
 size_t plan_launches(const struct plan *p, const struct launch **launches)
 {
     size_t n = 0;
-    for (const struct note *s = p->first; s != NULL; s = s->next) {
+    for (const struct plan_note *s = p->first; s != NULL; s = s->next) {
         if (s->words != NULL)
             continue;
         if (launches != NULL)
@@ -406,7 +407,7 @@ ssq_status plan_run(const struct plan *p, const struct backend *backend,
                     struct backend_queue *queue)
 {
     ssq_status st = plan_write(p, backend, queue);
-    for (const struct note *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct plan_note *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words == NULL)
             st = backend->launch(queue, &s->launch);

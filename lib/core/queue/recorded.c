@@ -102,7 +102,8 @@ ssq_status capture_record(ssq_graph *g, const struct command *command)
 /* Record the launches of commands from to `to` - 1 in the backend. The list of
  * launches exists only for the call. The launches themselves are in the plans,
  * which the graph's commands hold. */
-static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
+static ssq_status recorded_record(ssq_queue *queue, ssq_graph *g, size_t from,
+                                  size_t to)
 {
     size_t n = 0, at = 0;
     for (size_t i = from; i < to; i++)
@@ -135,7 +136,7 @@ static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
         struct command c = g->commands[i];
         if (end - i >= 2) {
             c.segment = &g->segments[g->n_segments];
-            st = record(queue, g, i, end);
+            st = recorded_record(queue, g, i, end);
             i = end;
         } else {
             i++;

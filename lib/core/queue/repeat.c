@@ -44,7 +44,7 @@ struct repeat {
 
 /* ---- known sequences ---- */
 
-static void forget(struct repeat *r, struct sequence *s)
+static void core_repeat_forget(struct repeat *r, struct sequence *s)
 {
     for (struct sequence **at = &r->all; *at != NULL; at = &(*at)->next)
         if (*at == s) {
@@ -65,7 +65,7 @@ static void forget(struct repeat *r, struct sequence *s)
 static void forget_all(struct repeat *r)
 {
     while (r->all != NULL)
-        forget(r, r->all);
+        core_repeat_forget(r, r->all);
 }
 
 static void forget_oldest(struct repeat *r)
@@ -74,7 +74,7 @@ static void forget_oldest(struct repeat *r)
     for (struct sequence *s = r->all; s != NULL; s = s->next)
         if (s->used < oldest->used)
             oldest = s;
-    forget(r, oldest);
+    core_repeat_forget(r, oldest);
 }
 
 /* Note that s was followed or learnt to its end, after the last sequence. */
@@ -145,7 +145,7 @@ static size_t commands_to(const struct part *p, size_t entry)
 
 /* Launch all of a part. The backend's form of its graph is made at the first
  * launch, when the part comes again. Witnesses know of the ops already. */
-static ssq_status launch(ssq_queue *q, struct part *p)
+static ssq_status repeat_launch(ssq_queue *q, struct part *p)
 {
     ssq_graph *g = p->graph;
     bool recorded;
@@ -164,13 +164,13 @@ static ssq_status launch(ssq_queue *q, struct part *p)
  * Within a bundle nothing is launched, because the bundle may still fail. The
  * last part of the sequence is launched only if `last` is set, because the span
  * may continue. */
-static ssq_status advance(ssq_queue *q, struct repeat *r, bool last)
+static ssq_status repeat_advance(ssq_queue *q, struct repeat *r, bool last)
 {
     struct part *p = part_at(r);
     if (p == NULL || r->at.entry < p->n || q->bundle_depth > 0 ||
         (!last && r->at.part + 1 == r->follows->n))
         return SSQ_OK;
-    ssq_status st = launch(q, p);
+    ssq_status st = repeat_launch(q, p);
     if (st == SSQ_OK) {
         r->at.part++;
         r->at.entry = 0;
@@ -232,7 +232,7 @@ static bool follow_other(struct repeat *r, const struct op *op)
         bool alike = s != was && s->n_scratch >= r->at.scratch;
         for (size_t i = 0; i < r->at.scratch && alike; i++)
             alike = s->scratch[i] == was->scratch[i];
-        const struct entry *e = alike ? sequence_at(s, &r->at) : NULL;
+        const struct sequence_entry *e = alike ? sequence_at(s, &r->at) : NULL;
         if (e == NULL || !op_same(e->op, op) || !sequence_alike(was, s, &r->at))
             continue;
         r->follows = s;
@@ -246,7 +246,7 @@ static ssq_status wait_for_more(ssq_queue *q, struct repeat *r,
                                 const struct op *op)
 {
     r->at.entry++;
-    ssq_status st = advance(q, r, false);
+    ssq_status st = repeat_advance(q, r, false);
     if (st == SSQ_OK)
         witness_tell(q, op);
     else
@@ -258,7 +258,7 @@ static bool takes(ssq_queue *q, struct repeat *r, const struct op *op,
                   ssq_status *st)
 {
     if (r->mode == FOLLOWS) {
-        const struct entry *e = sequence_at(r->follows, &r->at);
+        const struct sequence_entry *e = sequence_at(r->follows, &r->at);
         if ((e != NULL && op_same(e->op, op)) || follow_other(r, op)) {
             *st = wait_for_more(q, r, op);
             return true;
@@ -279,7 +279,7 @@ static bool takes(ssq_queue *q, struct repeat *r, const struct op *op,
 
 /* Return the queue's repeat, locked, if a span has begun and ops belong to it;
  * else NULL. */
-static struct repeat *enter(ssq_queue *q)
+static struct repeat *repeat_enter(ssq_queue *q)
 {
     struct repeat *r = atomic_load_explicit(&q->repeat, memory_order_acquire);
     if (r == NULL || atomic_load(&r->owner) == NULL)
@@ -291,68 +291,68 @@ static struct repeat *enter(ssq_queue *q)
     return NULL;
 }
 
-static void leave(struct repeat *r)
+static void repeat_leave(struct repeat *r)
 {
     pthread_mutex_unlock(&r->lock);
 }
 
 bool repeat_takes(ssq_queue *queue, const struct op *op, ssq_status *st)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     *st = SSQ_OK;
     if (r == NULL)
         return false;
     bool waits = takes(queue, r, op, st);
-    leave(r);
+    repeat_leave(r);
     return waits;
 }
 
 void repeat_learn(ssq_queue *queue, const struct command *c)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     if (r == NULL)
         return;
     if (r->mode == LEARNS && (!r->in_op || !sequence_command(r->learnt, c)))
         drop_learnt(r);
-    leave(r);
+    repeat_leave(r);
 }
 
 /* An op that has no command has run on the host, and cannot be repeated. */
 void repeat_enqueued(ssq_queue *queue, ssq_status st)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     if (r == NULL)
         return;
     if (r->mode == LEARNS &&
         (st != SSQ_OK || !r->in_op || !sequence_has_command(r->learnt)))
         drop_learnt(r);
     r->in_op = false;
-    leave(r);
+    repeat_leave(r);
 }
 
 bool repeat_bundle_begin(ssq_queue *queue)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     if (r == NULL)
         return false;
     bool waits = r->mode == FOLLOWS;
     r->bundle_from = r->at.entry;
-    leave(r);
+    repeat_leave(r);
     return waits;
 }
 
 ssq_status repeat_bundle_end(ssq_queue *queue, ssq_status st)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     if (r == NULL)
         return st;
     if (r->mode == FOLLOWS && st == SSQ_OK)
-        st = advance(queue, r, false);
+        st = repeat_advance(queue, r, false);
     if (r->mode == FOLLOWS && st != SSQ_OK)
         r->at.entry = r->bundle_from;
     if (r->mode == LEARNS && st != SSQ_OK)
         drop_learnt(r);
-    leave(r);
+    repeat_leave(r);
     return st;
 }
 
@@ -360,7 +360,7 @@ ssq_status repeat_bundle_end(ssq_queue *queue, ssq_status st)
 
 ssq_buffer *repeat_scratch(ssq_queue *queue, uint64_t bytes)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     ssq_buffer *b = NULL;
     if (r == NULL)
         return NULL;
@@ -374,30 +374,30 @@ ssq_buffer *repeat_scratch(ssq_queue *queue, uint64_t bytes)
         if (r->mode == FOLLOWS) /* its op cannot be the followed one */
             (void)diverge(queue, r);
     }
-    leave(r);
+    repeat_leave(r);
     return b;
 }
 
 void repeat_scratch_learn(ssq_queue *queue, ssq_buffer *buffer)
 {
-    struct repeat *r = enter(queue);
+    struct repeat *r = repeat_enter(queue);
     if (r == NULL)
         return;
     if (r->mode == LEARNS && !sequence_scratch(r->learnt, buffer))
         drop_learnt(r);
-    leave(r);
+    repeat_leave(r);
 }
 
 /* ---- pauses ---- */
 
 /* Hand over the waiting ops, and let later ops begin another part. */
-static ssq_status settle(ssq_queue *q, struct repeat *r)
+static ssq_status repeat_settle(ssq_queue *q, struct repeat *r)
 {
     ssq_status st = SSQ_OK;
     const struct part *p = r->mode == FOLLOWS ? part_at(r) : NULL;
     if (r->mode == FOLLOWS && q->bundle_depth == 0 && p != NULL &&
         r->at.entry == p->n)
-        st = advance(q, r, true);
+        st = repeat_advance(q, r, true);
     else if (r->mode == FOLLOWS && (q->bundle_depth > 0 || r->at.entry > 0))
         st = diverge(q, r);
     if (st != SSQ_OK || r->mode != LEARNS)
@@ -419,7 +419,7 @@ ssq_status repeat_pause(ssq_queue *queue)
     pthread_mutex_lock(&r->lock);
     if (atomic_load(&r->owner) != NULL && r->paused == 0 &&
         queue->capture == NULL)
-        st = settle(queue, r);
+        st = repeat_settle(queue, r);
     if (st == SSQ_OK)
         r->paused++;
     pthread_mutex_unlock(&r->lock);
@@ -454,7 +454,7 @@ static ssq_status end_followed(ssq_queue *q, struct repeat *r, bool *whole)
     const struct part *p = part_at(r);
     ssq_status st = SSQ_OK;
     if (p != NULL && r->at.entry == p->n)
-        st = advance(q, r, true);
+        st = repeat_advance(q, r, true);
     if (st != SSQ_OK)
         return st;
     if (r->at.part == r->follows->n) {
@@ -469,7 +469,7 @@ static ssq_status end_followed(ssq_queue *q, struct repeat *r, bool *whole)
     return st;
 }
 
-static ssq_status end(ssq_queue *q, struct repeat *r, bool *whole)
+static ssq_status core_repeat_end(ssq_queue *q, struct repeat *r, bool *whole)
 {
     ssq_status st = SSQ_OK;
     if (r->mode == FOLLOWS)
@@ -486,7 +486,8 @@ static ssq_status end(ssq_queue *q, struct repeat *r, bool *whole)
 
 /* Begin a span. Follow the sequence that came after the last one, else the last
  * one itself. */
-static void begin(const ssq_queue *q, struct repeat *r, const void *owner)
+static void core_repeat_begin(const ssq_queue *q, struct repeat *r,
+                              const void *owner)
 {
     if (r->pins != q->device->pinned) /* implementations may differ now */
         forget_all(r);
@@ -528,9 +529,9 @@ ssq_status repeat_begin(ssq_queue *queue, const void *owner)
         return SSQ_OK;
     pthread_mutex_lock(&r->lock);
     if (atomic_load(&r->owner) != NULL)
-        st = end(queue, r, &whole);
+        st = core_repeat_end(queue, r, &whole);
     if (st == SSQ_OK && queue->capture == NULL)
-        begin(queue, r, owner);
+        core_repeat_begin(queue, r, owner);
     pthread_mutex_unlock(&r->lock);
     return st;
 }
@@ -544,7 +545,7 @@ ssq_status repeat_end(ssq_queue *queue, const void *owner, bool *whole)
         return SSQ_OK;
     pthread_mutex_lock(&r->lock);
     if (atomic_load(&r->owner) == owner)
-        st = end(queue, r, whole);
+        st = core_repeat_end(queue, r, whole);
     pthread_mutex_unlock(&r->lock);
     return st;
 }
@@ -556,7 +557,8 @@ void repeat_forget(ssq_queue *queue)
     if (r == NULL)
         return;
     pthread_mutex_lock(&r->lock);
-    if (atomic_load(&r->owner) == NULL || end(queue, r, &whole) == SSQ_OK)
+    if (atomic_load(&r->owner) == NULL ||
+        core_repeat_end(queue, r, &whole) == SSQ_OK)
         forget_all(r);
     pthread_mutex_unlock(&r->lock);
 }

@@ -4,7 +4,8 @@
 #include "lib/core/queue/repeat.h"
 
 /* Return the bytes of a tensor; 0 if it is invalid, which is refused later. */
-static uint64_t bytes_of(ssq_dtype dtype, int rank, const int64_t *shape)
+static uint64_t core_scratch_bytes_of(ssq_dtype dtype, int rank,
+                                      const int64_t *shape)
 {
     uint64_t bytes = dtype_bytes(dtype);
     for (int i = 0; i < rank; i++)
@@ -19,7 +20,7 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view)
 {
     ssq_tensor *t;
-    uint64_t bytes = bytes_of(dtype, rank, shape);
+    uint64_t bytes = core_scratch_bytes_of(dtype, rank, shape);
     ssq_buffer *b = repeat_scratch(queue, bytes);
     ssq_status st = SSQ_OK;
     if (b == NULL && capture_dry(queue)) /* needs no memory: nothing runs */

@@ -61,7 +61,7 @@ ssq_status command_copy(ssq_graph *graph, const struct command *c)
 /* ---- arrays ---- */
 
 /* Make room for one more element in an array of n; false without memory. */
-static bool grow(void **array, size_t n, size_t *room, size_t size)
+static bool sequence_grow(void **array, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
         return true;
@@ -105,12 +105,12 @@ static struct part *part_create(ssq_device *device)
 static bool part_add(struct part *p, const struct op *op)
 {
     void *entry = p->entry;
-    bool ok = grow(&entry, p->n, &p->room, sizeof(*p->entry));
+    bool ok = sequence_grow(&entry, p->n, &p->room, sizeof(*p->entry));
     p->entry = entry;
     struct op *copy = ok ? op_hold(op) : NULL;
     if (copy == NULL)
         return false;
-    p->entry[p->n++] = (struct entry){copy, p->graph->n};
+    p->entry[p->n++] = (struct sequence_entry){copy, p->graph->n};
     return true;
 }
 
@@ -158,10 +158,11 @@ void sequence_free(struct sequence *s)
 }
 
 /* Append a part. The sequence takes over the reference, even on failure. */
-static bool add_part(struct sequence *s, struct part *p)
+static bool sequence_add_part(struct sequence *s, struct part *p)
 {
     void *part = s->part;
-    bool ok = p != NULL && grow(&part, s->n, &s->room, sizeof(struct part *));
+    bool ok = p != NULL &&
+              sequence_grow(&part, s->n, &s->room, sizeof(struct part *));
     s->part = part;
     if (ok)
         s->part[s->n++] = p;
@@ -173,8 +174,8 @@ static bool add_part(struct sequence *s, struct part *p)
 bool sequence_scratch(struct sequence *s, ssq_buffer *buffer)
 {
     void *scratch = s->scratch;
-    bool ok =
-        grow(&scratch, s->n_scratch, &s->scratch_room, sizeof(ssq_buffer *));
+    bool ok = sequence_grow(&scratch, s->n_scratch, &s->scratch_room,
+                            sizeof(ssq_buffer *));
     s->scratch = scratch;
     if (!ok)
         return false;
@@ -189,10 +190,10 @@ struct sequence *sequence_fork(const struct sequence *s, const struct place *to)
     bool ok = fork != NULL;
     for (size_t i = 0; i < to->part && ok; i++) {
         object_get(&s->part[i]->object);
-        ok = add_part(fork, s->part[i]);
+        ok = sequence_add_part(fork, s->part[i]);
     }
     if (ok && to->entry > 0) {
-        ok = add_part(fork, part_copy(s->part[to->part], to->entry));
+        ok = sequence_add_part(fork, part_copy(s->part[to->part], to->entry));
         fork->open = ok;
     }
     for (size_t i = 0; i < to->scratch && ok; i++)
@@ -203,8 +204,8 @@ struct sequence *sequence_fork(const struct sequence *s, const struct place *to)
     return NULL;
 }
 
-const struct entry *sequence_at(const struct sequence *s,
-                                const struct place *at)
+const struct sequence_entry *sequence_at(const struct sequence *s,
+                                         const struct place *at)
 {
     if (at->part >= s->n || at->entry >= s->part[at->part]->n)
         return NULL;
@@ -234,7 +235,7 @@ bool sequence_alike(const struct sequence *a, const struct sequence *b,
 
 bool sequence_add(struct sequence *s, ssq_device *device, const struct op *op)
 {
-    if (!s->open && !add_part(s, part_create(device)))
+    if (!s->open && !sequence_add_part(s, part_create(device)))
         return false;
     s->open = true;
     return part_add(s->part[s->n - 1], op);

@@ -9,7 +9,7 @@
 
 /** An op, and the end of its commands in the part's graph. An op that is split
  *  into windows has several commands. */
-struct entry {
+struct sequence_entry {
     struct op *op; /* owned */
     size_t end;
 };
@@ -19,7 +19,7 @@ struct entry {
 struct part {
     struct object object;
     ssq_graph *graph;
-    struct entry *entry;
+    struct sequence_entry *entry;
     size_t n, room;
     bool compiled; /* the backend was asked for its own form of the graph */
 };
@@ -51,8 +51,8 @@ void sequence_free(struct sequence *s);
 struct sequence *sequence_fork(const struct sequence *s,
                                const struct place *to);
 /** Return the entry at a place; NULL if the sequence has none there. */
-const struct entry *sequence_at(const struct sequence *s,
-                                const struct place *at);
+const struct sequence_entry *sequence_at(const struct sequence *s,
+                                         const struct place *at);
 /** True if two sequences have the same ops up to a place. */
 bool sequence_alike(const struct sequence *a, const struct sequence *b,
                     const struct place *to);

@@ -194,7 +194,7 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
 }
 
 /* Report the writes of a command to witnesses. */
-static void tell(const ssq_queue *q, const struct command *c)
+static void submit_tell(const ssq_queue *q, const struct command *c)
 {
     if (c->segment == NULL)
         witness_tell(q, c->op);
@@ -205,7 +205,7 @@ static void tell(const ssq_queue *q, const struct command *c)
 void chain_tell(const ssq_queue *q, const struct pending *chain)
 {
     for (; chain != NULL; chain = chain->next)
-        tell(q, &chain->command);
+        submit_tell(q, &chain->command);
 }
 
 struct calling {
@@ -226,7 +226,7 @@ static ssq_status call(ssq_queue *q, const struct op *op)
 }
 
 /* Hand one command to the backend. told: witnesses know of it already. */
-static ssq_status start(ssq_queue *q, const struct command *c, bool told)
+static ssq_status submit_start(ssq_queue *q, const struct command *c, bool told)
 {
     const struct backend *b = q->device->backend;
     /* Default modes, because some drivers compute in the calling thread. */
@@ -240,14 +240,14 @@ static ssq_status start(ssq_queue *q, const struct command *c, bool told)
         b->command_end(q->impl);
     fpenv_leave(env);
     if (st == SSQ_OK && !told)
-        tell(q, c);
+        submit_tell(q, c);
     return st;
 }
 
 /* Reserve memory for n commands before the first one is handed over. A command
  * that is refused for lack of memory after others would end the queue. */
-static ssq_status reserve(ssq_queue *q, const struct command *commands,
-                          size_t n)
+static ssq_status submit_reserve(ssq_queue *q, const struct command *commands,
+                                 size_t n)
 {
     const struct backend *b = q->device->backend;
     if (n < 2 || b->reserve == NULL)
@@ -278,7 +278,7 @@ ssq_status queue_recorded(ssq_queue *q, bool *recorded)
 /* Keep a command that the backend has accepted until it is finished. A recorded
  * command may run again at any time, so it is kept as long as the queue. The
  * caller must hold the lock. */
-static void keep(ssq_queue *q, struct pending *p, bool recorded)
+static void submit_keep(ssq_queue *q, struct pending *p, bool recorded)
 {
     p->sequence = ++q->submitted;
     if (recorded) {
@@ -295,19 +295,19 @@ static void keep(ssq_queue *q, struct pending *p, bool recorded)
  * be the only thread that may call the backend. A backend without completed has
  * finished each command that it accepted. Such a command is counted in *handed
  * and prepended to *done, which reverses the order; its download lands here. */
-static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
-                            bool recorded, uint64_t *handed,
-                            struct pending **done)
+static ssq_status submit_hand_over(ssq_queue *q, struct pending **chain,
+                                   bool told, bool recorded, uint64_t *handed,
+                                   struct pending **done)
 {
     bool later = q->device->backend->completed != NULL;
     while (*chain != NULL) {
         struct pending *p = *chain;
-        ssq_status st = start(q, &p->command, told);
+        ssq_status st = submit_start(q, &p->command, told);
         if (st != SSQ_OK)
             return st;
         *chain = p->next;
         if (later) {
-            keep(q, p, recorded);
+            submit_keep(q, p, recorded);
             continue;
         }
         land(p->command.op);
@@ -321,7 +321,7 @@ static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
 ssq_status chain_hand_over(ssq_queue *q, struct pending **chain,
                            uint64_t *handed, struct pending **done)
 {
-    return hand_over(q, chain, true, false, handed, done);
+    return submit_hand_over(q, chain, true, false, handed, done);
 }
 
 /* Check the sticky error again, with the lock: a collective may have failed
@@ -356,11 +356,11 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     }
     ssq_status st = still_good(q);
     if (st == SSQ_OK)
-        st = reserve(q, commands, n);
+        st = submit_reserve(q, commands, n);
     if (st == SSQ_OK)
         st = ask_recorded(q, &recorded);
     if (st == SSQ_OK)
-        st = hand_over(q, &chain, told, recorded, &q->submitted, &now);
+        st = submit_hand_over(q, &chain, told, recorded, &q->submitted, &now);
     *taken = chain != first;
     done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
@@ -398,7 +398,7 @@ static bool run_now(ssq_queue *q, const struct command *commands, size_t n,
     bool open = q->held == NULL;
     *st = still_good(q);
     for (size_t i = 0; i < n && open && *st == SSQ_OK; i++) {
-        *st = start(q, &commands[i], told);
+        *st = submit_start(q, &commands[i], told);
         if (*st != SSQ_OK)
             break;
         *taken = true;

@@ -13,8 +13,9 @@
 
 /* Set *need to the bytes of the view's elements in dtype, and check that the
  * host memory of `bytes` bytes is large enough. */
-static ssq_status check_bytes(const struct view *v, size_t bytes,
-                              ssq_dtype dtype, const char *what, uint64_t *need)
+static ssq_status tensor_io_check_bytes(const struct view *v, size_t bytes,
+                                        ssq_dtype dtype, const char *what,
+                                        uint64_t *need)
 {
     int64_t n = view_elements(v); /* below 2^60: bytes do not overflow */
     *need = (uint64_t)n * dtype_bytes(dtype);
@@ -26,7 +27,8 @@ static ssq_status check_bytes(const struct view *v, size_t bytes,
                      (unsigned long long)*need, (unsigned long long)bytes);
 }
 
-/* Check the arguments of a write or a read. Sets *need as check_bytes() does.
+/* Check the arguments of a write or a read. Sets *need as
+ * tensor_io_check_bytes() does.
  */
 static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
                            const void *host, size_t bytes, ssq_dtype dtype,
@@ -48,12 +50,12 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
                          ssq_dtype_name(dtype));
     if (host == NULL && view_elements(&tensor->view) != 0)
         return error_set(SSQ_ERR_INVALID, "%s: host is NULL", what);
-    return check_bytes(&tensor->view, bytes, dtype, what, need);
+    return tensor_io_check_bytes(&tensor->view, bytes, dtype, what, need);
 }
 
 /* True if the host and the tensor have the same bytes, so that one copy is
  * enough. */
-static bool plain(const struct view *v, ssq_dtype host_dtype)
+static bool tensor_io_plain(const struct view *v, ssq_dtype host_dtype)
 {
     return v->dtype == host_dtype && view_contiguous(v);
 }
@@ -70,7 +72,7 @@ static bool by_device(ssq_dtype from, ssq_dtype to)
 /* Dense elements of a tensor's dtype, and the destination of the converted
  * elements. The op that copies from or to the block holds it until the device
  * has finished. */
-struct block {
+struct tensor_io_block {
     struct object object;
     void *host; /* owned by the caller; of host_dtype; for reads only */
     ssq_dtype dtype, host_dtype;
@@ -80,16 +82,16 @@ struct block {
 
 static void block_free(struct object *o)
 {
-    struct block *b = (struct block *)o;
+    struct tensor_io_block *b = (struct tensor_io_block *)o;
     mem_free(b->bytes);
     mem_free(b);
 }
 
 static ssq_status block_create(const struct view *v, const char *what,
-                               struct block **block)
+                               struct tensor_io_block **block)
 {
     size_t n = (size_t)view_elements(v);
-    struct block *b = mem_alloc(sizeof(*b));
+    struct tensor_io_block *b = mem_alloc(sizeof(*b));
     unsigned char *bytes = mem_alloc_array(n, dtype_bytes(v->dtype));
     if (b == NULL || bytes == NULL) {
         mem_free(b);
@@ -106,8 +108,9 @@ static ssq_status block_create(const struct view *v, const char *what,
 
 /* Refuse the first element that does not fit into dtype `to`; name its value.
  */
-static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
-                               size_t n, const char *what)
+static ssq_status tensor_io_check_values(const void *src, ssq_dtype from,
+                                         ssq_dtype to, size_t n,
+                                         const char *what)
 {
     char value[32];
     size_t i = host_misfit(src, from, to, n);
@@ -122,12 +125,13 @@ static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
 /* Send dense elements of dtype to a view, directly if the bytes are the same.
  * Otherwise send them to scratch, from which a copy converts and scatters them.
  * keep, if not NULL, owns the elements; the upload holds it. */
-static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
-                       struct object *keep, const struct view *y)
+static ssq_status tensor_io_send(ssq_queue *queue, const void *host,
+                                 ssq_dtype dtype, struct object *keep,
+                                 const struct view *y)
 {
     struct view dense = *y, staged = {.buffer = NULL};
     ssq_status st = SSQ_OK;
-    if (!plain(y, dtype)) {
+    if (!tensor_io_plain(y, dtype)) {
         st = scratch_get(queue, dtype, y->rank, y->shape, &staged);
         dense = staged;
     }
@@ -154,14 +158,15 @@ static ssq_status write_converted(ssq_queue *queue, const struct view *y,
                                   const void *host, ssq_dtype dtype)
 {
     size_t n = (size_t)view_elements(y);
-    struct block *b;
-    ssq_status st = check_values(host, dtype, y->dtype, n, "tensor_write");
+    struct tensor_io_block *b;
+    ssq_status st =
+        tensor_io_check_values(host, dtype, y->dtype, n, "tensor_write");
     if (st == SSQ_OK)
         st = block_create(y, "tensor_write", &b);
     if (st != SSQ_OK)
         return st;
     host_convert(b->bytes, y->dtype, host, dtype, n, SSQ_ROUND_NEAREST, 0);
-    st = send(queue, b->bytes, y->dtype, &b->object, y);
+    st = tensor_io_send(queue, b->bytes, y->dtype, &b->object, y);
     object_put(&b->object);
     return st;
 }
@@ -177,20 +182,22 @@ ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
     if (st != SSQ_OK || need == 0)
         return st;
     const struct view *y = &tensor->view;
-    return by_device(dtype, y->dtype) ? send(queue, host, dtype, NULL, y)
-                                      : write_converted(queue, y, host, dtype);
+    return by_device(dtype, y->dtype)
+               ? tensor_io_send(queue, host, dtype, NULL, y)
+               : write_converted(queue, y, host, dtype);
 }
 
 /* Fetch dense elements of dtype from a view, through scratch if its bytes
  * differ. When they have arrived, landed, if not NULL, is called with keep,
  * which owns the memory at host. */
-static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
-                        ssq_dtype dtype, struct object *keep,
-                        void (*landed)(struct object *keep))
+static ssq_status tensor_io_fetch(ssq_queue *queue, const struct view *x,
+                                  void *host, ssq_dtype dtype,
+                                  struct object *keep,
+                                  void (*landed)(struct object *keep))
 {
     struct view dense = *x, staged = {.buffer = NULL};
     ssq_status st = SSQ_OK;
-    if (!plain(x, dtype)) {
+    if (!tensor_io_plain(x, dtype)) {
         bool recorded;
         st = queue_recorded(queue, &recorded);
         if (st == SSQ_OK && recorded)
@@ -217,21 +224,22 @@ static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
 /* Convert elements that have arrived, for the caller. All of them must fit. */
 static void block_landed(struct object *o)
 {
-    const struct block *b = (const struct block *)o;
+    const struct tensor_io_block *b = (const struct tensor_io_block *)o;
     host_convert(b->host, b->host_dtype, b->bytes, b->dtype, b->n,
                  SSQ_ROUND_NEAREST, 0);
 }
 
 /* Wait for values that may not fit, and check them. */
 static ssq_status read_checked(ssq_queue *queue, const struct view *x,
-                               struct block *b)
+                               struct tensor_io_block *b)
 {
-    ssq_status st = fetch(queue, x, b->bytes, x->dtype, &b->object, NULL);
+    ssq_status st =
+        tensor_io_fetch(queue, x, b->bytes, x->dtype, &b->object, NULL);
     if (st == SSQ_OK)
         st = queue_wait(queue);
     if (st == SSQ_OK)
-        st = check_values(b->bytes, b->dtype, b->host_dtype, b->n,
-                          "tensor_read");
+        st = tensor_io_check_values(b->bytes, b->dtype, b->host_dtype, b->n,
+                                    "tensor_read");
     if (st == SSQ_OK)
         block_landed(&b->object);
     return st;
@@ -241,7 +249,7 @@ static ssq_status read_checked(ssq_queue *queue, const struct view *x,
 static ssq_status read_converted(ssq_queue *queue, const struct view *x,
                                  void *host, ssq_dtype dtype)
 {
-    struct block *b;
+    struct tensor_io_block *b;
     ssq_status st = block_create(x, "tensor_read", &b);
     if (st != SSQ_OK)
         return st;
@@ -250,7 +258,8 @@ static ssq_status read_converted(ssq_queue *queue, const struct view *x,
     if (host_may_misfit(x->dtype, dtype))
         st = read_checked(queue, x, b);
     else
-        st = fetch(queue, x, b->bytes, x->dtype, &b->object, block_landed);
+        st = tensor_io_fetch(queue, x, b->bytes, x->dtype, &b->object,
+                             block_landed);
     object_put(&b->object);
     return st;
 }
@@ -264,6 +273,7 @@ ssq_status ssq_tensor_read(ssq_queue *queue, const ssq_tensor *tensor,
     if (st != SSQ_OK || need == 0)
         return st;
     const struct view *x = &tensor->view;
-    return by_device(x->dtype, dtype) ? fetch(queue, x, host, dtype, NULL, NULL)
-                                      : read_converted(queue, x, host, dtype);
+    return by_device(x->dtype, dtype)
+               ? tensor_io_fetch(queue, x, host, dtype, NULL, NULL)
+               : read_converted(queue, x, host, dtype);
 }

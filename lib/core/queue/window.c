@@ -101,7 +101,7 @@ ssq_status window_refuse(const struct op *op, uint64_t limit)
     return too_large(op, &op->list->v[i], op->nviews + i, limit);
 }
 
-/* Values that do not change in the recursion of split(). */
+/* Values that do not change in the recursion of window_split(). */
 struct split {
     struct window_cut cut;
     uint64_t limit; /* most bytes of an operand that a launch binds */
@@ -150,7 +150,7 @@ static int64_t result_elements(const struct split *s, const struct op *op,
  * the elements and the bytes from the first slice to the end of the last are
  * limited. 0: not even one slice fits, so another dimension must be split, too.
  */
-static int64_t slices(const struct view *v, int d, uint64_t limit)
+static int64_t window_slices(const struct view *v, int d, uint64_t limit)
 {
     struct view one = *v;
     one.shape[d] = 1;
@@ -176,7 +176,7 @@ static int64_t slices_of_all(const struct split *s, const struct op *op, int d)
     for (uint32_t i = 0; i < op->nviews; i++) {
         if (!is_walked(s, op, i))
             continue;
-        int64_t m = slices(&v[i], d, s->limit);
+        int64_t m = window_slices(&v[i], d, s->limit);
         n = m < n ? m : n;
     }
     return n < ALIGNMENT ? n : n - n % ALIGNMENT;
@@ -280,7 +280,7 @@ static int64_t whole_chunks(const struct split *s, int64_t row, int64_t n,
  * The number of slices is computed for every start. An odd start can move a
  * window's offset against the alignment, so that one slice less fits. The views
  * are restored after each window: the caller gets its op back unchanged. */
-static ssq_status split(const struct split *s, struct op *op, int done)
+static ssq_status window_split(const struct split *s, struct op *op, int done)
 {
     if (window_fits(op, s->limit))
         return s->each(s->user, op);
@@ -304,7 +304,7 @@ static ssq_status split(const struct split *s, struct op *op, int done)
         n = n < 1 ? 1 : n;
         slice(s, op, d, 0, n);
         op->first = first + (uint64_t)start * (uint64_t)row;
-        st = split(s, op, done + 1);
+        st = window_split(s, op, done + 1);
         memcpy(v, saved, op->nviews * sizeof(*v));
     }
     op->first = first;
@@ -322,7 +322,7 @@ ssq_status window_cuts(struct op *op, const struct window_cut *cut,
     for (int d = 0; d < rank; d++)
         s.n += (int)(s.cut.dims >> d & 1u);
     (void)fewest(&s, op, s.cut.dims, s.order);
-    return split(&s, op, 0);
+    return window_split(&s, op, 0);
 }
 
 ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,

@@ -46,7 +46,8 @@ void witness_ask(const struct witness *w, struct witness *copy)
     pthread_mutex_unlock(&lock);
 }
 
-static void tell(const ssq_queue *queue, enum op_id by, const struct view *v)
+static void core_witness_tell(const ssq_queue *queue, enum op_id by,
+                              const struct view *v)
 {
     pthread_mutex_lock(&lock);
     for (struct witness *w = atomic_load(&v->buffer->witnesses); w != NULL;
@@ -67,7 +68,7 @@ static void tell_all(const ssq_queue *queue, enum op_id by,
         if (v[i].buffer != NULL && (v[i].access & ACCESS_WRITE) != 0 &&
             atomic_load_explicit(&v[i].buffer->witnesses,
                                  memory_order_acquire) != NULL)
-            tell(queue, by, &v[i]);
+            core_witness_tell(queue, by, &v[i]);
 }
 
 void witness_tell(const ssq_queue *queue, const struct op *op)

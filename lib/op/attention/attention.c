@@ -41,8 +41,9 @@ static ssq_status refuse_sizes(const ssq_attention_args *a, const char *name,
 
 /* Read the sizes from q, k and v, and check that they agree. Several heads of q
  * may share one head of k and v, so kv_heads must divide heads. */
-static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
-                              struct attention_params *p)
+static ssq_status attention_check_sizes(const ssq_attention_args *a,
+                                        const char *name,
+                                        struct attention_params *p)
 {
     const struct view *q = &a->q->view, *k = &a->k->view, *v = &a->v->view;
     struct shapes s = shapes_text(a);
@@ -79,8 +80,10 @@ static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
 
 /* Refuse an operand that is not [batch, heads, tq, dv], or, for rank 3, the
  * same without dv. NULL passes. */
-static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
-                             const struct attention_params *p, const char *name)
+static ssq_status attention_check_rows(const ssq_tensor *t, const char *what,
+                                       int rank,
+                                       const struct attention_params *p,
+                                       const char *name)
 {
     if (t == NULL)
         return SSQ_OK;
@@ -138,7 +141,8 @@ static ssq_status mask_view(const ssq_tensor *mask, const char *name,
 
 /* Check that the numeric parameters are float32 values; NaN fails the
  * comparisons. softcap must not be subnormal, because kernels divide by it. */
-static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
+static ssq_status attention_check_numbers(const ssq_attention_args *a,
+                                          const char *name)
 {
     if (!(fabs(a->scale) <= (double)FLT_MAX))
         return error_set(SSQ_ERR_INVALID, "%s: scale is %g, expected finite",
@@ -189,13 +193,13 @@ static ssq_status check_shared(const ssq_queue *queue,
     if (st == SSQ_OK)
         st = check_dtype(a->v, DTYPE_BIT(a->q->view.dtype), name, "v");
     if (st == SSQ_OK)
-        st = check_numbers(a, name);
+        st = attention_check_numbers(a, name);
     if (st == SSQ_OK)
-        st = check_sizes(a, name, p);
+        st = attention_check_sizes(a, name, p);
     if (st == SSQ_OK)
-        st = check_rows(a->y, "y", 4, p, name);
+        st = attention_check_rows(a->y, "y", 4, p, name);
     if (st == SSQ_OK)
-        st = check_rows(a->lse, "lse", 3, p, name);
+        st = attention_check_rows(a->lse, "lse", 3, p, name);
     if (st == SSQ_OK)
         st = check_unit(a->q, "q", name);
     if (st == SSQ_OK)
@@ -232,7 +236,8 @@ static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
 /* Check and enqueue. Empty cases are handled here, so that backends need not
  * handle them. Without keys, y is 0 and lse is -infinity. If d or dv is 0,
  * operands without elements are absent. */
-static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
+static ssq_status op_attention_forward(ssq_queue *queue,
+                                       const ssq_attention_args *a)
 {
     const char *name = "attention";
     const struct operand_rule rules[] = {
@@ -275,7 +280,7 @@ ssq_status ssq_attention(ssq_queue *queue, const ssq_attention_args *args)
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = forward(queue, args);
+    st = op_attention_forward(queue, args);
     fpenv_leave(env);
     return st;
 }
@@ -315,10 +320,10 @@ static ssq_status check_gradient(const ssq_tensor *grad, const char *grad_what,
 }
 
 /* Run all checks of a backward call. Sets the parameters and the mask of op. */
-static ssq_status check_backward(const ssq_queue *queue,
-                                 const ssq_attention_backward_args *a,
-                                 const char *name,
-                                 struct attention_backward_op *op)
+static ssq_status
+op_attention_check_backward(const ssq_queue *queue,
+                            const ssq_attention_backward_args *a,
+                            const char *name, struct attention_backward_op *op)
 {
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
     const struct operand_rule rules[] = {
@@ -339,7 +344,7 @@ static ssq_status check_backward(const ssq_queue *queue,
     if (st == SSQ_OK)
         st = check_shared(queue, &shared, name, &op->p, &op->mask);
     if (st == SSQ_OK)
-        st = check_rows(a->dy, "dy", 4, &op->p, name);
+        st = attention_check_rows(a->dy, "dy", 4, &op->p, name);
     if (st == SSQ_OK)
         st = check_unit(a->dy, "dy", name);
     if (st == SSQ_OK)
@@ -354,13 +359,15 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st;
 }
 
-/* Check and enqueue. As in forward(), empty cases are handled here: gradients
- * over nothing are 0. With d == 0, dq and dk have no elements. */
-static ssq_status backward(ssq_queue *queue,
-                           const ssq_attention_backward_args *a)
+/* Check and enqueue. As in op_attention_forward(), empty cases are handled
+ * here: gradients over nothing are 0. With d == 0, dq and dk have no elements.
+ */
+static ssq_status op_attention_backward(ssq_queue *queue,
+                                        const ssq_attention_backward_args *a)
 {
     struct attention_backward_op op = {.op = OP_HEADER(attention_backward, q)};
-    ssq_status st = check_backward(queue, a, "attention_backward", &op);
+    ssq_status st =
+        op_attention_check_backward(queue, a, "attention_backward", &op);
     if (st != SSQ_OK)
         return st;
     const struct attention_params *p = &op.p;
@@ -391,7 +398,7 @@ ssq_status ssq_attention_backward(ssq_queue *queue,
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = backward(queue, args);
+    st = op_attention_backward(queue, args);
     fpenv_leave(env);
     return st;
 }

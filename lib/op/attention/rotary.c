@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* Names for error texts. In a backward call x and y are dy and dx. */
-struct names {
+struct rotary_names {
     const char *op, *x, *y;
 };
 
@@ -19,9 +19,9 @@ struct names {
 
 /* Check presence, dtypes, overlaps and x's shape. y may be x, because each pair
  * is read before it is written. */
-static ssq_status check_operands(const ssq_queue *queue,
-                                 const ssq_rotary_args *a,
-                                 const struct names *n)
+static ssq_status rotary_check_operands(const ssq_queue *queue,
+                                        const ssq_rotary_args *a,
+                                        const struct rotary_names *n)
 {
     const struct operand_rule rules[] = {
         {a->x, n->x, DTYPES_FLOAT, 0, 0},
@@ -44,8 +44,8 @@ static ssq_status check_operands(const ssq_queue *queue,
 /* Check the parameters, and which optional operands are given. Angles come from
  * cos and sin, or from positions times frequencies. All positions, including
  * the last one, offset + t - 1, must fit into int32. */
-static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
-                                const char *name)
+static ssq_status rotary_check_numbers(const ssq_rotary_args *a, int64_t d,
+                                       int64_t t, const char *name)
 {
     if (a->dims < 0 || a->dims > d || a->dims % 2 != 0)
         return error_set(SSQ_ERR_INVALID,
@@ -184,10 +184,10 @@ out_table:
 
 /* Check and enqueue either direction. The gradient is rotated by the negative
  * angle. */
-static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
-                         const struct names *n, bool inverse)
+static ssq_status op_rotary(ssq_queue *queue, const ssq_rotary_args *a,
+                            const struct rotary_names *n, bool inverse)
 {
-    ssq_status st = check_operands(queue, a, n);
+    ssq_status st = rotary_check_operands(queue, a, n);
     if (st != SSQ_OK)
         return st;
     const struct view *x = &a->x->view;
@@ -197,7 +197,7 @@ static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
                            .offset = a->offset,
                            .interleaved = a->interleaved,
                            .inverse = inverse};
-    st = check_numbers(a, d, t, n->op);
+    st = rotary_check_numbers(a, d, t, n->op);
     if (st == SSQ_OK)
         st = position_view(a, n->op, &op.position);
     if (st == SSQ_OK)
@@ -218,12 +218,12 @@ static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
 
 ssq_status ssq_rotary(ssq_queue *queue, const ssq_rotary_args *args)
 {
-    const struct names names = {"rotary", "x", "y"};
+    const struct rotary_names names = {"rotary", "x", "y"};
     ssq_status st = CHECK_CALL(queue, args, names.op);
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = rotary(queue, args, &names, false);
+    st = op_rotary(queue, args, &names, false);
     fpenv_leave(env);
     return st;
 }
@@ -231,7 +231,7 @@ ssq_status ssq_rotary(ssq_queue *queue, const ssq_rotary_args *args)
 ssq_status ssq_rotary_backward(ssq_queue *queue,
                                const ssq_rotary_backward_args *args)
 {
-    const struct names names = {"rotary_backward", "dy", "dx"};
+    const struct rotary_names names = {"rotary_backward", "dy", "dx"};
     ssq_status st = CHECK_CALL(queue, args, names.op);
     if (st != SSQ_OK)
         return st;
@@ -247,7 +247,7 @@ ssq_status ssq_rotary_backward(ssq_queue *queue,
     a.cos = args->cos;
     a.sin = args->sin;
     struct fpenv env = fpenv_enter();
-    st = rotary(queue, &a, &names, true);
+    st = op_rotary(queue, &a, &names, true);
     fpenv_leave(env);
     return st;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Arguments that the public calls share. */
-struct call {
+struct conv_call {
     const char *name;
     enum conv_kind kind; /* selects the operand that is written */
     bool transposed;     /* conv_transpose2d or its gradients */
@@ -26,7 +26,8 @@ struct call {
 
 /* Check presence, dtypes and overlaps; an output must not overlap anything. The
  * vector of a call for a filter's gradient is db, an output. */
-static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
+static ssq_status conv_check_tensors(const ssq_queue *queue,
+                                     const struct conv_call *c)
 {
     unsigned image = c->kind == CONV_DATA ? OPERAND_OUT : 0;
     unsigned filter = c->kind == CONV_WEIGHT ? OPERAND_OUT : 0;
@@ -42,7 +43,7 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 
 /* Refuse f16 and bf16 as the two operands that are multiplied: neither format
  * holds the other's values. */
-static ssq_status check_mix(const struct call *c)
+static ssq_status conv_check_mix(const struct conv_call *c)
 {
     const ssq_tensor *a = c->kind == CONV_DATA ? c->map : c->image;
     const ssq_tensor *b = c->kind == CONV_WEIGHT ? c->map : c->filter;
@@ -60,7 +61,7 @@ static ssq_status check_mix(const struct call *c)
 
 /* Check the layout, the activation, the groups, the ranks and the last
  * strides. */
-static ssq_status check_values(const struct call *c)
+static ssq_status conv_check_values(const struct conv_call *c)
 {
     ssq_status st = layout_check(c->layout, c->name);
     if (st != SSQ_OK)
@@ -78,7 +79,7 @@ static ssq_status check_values(const struct call *c)
 }
 
 /* Refuse a number of channels that the groups do not divide. */
-static ssq_status check_groups(const struct call *c, int64_t channels,
+static ssq_status check_groups(const struct conv_call *c, int64_t channels,
                                const char *what)
 {
     if (channels % c->groups == 0)
@@ -90,8 +91,9 @@ static ssq_status check_groups(const struct call *c, int64_t channels,
 }
 
 /* Refuse a filter unless its first two sizes are these; any window passes. */
-static ssq_status expect_filter(const struct call *c, const struct view *filter,
-                                int64_t first, int64_t second)
+static ssq_status expect_filter(const struct conv_call *c,
+                                const struct view *filter, int64_t first,
+                                int64_t second)
 {
     int64_t shape[] = {first, second, filter->shape[2], filter->shape[3]};
     return images_expect(filter, shape, c->layout, c->name, c->filter_is);
@@ -101,9 +103,10 @@ static ssq_status expect_filter(const struct call *c, const struct view *filter,
  * the image's channels are given, and the map has one channel per filter. In a
  * transposed one the map's channels are given. The image's follow from the
  * filter, and expect_image() compares them. */
-static ssq_status check_channels(const struct call *c, const struct view *image,
-                                 const struct view *filter,
-                                 const struct view *map)
+static ssq_status conv_check_channels(const struct conv_call *c,
+                                      const struct view *image,
+                                      const struct view *filter,
+                                      const struct view *map)
 {
     if (c->transposed) {
         ssq_status st = check_groups(c, map->shape[1], c->map_is);
@@ -120,7 +123,7 @@ static ssq_status check_channels(const struct call *c, const struct view *image,
 
 /* Refuse a map whose sizes do not follow from image and window. Sets
  * s[..].map. */
-static ssq_status expect_map(const struct call *c, struct slide *s,
+static ssq_status expect_map(const struct conv_call *c, struct slide *s,
                              const struct view *image,
                              const struct view *filter, const struct view *map)
 {
@@ -133,7 +136,7 @@ static ssq_status expect_map(const struct call *c, struct slide *s,
 }
 
 /* Refuse an image that a transposed convolution of the map does not give. */
-static ssq_status expect_image(const struct call *c, struct slide *s,
+static ssq_status expect_image(const struct conv_call *c, struct slide *s,
                                const struct view *image,
                                const struct view *filter,
                                const struct view *map)
@@ -155,7 +158,7 @@ static ssq_status expect_image(const struct call *c, struct slide *s,
 }
 
 /* Check bias or db: one element per channel. NULL passes. */
-static ssq_status check_vector(const struct call *c, int64_t channels)
+static ssq_status check_vector(const struct conv_call *c, int64_t channels)
 {
     if (c->vector == NULL)
         return SSQ_OK;
@@ -169,15 +172,15 @@ static ssq_status check_vector(const struct call *c, int64_t channels)
 }
 
 /* Return the channels of the result of conv2d or conv_transpose2d. */
-static int64_t made_channels(const struct call *c, const struct view *image,
-                             const struct view *map)
+static int64_t made_channels(const struct conv_call *c,
+                             const struct view *image, const struct view *map)
 {
     return c->transposed ? image->shape[1] : map->shape[1];
 }
 
 /* Split a dimension into two: groups, and channels of a group. The caller has
  * checked that the groups divide it. */
-static struct view split(const struct view *v, int axis, int64_t groups)
+static struct view conv_split(const struct view *v, int axis, int64_t groups)
 {
     struct view r = *v;
     r.rank = v->rank + 1;
@@ -193,20 +196,20 @@ static struct view split(const struct view *v, int axis, int64_t groups)
 
 /* Return how this call accesses the operand that calls of kind `written`
  * write. */
-static enum access access_of(const struct call *c, enum conv_kind written)
+static enum access access_of(const struct conv_call *c, enum conv_kind written)
 {
     return c->kind == written ? ACCESS_WRITE : ACCESS_READ;
 }
 
 /* Check everything and fill the op; its output may be empty. */
-static ssq_status prepare(const ssq_queue *queue, const struct call *c,
-                          struct conv_op *op)
+static ssq_status conv_prepare(const ssq_queue *queue,
+                               const struct conv_call *c, struct conv_op *op)
 {
-    ssq_status st = check_tensors(queue, c);
+    ssq_status st = conv_check_tensors(queue, c);
     if (st == SSQ_OK)
-        st = check_mix(c);
+        st = conv_check_mix(c);
     if (st == SSQ_OK)
-        st = check_values(c);
+        st = conv_check_values(c);
     if (st != SSQ_OK)
         return st;
     struct view image =
@@ -228,7 +231,7 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     }
     st = slides_check(op->slide, c->name);
     if (st == SSQ_OK)
-        st = check_channels(c, &image, &filter, &map);
+        st = conv_check_channels(c, &image, &filter, &map);
     if (st == SSQ_OK && c->transposed)
         st = expect_image(c, op->slide, &image, &filter, &map);
     else if (st == SSQ_OK)
@@ -239,21 +242,21 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
         return st;
     op->c = image.shape[1] / c->groups;
     op->o = map.shape[1] / c->groups;
-    op->image = split(&image, 1, c->groups);
-    op->filter = split(&filter, 0, c->groups);
-    op->map = split(&map, 1, c->groups);
+    op->image = conv_split(&image, 1, c->groups);
+    op->filter = conv_split(&filter, 0, c->groups);
+    op->map = conv_split(&map, 1, c->groups);
     if (c->vector != NULL && c->kind != CONV_WEIGHT) {
         struct view bias = tensor_view(c->vector, ACCESS_READ);
-        op->bias = split(&bias, 0, c->groups);
+        op->bias = conv_split(&bias, 0, c->groups);
     }
     return SSQ_OK;
 }
 
 /* Check and enqueue, unless the output is empty. */
-static ssq_status run(ssq_queue *queue, const struct call *c)
+static ssq_status op_conv_run(ssq_queue *queue, const struct conv_call *c)
 {
     struct conv_op op;
-    ssq_status st = prepare(queue, c, &op);
+    ssq_status st = conv_prepare(queue, c, &op);
     if (st != SSQ_OK)
         return st;
     const struct view *written = c->kind == CONV_FORWARD ? &op.map
@@ -263,7 +266,7 @@ static ssq_status run(ssq_queue *queue, const struct call *c)
 }
 
 /* Enqueue db: dy summed over all dimensions except its channels. */
-static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
+static ssq_status sum_channels(ssq_queue *queue, const struct conv_call *c)
 {
     static const int nchw[] = {0, 2, 3}, nhwc[] = {0, 1, 2};
     ssq_sum_args args = SSQ_SUM_INIT;
@@ -275,12 +278,12 @@ static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
 }
 
 /* Enqueue dw and db, in one bundle. */
-static ssq_status run_weight(ssq_queue *queue, const struct call *c)
+static ssq_status run_weight(ssq_queue *queue, const struct conv_call *c)
 {
     ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
-    st = run(queue, c);
+    st = op_conv_run(queue, c);
     if (st == SSQ_OK && c->vector != NULL)
         st = sum_channels(queue, c);
     return queue_bundle_end(queue, st);
@@ -291,23 +294,23 @@ ssq_status ssq_conv2d(ssq_queue *queue, const ssq_conv2d_args *args)
     ssq_status st = CHECK_CALL(queue, args, "conv2d");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "conv2d",
-                           .kind = CONV_FORWARD,
-                           .image = args->x,
-                           .image_is = "x",
-                           .filter = args->w,
-                           .filter_is = "w",
-                           .map = args->y,
-                           .map_is = "y",
-                           .vector = args->bias,
-                           .vector_is = "bias",
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .groups = args->groups,
-                           .layout = args->layout,
-                           .activation = args->activation};
-    return run(queue, &c);
+    const struct conv_call c = {.name = "conv2d",
+                                .kind = CONV_FORWARD,
+                                .image = args->x,
+                                .image_is = "x",
+                                .filter = args->w,
+                                .filter_is = "w",
+                                .map = args->y,
+                                .map_is = "y",
+                                .vector = args->bias,
+                                .vector_is = "bias",
+                                .stride = args->stride,
+                                .padding = args->padding,
+                                .dilation = args->dilation,
+                                .groups = args->groups,
+                                .layout = args->layout,
+                                .activation = args->activation};
+    return op_conv_run(queue, &c);
 }
 
 ssq_status ssq_conv_transpose2d(ssq_queue *queue,
@@ -316,25 +319,25 @@ ssq_status ssq_conv_transpose2d(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, "conv_transpose2d");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "conv_transpose2d",
-                           .kind = CONV_DATA,
-                           .transposed = true,
-                           .image = args->y,
-                           .image_is = "y",
-                           .filter = args->w,
-                           .filter_is = "w",
-                           .map = args->x,
-                           .map_is = "x",
-                           .vector = args->bias,
-                           .vector_is = "bias",
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .output_padding = args->output_padding,
-                           .groups = args->groups,
-                           .layout = args->layout,
-                           .activation = args->activation};
-    return run(queue, &c);
+    const struct conv_call c = {.name = "conv_transpose2d",
+                                .kind = CONV_DATA,
+                                .transposed = true,
+                                .image = args->y,
+                                .image_is = "y",
+                                .filter = args->w,
+                                .filter_is = "w",
+                                .map = args->x,
+                                .map_is = "x",
+                                .vector = args->bias,
+                                .vector_is = "bias",
+                                .stride = args->stride,
+                                .padding = args->padding,
+                                .dilation = args->dilation,
+                                .output_padding = args->output_padding,
+                                .groups = args->groups,
+                                .layout = args->layout,
+                                .activation = args->activation};
+    return op_conv_run(queue, &c);
 }
 
 /* Run either gradient of the data. If transposed, image and map change
@@ -346,21 +349,21 @@ static ssq_status backward_data(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = name,
-                           .kind = transposed ? CONV_FORWARD : CONV_DATA,
-                           .transposed = transposed,
-                           .image = transposed ? args->dy : args->dx,
-                           .image_is = transposed ? "dy" : "dx",
-                           .filter = args->w,
-                           .filter_is = "w",
-                           .map = transposed ? args->dx : args->dy,
-                           .map_is = transposed ? "dx" : "dy",
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .groups = args->groups,
-                           .layout = args->layout};
-    return run(queue, &c);
+    const struct conv_call c = {.name = name,
+                                .kind = transposed ? CONV_FORWARD : CONV_DATA,
+                                .transposed = transposed,
+                                .image = transposed ? args->dy : args->dx,
+                                .image_is = transposed ? "dy" : "dx",
+                                .filter = args->w,
+                                .filter_is = "w",
+                                .map = transposed ? args->dx : args->dy,
+                                .map_is = transposed ? "dx" : "dy",
+                                .stride = args->stride,
+                                .padding = args->padding,
+                                .dilation = args->dilation,
+                                .groups = args->groups,
+                                .layout = args->layout};
+    return op_conv_run(queue, &c);
 }
 
 ssq_status ssq_conv2d_backward_data(ssq_queue *queue,
@@ -382,22 +385,22 @@ static ssq_status backward_weight(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = name,
-                           .kind = CONV_WEIGHT,
-                           .transposed = transposed,
-                           .image = transposed ? args->dy : args->x,
-                           .image_is = transposed ? "dy" : "x",
-                           .filter = args->dw,
-                           .filter_is = "dw",
-                           .map = transposed ? args->x : args->dy,
-                           .map_is = transposed ? "x" : "dy",
-                           .vector = args->db,
-                           .vector_is = "db",
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .groups = args->groups,
-                           .layout = args->layout};
+    const struct conv_call c = {.name = name,
+                                .kind = CONV_WEIGHT,
+                                .transposed = transposed,
+                                .image = transposed ? args->dy : args->x,
+                                .image_is = transposed ? "dy" : "x",
+                                .filter = args->dw,
+                                .filter_is = "dw",
+                                .map = transposed ? args->x : args->dy,
+                                .map_is = transposed ? "x" : "dy",
+                                .vector = args->db,
+                                .vector_is = "db",
+                                .stride = args->stride,
+                                .padding = args->padding,
+                                .dilation = args->dilation,
+                                .groups = args->groups,
+                                .layout = args->layout};
     return run_weight(queue, &c);
 }
 

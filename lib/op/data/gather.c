@@ -6,9 +6,11 @@
 
 /* Refuse `rows` unless its shape is index's, followed by the shape of a row of
  * table. */
-static ssq_status check_rows(const char *op, const ssq_tensor *table,
-                             const char *table_what, const ssq_tensor *index,
-                             const ssq_tensor *rows, const char *rows_what)
+static ssq_status gather_check_rows(const char *op, const ssq_tensor *table,
+                                    const char *table_what,
+                                    const ssq_tensor *index,
+                                    const ssq_tensor *rows,
+                                    const char *rows_what)
 {
     const struct view *t = &table->view, *x = &index->view, *r = &rows->view;
     bool same = t->rank >= 1 && r->rank == x->rank + t->rank - 1;
@@ -41,7 +43,7 @@ ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
     if (st == SSQ_OK)
         st = check_dtype(args->index, DTYPE_BIT(SSQ_I32), name, "index");
     if (st == SSQ_OK)
-        st = check_rows(name, args->x, "x", args->index, args->y, "y");
+        st = gather_check_rows(name, args->x, "x", args->index, args->y, "y");
     if (st == SSQ_OK)
         st = check_alias(args->y, "y", args->x, "x", false, name);
     if (st == SSQ_OK)
@@ -76,7 +78,8 @@ static ssq_status check_scatter(const ssq_queue *queue,
     if (st == SSQ_OK)
         st = check_dtype(args->dx, DTYPES_FLOAT, name, "dx");
     if (st == SSQ_OK)
-        st = check_rows(name, args->dx, "dx", args->index, args->dy, "dy");
+        st = gather_check_rows(name, args->dx, "dx", args->index, args->dy,
+                               "dy");
     if (st == SSQ_OK)
         st = check_alias(args->dx, "dx", args->dy, "dy", false, name);
     if (st == SSQ_OK)

@@ -17,8 +17,8 @@ static ssq_status check_record(const struct view *v)
                      view_text(v, text, sizeof(text)), INDEX_WORDS);
 }
 
-static ssq_status check_index(const ssq_queue *queue,
-                              const ssq_index_check_args *a)
+static ssq_status index_check_index(const ssq_queue *queue,
+                                    const ssq_index_check_args *a)
 {
     const unsigned i32 = DTYPE_BIT(SSQ_I32);
     const struct operand_rule rules[] = {
@@ -46,7 +46,7 @@ ssq_status ssq_index_check(ssq_queue *queue, const ssq_index_check_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_index(queue, args);
+        st = index_check_index(queue, args);
     if (st != SSQ_OK || view_elements(&args->index->view) == 0)
         return st;
     struct index_check_op op = {.op = OP_HEADER(index_check, index),

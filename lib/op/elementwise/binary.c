@@ -10,8 +10,9 @@
  * points to, broadcast to y's shape. y may be a or b only if that input is not
  * broadcast: a repeated element would be overwritten before its last use.
  * check_alias() does not treat a broadcast input as the same place. */
-static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
-                             const ssq_tensor *y, const char *name)
+static ssq_status binary_check_pair(ssq_queue *queue,
+                                    const struct broadcast_input *in,
+                                    const ssq_tensor *y, const char *name)
 {
     ssq_status st = SSQ_OK;
     for (int k = 0; k < 2 && st == SSQ_OK; k++)
@@ -25,12 +26,12 @@ static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
 
 /* Check and enqueue a binary op. All members of op except the views are set.
  * Quotients, powers and axpby are not defined for integers. */
-static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
-                         const ssq_tensor *b, const ssq_tensor *y,
-                         struct binary_op *op, const char *name)
+static ssq_status op_binary(ssq_queue *queue, const ssq_tensor *a,
+                            const ssq_tensor *b, const ssq_tensor *y,
+                            struct binary_op *op, const char *name)
 {
     const struct broadcast_input in[] = {{a, "a", &op->a}, {b, "b", &op->b}};
-    ssq_status st = check_pair(queue, in, y, name);
+    ssq_status st = binary_check_pair(queue, in, y, name);
     bool integers = op->kind != BINARY_DIV && op->kind != BINARY_POW &&
                     op->kind != BINARY_AXPBY;
     if (st == SSQ_OK)
@@ -47,21 +48,21 @@ static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
 }
 
 /* Check and enqueue a kind without parameters. */
-static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
-                        uint32_t kind, const char *name)
+static ssq_status binary_plain(ssq_queue *queue, const ssq_binary_args *args,
+                               uint32_t kind, const char *name)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
         return st;
     struct binary_op op = {.op = OP_HEADER(binary, a), .kind = kind};
-    return binary(queue, args->a, args->b, args->y, &op, name);
+    return op_binary(queue, args->a, args->b, args->y, &op, name);
 }
 
 /* Define the public functions of the kinds without parameters. */
 #define BINARY(NAME, KIND)                                                     \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_binary_args *args)       \
     {                                                                          \
-        return plain(queue, args, KIND, #NAME);                                \
+        return binary_plain(queue, args, KIND, #NAME);                         \
     }
 
 BINARY(add, BINARY_ADD)
@@ -84,13 +85,14 @@ ssq_status ssq_axpby(ssq_queue *queue, const ssq_axpby_args *args)
     op.alpha = (float)args->alpha;
     op.beta = (float)args->beta;
     fpenv_leave(env);
-    return binary(queue, args->a, args->b, args->y, &op, "axpby");
+    return op_binary(queue, args->a, args->b, args->y, &op, "axpby");
 }
 
 /* Check and enqueue y = compare(a, b). The inputs may have any dtypes that mix;
  * y is u8. */
-static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
-                          uint32_t kind, const char *name)
+static ssq_status op_binary_compare(ssq_queue *queue,
+                                    const ssq_compare_args *args, uint32_t kind,
+                                    const char *name)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
@@ -98,7 +100,7 @@ static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
     struct compare_op op = {.op = OP_HEADER(compare, a), .kind = kind};
     const struct broadcast_input in[] = {{args->a, "a", &op.a},
                                          {args->b, "b", &op.b}};
-    st = check_pair(queue, in, args->y, name);
+    st = binary_check_pair(queue, in, args->y, name);
     if (st == SSQ_OK)
         st = check_mix(in, 2, NULL, true, name);
     if (st == SSQ_OK)
@@ -115,7 +117,7 @@ static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
 #define COMPARE(NAME, KIND)                                                    \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_compare_args *args)      \
     {                                                                          \
-        return compare(queue, args, KIND, #NAME);                              \
+        return op_binary_compare(queue, args, KIND, #NAME);                    \
     }
 
 COMPARE(eq, COMPARE_EQ)
@@ -158,8 +160,8 @@ ssq_status ssq_where(ssq_queue *queue, const ssq_where_args *args)
 
 /* Check the factor on the device: one float32. y must not overlap it, because
  * other elements must still be multiplied by it. */
-static ssq_status check_scale(const ssq_queue *queue,
-                              const ssq_scale_args *args)
+static ssq_status binary_check_scale(const ssq_queue *queue,
+                                     const ssq_scale_args *args)
 {
     ssq_status st = check_optional(queue, args->scale, "scale", "scale");
     if (st == SSQ_OK)
@@ -188,7 +190,7 @@ ssq_status ssq_scale(ssq_queue *queue, const ssq_scale_args *args)
     if (st == SSQ_OK)
         st = check_dtype(args->y, DTYPES_FLOAT, "scale", "y");
     if (st == SSQ_OK)
-        st = check_scale(queue, args);
+        st = binary_check_scale(queue, args);
     if (st == SSQ_OK)
         st = check_same_shape(args->x, "x", args->y, "y", "scale");
     if (st == SSQ_OK)

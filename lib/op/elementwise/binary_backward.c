@@ -76,7 +76,8 @@ static ssq_status check_side(const ssq_queue *queue, const struct side *s,
 
 /* Refuse outputs that overlap anything: an element of dx is a sum over many
  * elements. */
-static ssq_status check_aliases(const struct side s[2], const char *name)
+static ssq_status binary_backward_check_aliases(const struct side s[2],
+                                                const char *name)
 {
     ssq_status st =
         check_alias(s[0].dx, s[0].dwhat, s[1].dx, s[1].dwhat, false, name);
@@ -104,7 +105,7 @@ static ssq_status check_all(const ssq_queue *queue,
     for (unsigned i = 0; i < 2 && st == SSQ_OK; i++)
         st = check_side(queue, &s[i], (reads >> i & 1u) != 0, args->dy, name);
     if (st == SSQ_OK)
-        st = check_aliases(s, name);
+        st = binary_backward_check_aliases(s, name);
     if (st != SSQ_OK || args->a == NULL || args->b == NULL)
         return st;
     struct view v[2];
@@ -114,7 +115,8 @@ static ssq_status check_all(const ssq_queue *queue,
 }
 
 /* Return v with n of its dimensions: those numbered in dims, in that order. */
-static struct view part(const struct view *v, const int *dims, int n)
+static struct view binary_backward_part(const struct view *v, const int *dims,
+                                        int n)
 {
     struct view p = *v;
     p.rank = n;
@@ -126,8 +128,8 @@ static struct view part(const struct view *v, const int *dims, int n)
 }
 
 /* Set v to kept, with summed's dimensions appended. */
-static void join(struct view *v, const struct view *kept,
-                 const struct view *summed)
+static void binary_backward_join(struct view *v, const struct view *kept,
+                                 const struct view *summed)
 {
     *v = *kept;
     for (int i = 0; i < summed->rank; i++) {
@@ -153,8 +155,8 @@ static void arrange(struct binary_backward_op *op)
     }
     struct view kept[4], summed[4], *k[4], *s[4];
     for (int i = 0; i < 4; i++) {
-        kept[i] = part(all[i], keep, nkeep);
-        summed[i] = part(all[i], sum, nsum);
+        kept[i] = binary_backward_part(all[i], keep, nkeep);
+        summed[i] = binary_backward_part(all[i], sum, nsum);
         k[i] = &kept[i];
         s[i] = &summed[i];
     }
@@ -169,7 +171,7 @@ static void arrange(struct binary_backward_op *op)
     }
     for (int i = 0; i < 3; i++) {
         summed[i].rank = terms > 1 ? summed[i].rank : 0;
-        join(all[i], &kept[i], &summed[i]);
+        binary_backward_join(all[i], &kept[i], &summed[i]);
     }
     op->dx = kept[3];
 }
@@ -278,8 +280,9 @@ static ssq_status enqueue_side(ssq_queue *queue,
 }
 
 /* Enqueue both gradients in one bundle: a caller gets both or none. */
-static ssq_status backward(ssq_queue *queue,
-                           const ssq_binary_backward_args *args, uint32_t kind)
+static ssq_status binary_backward_call(ssq_queue *queue,
+                                       const ssq_binary_backward_args *args,
+                                       uint32_t kind)
 {
     ssq_status st = CHECK_CALL(queue, args, kinds[kind].name);
     if (st != SSQ_OK)
@@ -302,7 +305,7 @@ static ssq_status backward(ssq_queue *queue,
     ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
                                      const ssq_binary_backward_args *args)     \
     {                                                                          \
-        return backward(queue, args, KIND);                                    \
+        return binary_backward_call(queue, args, KIND);                        \
     }
 
 BACKWARD(add, BINARY_ADD)

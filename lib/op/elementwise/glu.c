@@ -40,9 +40,9 @@ static ssq_status check_result(const ssq_queue *queue, const ssq_tensor *t,
 }
 
 /* y = a f(b) */
-static ssq_status enqueue(ssq_queue *queue, ssq_activation gate,
-                          const ssq_tensor *a, const ssq_tensor *b,
-                          const ssq_tensor *y)
+static ssq_status glu_enqueue(ssq_queue *queue, ssq_activation gate,
+                              const ssq_tensor *a, const ssq_tensor *b,
+                              const ssq_tensor *y)
 {
     struct glu_op op = {.op = OP_HEADER(glu, a), .gate = (uint32_t)gate};
     op.a = tensor_view(a, ACCESS_READ);
@@ -70,15 +70,15 @@ ssq_status ssq_glu(ssq_queue *queue, const ssq_glu_args *args)
         st = check_gate(args->activation, "glu");
     if (st != SSQ_OK || view_elements(&args->y->view) == 0)
         return st;
-    return enqueue(queue, args->activation, args->a, args->b, args->y);
+    return glu_enqueue(queue, args->activation, args->a, args->b, args->y);
 }
 
 /* The launch for db runs first and reads a, b and dy. The launch for da then
  * reads b and dy. So da may be exactly any of them. If da is given, db may be
  * exactly a only, because a is not read again. */
-static ssq_status check_gradients(const ssq_queue *queue,
-                                  const ssq_glu_backward_args *args,
-                                  const char *name)
+static ssq_status glu_check_gradients(const ssq_queue *queue,
+                                      const ssq_glu_backward_args *args,
+                                      const char *name)
 {
     const struct {
         const ssq_tensor *t;
@@ -102,9 +102,9 @@ static ssq_status check_gradients(const ssq_queue *queue,
 
 /* Run all checks of ssq_glu_backward(). Shapes are compared with b, because a
  * may be NULL: only db reads it. */
-static ssq_status check_backward(const ssq_queue *queue,
-                                 const ssq_glu_backward_args *args,
-                                 const char *name)
+static ssq_status glu_check_backward(const ssq_queue *queue,
+                                     const ssq_glu_backward_args *args,
+                                     const char *name)
 {
     if (args->da == NULL && args->db == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: da and db are NULL", name);
@@ -114,7 +114,7 @@ static ssq_status check_backward(const ssq_queue *queue,
     if (st == SSQ_OK && (args->a != NULL || args->db != NULL))
         st = check_input(queue, args->a, "a", args->b, "b", name);
     if (st == SSQ_OK)
-        st = check_gradients(queue, args, name);
+        st = glu_check_gradients(queue, args, name);
     return st == SSQ_OK ? check_gate(args->activation, name) : st;
 }
 
@@ -137,16 +137,16 @@ ssq_status ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "glu_backward");
     if (st == SSQ_OK)
-        st = check_backward(queue, args, "glu_backward");
+        st = glu_check_backward(queue, args, "glu_backward");
     if (st != SSQ_OK || view_elements(&args->b->view) == 0)
         return st;
-    /* db first: see check_gradients(). */
+    /* db first: see glu_check_gradients(). */
     st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     if (args->db != NULL)
         st = enqueue_gate(queue, args);
     if (st == SSQ_OK && args->da != NULL)
-        st = enqueue(queue, args->activation, args->dy, args->b, args->da);
+        st = glu_enqueue(queue, args->activation, args->dy, args->b, args->da);
     return queue_bundle_end(queue, st);
 }

@@ -27,8 +27,8 @@ static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
 
 /* Check softplus's sharpness. It must be a positive, normal float32, because
  * the result is divided by it. */
-static ssq_status check_params(uint32_t kind, struct params params,
-                               const char *name)
+static ssq_status unary_check_params(uint32_t kind, struct params params,
+                                     const char *name)
 {
     if (kind == UNARY_softplus &&
         !(params.beta >= (double)FLT_MIN && params.beta <= (double)FLT_MAX))
@@ -40,11 +40,11 @@ static ssq_status check_params(uint32_t kind, struct params params,
 
 /* Check and enqueue y = f(x). Without FPENV_KEEP the compiler could round
  * params before the modes are set. */
-static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
-                        const ssq_tensor *y, uint32_t kind,
-                        struct params params, const char *name)
+static ssq_status op_unary(ssq_queue *queue, const ssq_tensor *x,
+                           const ssq_tensor *y, uint32_t kind,
+                           struct params params, const char *name)
 {
-    ssq_status st = check_params(kind, params, name);
+    ssq_status st = unary_check_params(kind, params, name);
     if (st == SSQ_OK)
         st = check_operand(queue, x, name, "x");
     if (st == SSQ_OK)
@@ -72,12 +72,12 @@ static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
 
 /* Check and enqueue dx = dy f'(x). dx may be x or dy: an element of dx needs
  * only the elements at the same place. */
-static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
-                                 const ssq_tensor *dy, const ssq_tensor *dx,
-                                 uint32_t kind, struct params params,
-                                 const char *name)
+static ssq_status op_unary_backward(ssq_queue *queue, const ssq_tensor *x,
+                                    const ssq_tensor *dy, const ssq_tensor *dx,
+                                    uint32_t kind, struct params params,
+                                    const char *name)
 {
-    ssq_status st = check_params(kind, params, name);
+    ssq_status st = unary_check_params(kind, params, name);
     if (st == SSQ_OK)
         st = check_operand(queue, x, name, "x");
     if (st == SSQ_OK)
@@ -137,7 +137,7 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
         if (st != SSQ_OK)                                                      \
             return st;                                                         \
         struct params p = {PARAMS_##WITH(args)};                               \
-        return unary(queue, args->x, args->y, N, p, #NAME);                    \
+        return op_unary(queue, args->x, args->y, N, p, #NAME);                 \
     }
 #define BACKWARD(N, NAME, WITH)                                                \
     ssq_status ssq_##NAME##_backward(                                          \
@@ -147,8 +147,8 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
         if (st != SSQ_OK)                                                      \
             return st;                                                         \
         struct params p = {PARAMS_##WITH(args)};                               \
-        return unary_backward(queue, args->x, args->dy, args->dx, N, p,        \
-                              #NAME "_backward");                              \
+        return op_unary_backward(queue, args->x, args->dy, args->dx, N, p,     \
+                                 #NAME "_backward");                           \
     }
 #define BOTH(N, NAME, WITH, CLASS, Y, DX)                                      \
     FORWARD(N, NAME, WITH, CLASS, Y)                                           \

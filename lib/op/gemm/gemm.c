@@ -89,8 +89,8 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
 }
 
 /* Run either public call. They differ in the ranks that they allow. */
-static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
-                      const char *name)
+static ssq_status op_gemm_run(ssq_queue *queue, const ssq_gemm_args *args,
+                              bool batched, const char *name)
 {
     struct gemm_op op;
     ssq_status st = gemm_build(queue, args, batched, name, &op);
@@ -103,12 +103,12 @@ static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
 
 ssq_status ssq_gemm(ssq_queue *queue, const ssq_gemm_args *args)
 {
-    return run(queue, args, false, "gemm");
+    return op_gemm_run(queue, args, false, "gemm");
 }
 
 ssq_status ssq_gemm_batched(ssq_queue *queue, const ssq_gemm_args *args)
 {
-    return run(queue, args, true, "gemm_batched");
+    return op_gemm_run(queue, args, true, "gemm_batched");
 }
 
 /* Return the next multiple of 8, in which many matrix units need sizes. A size
@@ -120,8 +120,8 @@ static int64_t raise_to_8(int64_t size)
 
 /* Fill the public struct in one assignment, so that *out is complete or
  * unchanged. */
-static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
-                 const char *name, const struct gemm_explanation *e)
+static void gemm_tell(ssq_gemm_explanation *out, const struct gemm_op *op,
+                      const char *name, const struct gemm_explanation *e)
 {
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
     snprintf(x.implementation, sizeof(x.implementation), "%s", name);
@@ -166,7 +166,7 @@ ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
     struct gemm_explanation e = {.accumulator = SSQ_F32,
                                  .condition = "d is empty: nothing runs"};
     if (view_elements(&op.d) == 0) {
-        tell(out, &op, "", &e);
+        gemm_tell(out, &op, "", &e);
         return SSQ_OK;
     }
     struct choice c;
@@ -174,6 +174,6 @@ ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
     if (st != SSQ_OK)
         return st;
     explain(queue->device, &op, &c, &e);
-    tell(out, &op, c.name, &e);
+    gemm_tell(out, &op, c.name, &e);
     return SSQ_OK;
 }

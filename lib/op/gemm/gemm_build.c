@@ -23,14 +23,15 @@ const char *ssq_activation_name(ssq_activation activation)
 }
 
 /* The sizes of the matmul, after transposition. */
-struct sizes {
+struct gemm_build_sizes {
     int64_t m, n, k;
 };
 
 /* Check presence, devices and dtypes. f16 and bf16 must not be multiplied with
  * each other, because neither holds the other's values; f32 goes with both. */
-static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
-                                const char *name)
+static ssq_status gemm_build_check_tensors(const ssq_queue *queue,
+                                           const ssq_gemm_args *g,
+                                           const char *name)
 {
     const ssq_tensor *in[] = {g->a, g->b, g->c, g->bias};
     static const char *const what[] = {"a", "b", "c", "bias"};
@@ -58,7 +59,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
 
 /* Check the arguments that are not tensors. beta counts as it is rounded: if it
  * is 0 in float32, c is not needed. */
-static ssq_status check_values(const ssq_gemm_args *g, const char *name)
+static ssq_status gemm_build_check_values(const ssq_gemm_args *g,
+                                          const char *name)
 {
     if ((size_t)g->activation >= ACTIVATIONS)
         return error_set(SSQ_ERR_INVALID, "%s: %d is not an activation", name,
@@ -88,7 +90,7 @@ static ssq_status check_rank(const struct view *v, int least, int most,
 }
 
 /* Swap the last two dimensions. */
-static void transpose(struct view *v)
+static void gemm_build_transpose(struct view *v)
 {
     int64_t *shape = v->shape + v->rank - 2, *stride = v->stride + v->rank - 2;
     int64_t size = shape[0], step = stride[0];
@@ -115,13 +117,15 @@ static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
 
 /* Read m, n and k from a, b and d, which are already transposed, and refuse
  * sizes that do not agree. */
-static ssq_status check_sizes(const ssq_gemm_args *g, const struct gemm_op *op,
-                              const char *name, struct sizes *s)
+static ssq_status gemm_build_check_sizes(const ssq_gemm_args *g,
+                                         const struct gemm_op *op,
+                                         const char *name,
+                                         struct gemm_build_sizes *s)
 {
     const int64_t *a = op->a.shape + op->a.rank - 2;
     const int64_t *b = op->b.shape + op->b.rank - 2;
     const int64_t *d = op->d.shape + op->d.rank - 2;
-    *s = (struct sizes){a[0], b[1], a[1]};
+    *s = (struct gemm_build_sizes){a[0], b[1], a[1]};
     if (a[1] != b[0])
         return wrong_inner(g, a[1], b[0], name);
     if (d[0] == s->m && d[1] == s->n)
@@ -217,8 +221,10 @@ static ssq_status check_unit_stride(const struct view *v, const char *name,
 
 /* Check ranks, transposition, sizes, batches and strides, in that order: each
  * check relies on the one before. Changes the op's views. */
-static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
-                               bool batched, const char *name, struct sizes *s)
+static ssq_status gemm_build_check_shapes(const ssq_gemm_args *g,
+                                          struct gemm_op *op, bool batched,
+                                          const char *name,
+                                          struct gemm_build_sizes *s)
 {
     int most = batched ? SSQ_MAX_RANK : 2;
     ssq_status st = check_rank(&op->d, batched ? 3 : 2, most, name, "d");
@@ -229,10 +235,10 @@ static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
     if (st != SSQ_OK)
         return st;
     if (g->trans_a)
-        transpose(&op->a);
+        gemm_build_transpose(&op->a);
     if (g->trans_b)
-        transpose(&op->b);
-    st = check_sizes(g, op, name, s);
+        gemm_build_transpose(&op->b);
+    st = gemm_build_check_sizes(g, op, name, s);
     if (st == SSQ_OK)
         st = broadcast_batch(g, op, name);
     if (st == SSQ_OK)
@@ -246,7 +252,8 @@ static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
 
 /* d may be exactly c: an element of c is read only to write the one of d in the
  * same place. */
-static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
+static ssq_status gemm_build_check_aliases(const ssq_gemm_args *g,
+                                           const char *name)
 {
     ssq_status st = check_alias(g->d, "d", g->a, "a", false, name);
     if (st == SSQ_OK)
@@ -342,18 +349,19 @@ static void settle_strides(struct view *v)
 }
 
 /* Make an operand absent, but keep its dtype. */
-static void forget(struct view *v)
+static void gemm_build_forget(struct view *v)
 {
     *v = (struct view){.dtype = v->dtype, .rank = 0};
 }
 
 /* Check everything and fill the op; d may be empty. */
-static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
-                          bool batched, const char *name, struct gemm_op *op)
+static ssq_status gemm_build_prepare(const ssq_queue *queue,
+                                     const ssq_gemm_args *g, bool batched,
+                                     const char *name, struct gemm_op *op)
 {
-    struct sizes s;
+    struct gemm_build_sizes s;
     *op = (struct gemm_op){.op = OP_HEADER(gemm, a)};
-    ssq_status st = check_tensors(queue, g, name);
+    ssq_status st = gemm_build_check_tensors(queue, g, name);
     if (st != SSQ_OK)
         return st;
     op->a = tensor_view(g->a, ACCESS_READ);
@@ -361,11 +369,11 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
     op->c = tensor_view(g->c, ACCESS_READ);
     op->bias = tensor_view(g->bias, ACCESS_READ);
     op->d = tensor_view(g->d, ACCESS_WRITE);
-    st = check_shapes(g, op, batched, name, &s);
+    st = gemm_build_check_shapes(g, op, batched, name, &s);
     if (st == SSQ_OK)
-        st = check_values(g, name);
+        st = gemm_build_check_values(g, name);
     if (st == SSQ_OK)
-        st = check_aliases(g, name);
+        st = gemm_build_check_aliases(g, name);
     if (st != SSQ_OK)
         return st;
     op->m = s.m;
@@ -390,7 +398,7 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
 static void make_canonical(struct gemm_op *op)
 {
     if (op->beta == 0.0f)
-        forget(&op->c);
+        gemm_build_forget(&op->c);
     fold_batch(op);
     collapse_batch(op);
     if (op->alpha == 0.0f)
@@ -399,8 +407,8 @@ static void make_canonical(struct gemm_op *op)
     settle_strides(&op->a);
     settle_strides(&op->b);
     if (op->k == 0) {
-        forget(&op->a);
-        forget(&op->b);
+        gemm_build_forget(&op->a);
+        gemm_build_forget(&op->b);
     }
 }
 
@@ -413,7 +421,7 @@ ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = prepare(queue, args, batched, name, op);
+    st = gemm_build_prepare(queue, args, batched, name, op);
     if (st == SSQ_OK && view_elements(&op->d) > 0)
         make_canonical(op);
     if (st == SSQ_OK && view_elements(&op->d) > 0)

@@ -9,7 +9,7 @@
 #include "lib/core/core.h"
 
 /* Free the packed copy. The tensor still holds the buffer of b. */
-static void drop(struct beside *b)
+static void pack_drop(struct beside *b)
 {
     struct packed *p = (struct packed *)b;
     witness_end(&p->writes);
@@ -21,7 +21,7 @@ static void drop(struct beside *b)
 /* ---- the copy ---- */
 
 /* Return b as [k,n]. */
-static struct view matrix_of(const ssq_tensor *b, bool trans)
+static struct view pack_matrix_of(const ssq_tensor *b, bool trans)
 {
     struct view v = tensor_view(b, ACCESS_READ);
     if (trans) {
@@ -34,7 +34,8 @@ static struct view matrix_of(const ssq_tensor *b, bool trans)
 }
 
 /* Return the same elements in the order of the panels. */
-static struct view order_of(const struct view *b, const struct view *panels)
+static struct view pack_order_of(const struct view *b,
+                                 const struct view *panels)
 {
     const int64_t columns = panels->shape[2], pair = panels->shape[3];
     struct view v = *b;
@@ -71,13 +72,14 @@ static ssq_status make_panels(ssq_device *d, const struct view *b,
 
 /* Enqueue the copy of b to the panels. Until this succeeds the copy is torn,
  * and products refuse it. */
-static ssq_status fill(ssq_queue *queue, const ssq_tensor *b, struct packed *p)
+static ssq_status pack_fill(ssq_queue *queue, const ssq_tensor *b,
+                            struct packed *p)
 {
-    const struct view from = matrix_of(b, p->trans);
+    const struct view from = pack_matrix_of(b, p->trans);
     ssq_status st = SSQ_OK;
     atomic_store(&p->torn, true);
     if (p->panels.buffer != NULL) {
-        const struct view order = order_of(&from, &p->panels);
+        const struct view order = pack_order_of(&from, &p->panels);
         st = enqueue_copy(queue, &order, &p->panels);
     }
     if (st == SSQ_OK) {
@@ -120,7 +122,7 @@ ssq_status packed_use(const ssq_queue *queue, const ssq_gemm_args *args,
 
 /* ---- the public calls ---- */
 
-static ssq_status check_queue(const ssq_queue *queue, const char *name)
+static ssq_status pack_check_queue(const ssq_queue *queue, const char *name)
 {
     ssq_status st = queue_check(queue, name);
     if (st == SSQ_OK && queue_capturing(queue))
@@ -150,20 +152,20 @@ static ssq_status check_b(const ssq_queue *queue, const ssq_tensor *b,
 
 /* Pack t. The witness begins before the copy is enqueued, so that it misses no
  * write. */
-static ssq_status pack(ssq_queue *queue, bool trans, ssq_tensor *t)
+static ssq_status op_pack(ssq_queue *queue, bool trans, ssq_tensor *t)
 {
     struct packed *p = mem_alloc(sizeof(*p));
     if (p == NULL)
         return error_nomem("gemm_pack", sizeof(*p));
     t->packed = &p->beside;
-    p->beside.drop = drop;
+    p->beside.drop = pack_drop;
     p->trans = trans;
     if (view_elements(&t->view) == 0)
         return SSQ_OK;
     witness_begin(&p->writes, &t->view);
-    const struct view b = matrix_of(t, trans);
+    const struct view b = pack_matrix_of(t, trans);
     ssq_status st = make_panels(queue->device, &b, p);
-    return st == SSQ_OK ? fill(queue, t, p) : st;
+    return st == SSQ_OK ? pack_fill(queue, t, p) : st;
 }
 
 ssq_status ssq_gemm_pack(ssq_queue *queue, const ssq_tensor *b, bool trans_b,
@@ -171,7 +173,7 @@ ssq_status ssq_gemm_pack(ssq_queue *queue, const ssq_tensor *b, bool trans_b,
 {
     static const char name[] = "gemm_pack";
     ssq_tensor *t = NULL;
-    ssq_status st = check_queue(queue, name);
+    ssq_status st = pack_check_queue(queue, name);
     if (st == SSQ_OK && packed == NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: packed is NULL", name);
     if (st == SSQ_OK)
@@ -179,7 +181,7 @@ ssq_status ssq_gemm_pack(ssq_queue *queue, const ssq_tensor *b, bool trans_b,
     if (st == SSQ_OK)
         st = ssq_tensor_broadcast(b, b->view.rank, b->view.shape, &t);
     if (st == SSQ_OK)
-        st = pack(queue, trans_b, t);
+        st = op_pack(queue, trans_b, t);
     if (st == SSQ_OK)
         *packed = t;
     else
@@ -191,7 +193,7 @@ ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
 {
     static const char name[] = "gemm_repack";
     struct packed *p = packed == NULL ? NULL : (struct packed *)packed->packed;
-    ssq_status st = check_queue(queue, name);
+    ssq_status st = pack_check_queue(queue, name);
     /* A queue that has failed may be about to lose writes of b. The copy may
      * then have other values than b. */
     if (st != SSQ_OK && st != SSQ_ERR_INVALID && p != NULL)
@@ -202,5 +204,5 @@ ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
         st = error_set(SSQ_ERR_INVALID, "%s: the tensor is not packed", name);
     if (st != SSQ_OK || view_elements(&packed->view) == 0)
         return st;
-    return fill(queue, packed, p);
+    return pack_fill(queue, packed, p);
 }

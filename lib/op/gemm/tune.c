@@ -25,7 +25,7 @@
 #define WORTH 0.98
 
 /** The state of a search. */
-struct search {
+struct tune_search {
     ssq_queue *queue;
     struct gemm_op *op;
     struct choice rule; /* the choice of the rules */
@@ -34,7 +34,7 @@ struct search {
     struct tuning best, by_rule;
 };
 
-static double now(void)
+static double tune_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -42,15 +42,15 @@ static double now(void)
 }
 
 /* Run n gemms in sequence. Sets *seconds to the time of each. */
-static ssq_status run(const struct search *s, int n, double *seconds)
+static ssq_status tune_run(const struct tune_search *s, int n, double *seconds)
 {
-    double began = now();
+    double began = tune_now();
     ssq_status st = SSQ_OK;
     for (int i = 0; st == SSQ_OK && i < n; i++)
         st = queue_enqueue(s->queue, &s->op->op);
     if (st == SSQ_OK)
         st = queue_wait(s->queue);
-    *seconds = (now() - began) / n;
+    *seconds = (tune_now() - began) / n;
     return st;
 }
 
@@ -61,7 +61,7 @@ static bool is_same(const struct choice *a, const struct choice *b)
 
 /* Set names to the algorithms that an implementation offers, or to a single 0
  * if it offers none. Returns their number. */
-static unsigned algorithms(const struct search *s, const struct choice *c,
+static unsigned algorithms(const struct tune_search *s, const struct choice *c,
                            uint64_t *names)
 {
     const ssq_device *d = s->queue->device;
@@ -75,7 +75,7 @@ static unsigned algorithms(const struct search *s, const struct choice *c,
 
 /* Return true if the op would still choose this candidate. Some implementations
  * find out only as they run that they cannot; another one has run then. */
-static bool is_there(const struct search *s, const struct choice *c)
+static bool tune_is_there(const struct tune_search *s, const struct choice *c)
 {
     uint64_t names[GEMM_ALGORITHMS];
     struct choice found;
@@ -91,14 +91,14 @@ static bool is_there(const struct search *s, const struct choice *c)
 
 /* Time the op with the candidate that it names. *least is 0 if the candidate
  * has not run. */
-static ssq_status measure(const struct search *s, const struct choice *c,
-                          double *least)
+static ssq_status tune_measure(const struct tune_search *s,
+                               const struct choice *c, double *least)
 {
     double one = 0.0, round;
     *least = 0.0;
-    ssq_status st = run(s, 1, &one); /* loads kernels, allocates memory */
-    if (st == SSQ_OK && is_there(s, c))
-        st = run(s, 1, &one);
+    ssq_status st = tune_run(s, 1, &one); /* loads kernels, allocates memory */
+    if (st == SSQ_OK && tune_is_there(s, c))
+        st = tune_run(s, 1, &one);
     else
         return st == SSQ_ERR_UNSUPPORTED ? SSQ_OK : st;
     if (st != SSQ_OK)
@@ -109,21 +109,21 @@ static ssq_status measure(const struct search *s, const struct choice *c,
     double runs = one > 0.0 ? ROUND_SECONDS / one : MOST_RUNS;
     int n = runs < 1.0 ? 1 : runs > MOST_RUNS ? (int)MOST_RUNS : (int)runs;
     for (int i = 0; st == SSQ_OK && i < ROUNDS; i++) {
-        st = run(s, n, &round);
+        st = tune_run(s, n, &round);
         if (st == SSQ_OK && round < *least)
             *least = round;
     }
     return st;
 }
 
-static ssq_status try_one(struct search *s, const struct choice *c)
+static ssq_status tune_try_one(struct tune_search *s, const struct choice *c)
 {
     struct tuning t;
     memset(&t, 0, sizeof(t)); /* all bytes are written to the file */
     t.key = tuning_key_of(s->op);
     snprintf(t.implementation, sizeof(t.implementation), "%s", c->name);
     t.algorithm = s->op->algorithm;
-    ssq_status st = measure(s, c, &t.seconds);
+    ssq_status st = tune_measure(s, c, &t.seconds);
     if (st != SSQ_OK || t.seconds <= 0.0)
         return st;
     if (log_enabled("tune"))
@@ -138,7 +138,7 @@ static ssq_status try_one(struct search *s, const struct choice *c)
     return SSQ_OK;
 }
 
-static ssq_status try_implementation(struct search *s, unsigned number,
+static ssq_status try_implementation(struct tune_search *s, unsigned number,
                                      const struct choice *c)
 {
     uint64_t names[GEMM_ALGORITHMS];
@@ -147,13 +147,13 @@ static ssq_status try_implementation(struct search *s, unsigned number,
     for (unsigned i = 0; st == SSQ_OK && i < n; i++) {
         s->op->op.prefer = (uint16_t)(number + 1);
         s->op->algorithm = names[i];
-        st = try_one(s, c);
+        st = tune_try_one(s, c);
     }
     tuning_forget(s->op);
     return st;
 }
 
-static ssq_status try_all(struct search *s)
+static ssq_status tune_try_all(struct tune_search *s)
 {
     ssq_device *d = s->queue->device;
     struct choice c;
@@ -174,7 +174,7 @@ static ssq_status try_all(struct search *s)
 }
 
 /* Refuse a queue on which nothing can be chosen or waited for. */
-static ssq_status check_queue(ssq_queue *q, const char *name)
+static ssq_status tune_check_queue(ssq_queue *q, const char *name)
 {
     const ssq_device *d = q->device;
     bool recorded = false;
@@ -210,7 +210,7 @@ static ssq_status check_op(const ssq_queue *q, const struct gemm_op *op,
 
 /* Return the result: the choice of the rules, unless another one is worth
  * it. */
-static struct tuning decide(const struct search *s)
+static struct tuning tune_decide(const struct tune_search *s)
 {
     struct tuning t = s->best;
     if (s->ruled && s->best.seconds > WORTH * s->by_rule.seconds)
@@ -230,7 +230,7 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
                          name, sizeof(*out));
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_queue(queue, name);
+        st = tune_check_queue(queue, name);
     if (st != SSQ_OK)
         return st;
     bool batched = args->d != NULL && args->d->view.rank > 2;
@@ -240,13 +240,13 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
     if (st != SSQ_OK)
         return st;
     tuning_forget(&op);
-    struct search s = {.queue = queue, .op = &op};
+    struct tune_search s = {.queue = queue, .op = &op};
     st = queue_wait(queue); /* do not time earlier work */
     if (st == SSQ_OK)
-        st = try_all(&s);
+        st = tune_try_all(&s);
     if (st != SSQ_OK)
         return st;
-    struct tuning t = decide(&s);
+    struct tuning t = tune_decide(&s);
     *out = tuning_tell(&t);
     out->tried = s.tried;
     out->kept = tuning_keep(queue->device, &t);

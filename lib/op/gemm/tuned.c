@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static uint8_t turned(const struct view *v, unsigned bit)
+static uint8_t tuned_turned(const struct view *v, unsigned bit)
 {
     bool columns;
     (void)gemm_leading(v, &columns);
@@ -22,8 +22,9 @@ struct tuning_key tuning_key_of(const struct gemm_op *op)
     key.a = (uint8_t)op->a.dtype;
     key.b = (uint8_t)op->b.dtype;
     key.d = (uint8_t)op->d.dtype;
-    key.turned = (uint8_t)(turned(&op->a, TURNED_A) | turned(&op->b, TURNED_B) |
-                           turned(&op->d, TURNED_D));
+    key.turned = (uint8_t)(tuned_turned(&op->a, TURNED_A) |
+                           tuned_turned(&op->b, TURNED_B) |
+                           tuned_turned(&op->d, TURNED_D));
     key.tf32 = op->tf32;
     key.three = op->three;
     return key;

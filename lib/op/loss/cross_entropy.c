@@ -7,7 +7,7 @@
 
 /* Return x without dimension axis: the sizes of values that exist once per
  * row. */
-static struct view rows_of(const ssq_tensor *x, int axis)
+static struct view cross_entropy_rows_of(const ssq_tensor *x, int axis)
 {
     struct view v = tensor_view(x, ACCESS_READ);
     view_axis_last(&v, axis);
@@ -68,10 +68,11 @@ static ssq_status check_choices(const ssq_cross_entropy_args *a,
 /* Check presence, dtypes, overlaps, and shapes that must equal the logits'.
  * nll_loss calls the logits x. dlogits may be logits, because a whole row is
  * read before its gradient is written. */
-static ssq_status check_operands(const ssq_queue *queue,
-                                 const ssq_cross_entropy_args *a,
-                                 const char *name, const char *x_name,
-                                 const char *dx_name)
+static ssq_status cross_entropy_check_operands(const ssq_queue *queue,
+                                               const ssq_cross_entropy_args *a,
+                                               const char *name,
+                                               const char *x_name,
+                                               const char *dx_name)
 {
     const unsigned f32 = DTYPE_BIT(SSQ_F32);
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
@@ -123,10 +124,10 @@ static struct view class_view(const ssq_tensor *t, enum access access, int axis)
 /* Fill the op and enqueue it. The loss is collapsed together with the other
  * views only if it has an element per row. A mean or a sum is a single
  * element. */
-static ssq_status enqueue_rows(ssq_queue *queue,
-                               const ssq_cross_entropy_args *a,
-                               enum cross_entropy_kind kind,
-                               const struct view *rows, int axis)
+static ssq_status cross_entropy_enqueue_rows(ssq_queue *queue,
+                                             const ssq_cross_entropy_args *a,
+                                             enum cross_entropy_kind kind,
+                                             const struct view *rows, int axis)
 {
     int64_t classes = a->logits->view.shape[axis];
     double e = a->label_smoothing;
@@ -162,18 +163,20 @@ static ssq_status enqueue_rows(ssq_queue *queue,
  * logits and dlogits. Classes are dimension 1, as in torch, but 0 if x is a
  * single row. If dloss is bound to a scaler and its scale was used, the scaler
  * is notified at the end. */
-static ssq_status cross_entropy(ssq_queue *queue,
-                                const ssq_cross_entropy_args *a,
-                                enum cross_entropy_kind kind, const char *name,
-                                const char *x_name, const char *dx_name)
+static ssq_status op_cross_entropy(ssq_queue *queue,
+                                   const ssq_cross_entropy_args *a,
+                                   enum cross_entropy_kind kind,
+                                   const char *name, const char *x_name,
+                                   const char *dx_name)
 {
-    ssq_status st = check_operands(queue, a, name, x_name, dx_name);
+    ssq_status st =
+        cross_entropy_check_operands(queue, a, name, x_name, dx_name);
     if (st == SSQ_OK)
         st = check_choices(a, name);
     if (st != SSQ_OK)
         return st;
     int axis = a->logits->view.rank == 1 ? 0 : 1;
-    struct view rows = rows_of(a->logits, axis);
+    struct view rows = cross_entropy_rows_of(a->logits, axis);
     st = check_target(a->target, &rows, a->logits, x_name, name);
     if (st == SSQ_OK)
         st = check_weight(a->weight, a->logits->view.shape[axis], name);
@@ -184,8 +187,9 @@ static ssq_status cross_entropy(ssq_queue *queue,
         st = scale_bind(queue, a->dloss);
     if (st != SSQ_OK)
         return st;
-    st = view_elements(&rows) == 0 ? loss_of_none(queue, a->reduction, a->loss)
-                                   : enqueue_rows(queue, a, kind, &rows, axis);
+    st = view_elements(&rows) == 0
+             ? loss_of_none(queue, a->reduction, a->loss)
+             : cross_entropy_enqueue_rows(queue, a, kind, &rows, axis);
     return loss_bound(a->dloss, a->dlogits, st);
 }
 
@@ -197,8 +201,8 @@ ssq_status ssq_cross_entropy(ssq_queue *queue,
         return st;
     /* Use the default floating-point modes: label_smoothing becomes float32. */
     struct fpenv env = fpenv_enter();
-    st = cross_entropy(queue, args, CROSS_ENTROPY_LOGITS, "cross_entropy",
-                       "logits", "dlogits");
+    st = op_cross_entropy(queue, args, CROSS_ENTROPY_LOGITS, "cross_entropy",
+                          "logits", "dlogits");
     fpenv_leave(env);
     return st;
 }
@@ -222,8 +226,8 @@ ssq_status ssq_nll_loss(ssq_queue *queue, const ssq_nll_loss_args *args)
     a.ignore_index = args->ignore_index;
     a.reduction = args->reduction;
     struct fpenv env = fpenv_enter();
-    st = cross_entropy(queue, &a, CROSS_ENTROPY_LOG_PROBS, "nll_loss", "x",
-                       "dx");
+    st = op_cross_entropy(queue, &a, CROSS_ENTROPY_LOG_PROBS, "nll_loss", "x",
+                          "dx");
     fpenv_leave(env);
     return st;
 }

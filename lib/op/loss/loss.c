@@ -85,8 +85,8 @@ struct request {
 
 /* Check presence, dtypes, overlaps and shapes. dx may be x or target: an
  * element of dx needs only the elements at the same place. */
-static ssq_status check_operands(const ssq_queue *queue,
-                                 const struct request *r)
+static ssq_status loss_check_operands(const ssq_queue *queue,
+                                      const struct request *r)
 {
     const unsigned f32 = DTYPE_BIT(SSQ_F32);
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
@@ -153,9 +153,9 @@ static void fill_views(const struct request *r, struct loss_op *op)
 
 /* Run all checks and enqueue the op. If x has no elements, the loss is filled
  * and the gradient is empty. */
-static ssq_status enqueue(ssq_queue *queue, const struct request *r)
+static ssq_status loss_enqueue(ssq_queue *queue, const struct request *r)
 {
-    ssq_status st = check_operands(queue, r);
+    ssq_status st = loss_check_operands(queue, r);
     struct loss_op op = {
         .op = OP_HEADER(loss, x), .kind = r->kind, .reduction = r->reduction};
     if (st == SSQ_OK)
@@ -176,9 +176,9 @@ static ssq_status enqueue(ssq_queue *queue, const struct request *r)
 }
 
 /* Enqueue, and notify the scaler if its scale was used for a gradient. */
-static ssq_status run(ssq_queue *queue, const struct request *r)
+static ssq_status loss_run(ssq_queue *queue, const struct request *r)
 {
-    return loss_bound(r->dloss, r->dx, enqueue(queue, r));
+    return loss_bound(r->dloss, r->dx, loss_enqueue(queue, r));
 }
 
 /* Run a loss without parameter and weights. */
@@ -196,7 +196,7 @@ static ssq_status run_plain(ssq_queue *queue, const ssq_mse_args *args,
                               .loss = args->loss,
                               .dx = args->dx,
                               .dloss = args->dloss};
-    return run(queue, &r);
+    return loss_run(queue, &r);
 }
 
 ssq_status ssq_mse(ssq_queue *queue, const ssq_mse_args *args)
@@ -240,7 +240,7 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
         .loss = args->loss,
         .dx = args->dx,
         .dloss = args->dloss};
-    return run(queue, &r);
+    return loss_run(queue, &r);
 }
 
 /* delta must not be 0, because the loss would be 0. It must not be subnormal,
@@ -262,7 +262,7 @@ ssq_status ssq_huber(ssq_queue *queue, const ssq_huber_args *args)
                               .loss = args->loss,
                               .dx = args->dx,
                               .dloss = args->dloss};
-    return run(queue, &r);
+    return loss_run(queue, &r);
 }
 
 ssq_status ssq_bce_with_logits(ssq_queue *queue,
@@ -281,5 +281,5 @@ ssq_status ssq_bce_with_logits(ssq_queue *queue,
                               .loss = args->loss,
                               .dx = args->dx,
                               .dloss = args->dloss};
-    return run(queue, &r);
+    return loss_run(queue, &r);
 }

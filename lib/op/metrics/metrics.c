@@ -15,7 +15,7 @@
 #define I32_BIT DTYPE_BIT(SSQ_I32)
 
 /* Check that an output has one element. NULL passes. */
-static ssq_status check_one(const ssq_tensor *t, const char *what)
+static ssq_status metrics_check_one(const ssq_tensor *t, const char *what)
 {
     if (t == NULL || view_elements(&t->view) == 1)
         return SSQ_OK;
@@ -39,9 +39,9 @@ static ssq_status check_top_k(const ssq_queue *queue,
     };
     ssq_status st = OPERANDS_CHECK(queue, name, rules);
     if (st == SSQ_OK)
-        st = check_one(a->accuracy, "accuracy");
+        st = metrics_check_one(a->accuracy, "accuracy");
     if (st == SSQ_OK)
-        st = check_one(a->hits, "hits");
+        st = metrics_check_one(a->hits, "hits");
     if (st != SSQ_OK)
         return st;
     if (a->logits->view.rank == 0)
@@ -56,7 +56,8 @@ static ssq_status check_top_k(const ssq_queue *queue,
 }
 
 /* Fill the outputs of a call without rows: 0 hits, and an accuracy of 0 / 0. */
-static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
+static ssq_status metrics_no_rows(ssq_queue *queue,
+                                  const ssq_top_k_accuracy_args *a)
 {
     struct view accuracy = tensor_view(a->accuracy, ACCESS_WRITE);
     struct view hits = tensor_view(a->hits, ACCESS_WRITE);
@@ -116,7 +117,7 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
         return st;
     int64_t rows = view_elements(&args->target->view);
     if (rows == 0)
-        return no_rows(queue, args);
+        return metrics_no_rows(queue, args);
     if (rows > INT32_MAX)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "top_k_accuracy: %lld rows, at most %lld are counted",

@@ -11,27 +11,27 @@
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 
 /* The sizes of a call. */
-struct sizes {
+struct channel_norm_sizes {
     int axis;
     int64_t n, c;    /* as in channel_norm.h */
     int64_t spatial; /* the product of the other dimensions */
     int64_t groups;
 };
 
-static bool over_ranks(const struct channel_norm_call *a)
+static bool channel_norm_over_ranks(const struct channel_norm_call *a)
 {
     return a->ranks != NULL && a->ranks->several(a);
 }
 
-static ssq_status check_ranks(const ssq_queue *queue,
-                              const struct channel_norm_call *a)
+static ssq_status channel_norm_check_ranks(const ssq_queue *queue,
+                                           const struct channel_norm_call *a)
 {
     return a->ranks == NULL ? SSQ_OK : a->ranks->check(queue, a);
 }
 
 /* Check the rank and the parameters. The comparisons are written so that NaN
  * fails. eps must be a finite float32. */
-static ssq_status check_numbers(const struct channel_norm_call *a)
+static ssq_status channel_norm_check_numbers(const struct channel_norm_call *a)
 {
     if (a->x->view.rank < 2)
         return error_set(SSQ_ERR_INVALID,
@@ -54,7 +54,8 @@ static ssq_status check_numbers(const struct channel_norm_call *a)
 /* Find the batch, the channels and the other dimensions. axis has the channels.
  * Dimension 0 has the batch, or dimension 1 if the channels come first. Group
  * norm always has its batch in dimension 0. */
-static ssq_status find_sizes(const struct channel_norm_call *a, struct sizes *s)
+static ssq_status channel_norm_find_sizes(const struct channel_norm_call *a,
+                                          struct channel_norm_sizes *s)
 {
     const struct view *x = &a->x->view;
     char tx[128];
@@ -82,9 +83,10 @@ static ssq_status find_sizes(const struct channel_norm_call *a, struct sizes *s)
 }
 
 /* Check that t has these sizes. NULL passes. */
-static ssq_status check_shape(const struct channel_norm_call *a,
-                              const ssq_tensor *t, const char *what, int rank,
-                              const int64_t *shape)
+static ssq_status channel_norm_check_shape(const struct channel_norm_call *a,
+                                           const ssq_tensor *t,
+                                           const char *what, int rank,
+                                           const int64_t *shape)
 {
     struct view want = {.rank = rank};
     char tt[128], tw[128], tx[128];
@@ -102,8 +104,8 @@ static ssq_status check_shape(const struct channel_norm_call *a,
 
 /* Check the shapes of all given tensors: as x, [c], or one statistic per set.
  * The latter is [n, groups], or [groups] if it is pooled over the batch. */
-static ssq_status check_shapes(const struct channel_norm_call *a,
-                               const struct sizes *s)
+static ssq_status channel_norm_check_shapes(const struct channel_norm_call *a,
+                                            const struct channel_norm_sizes *s)
 {
     const ssq_tensor *full[] = {a->y, a->dy, a->dx};
     static const char *const full_is[] = {"y", "dy", "dx"};
@@ -118,12 +120,14 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
         if (full[i] != NULL)
             st = check_same_shape(a->x, "x", full[i], full_is[i], a->name);
     for (int i = 0; i < 6 && st == SSQ_OK; i++)
-        st = check_shape(a, channel[i], channel_is[i], 1, &s->c);
+        st = channel_norm_check_shape(a, channel[i], channel_is[i], 1, &s->c);
     int skip = a->pooled ? 1 : 0;
     if (st == SSQ_OK)
-        st = check_shape(a, a->mean, "mean", 2 - skip, sets + skip);
+        st =
+            channel_norm_check_shape(a, a->mean, "mean", 2 - skip, sets + skip);
     if (st == SSQ_OK)
-        st = check_shape(a, a->rstd, "rstd", 2 - skip, sets + skip);
+        st =
+            channel_norm_check_shape(a, a->rstd, "rstd", 2 - skip, sets + skip);
     return st;
 }
 
@@ -131,7 +135,7 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
  * and rstd instead, as a backward call may. Training is refused with one value
  * per channel: its variance is 0, and the unbiased one 0 / 0. */
 static ssq_status check_running(const struct channel_norm_call *a,
-                                const struct sizes *s, bool have)
+                                const struct channel_norm_sizes *s, bool have)
 {
     const ssq_tensor *m = a->running_mean, *v = a->running_var;
     char tx[128];
@@ -146,7 +150,7 @@ static ssq_status check_running(const struct channel_norm_call *a,
                          "statistics",
                          a->name);
     if (a->pooled && !a->given && s->n * s->spatial == 1 && s->c > 0 &&
-        !over_ranks(a))
+        !channel_norm_over_ranks(a))
         return error_set(SSQ_ERR_INVALID,
                          "%s: x is %s: 1 value per channel has no variance to "
                          "train with",
@@ -155,21 +159,21 @@ static ssq_status check_running(const struct channel_norm_call *a,
 }
 
 /* Check everything except presence, devices and dtypes. */
-static ssq_status check(const struct channel_norm_call *a, bool have,
-                        struct sizes *s)
+static ssq_status channel_norm_check(const struct channel_norm_call *a,
+                                     bool have, struct channel_norm_sizes *s)
 {
-    ssq_status st = check_numbers(a);
+    ssq_status st = channel_norm_check_numbers(a);
     if (st == SSQ_OK)
-        st = find_sizes(a, s);
+        st = channel_norm_find_sizes(a, s);
     if (st == SSQ_OK)
-        st = check_shapes(a, s);
+        st = channel_norm_check_shapes(a, s);
     return st == SSQ_OK ? check_running(a, s, have) : st;
 }
 
 /* Return a tensor of x's shape with its dimensions in the order [n, c,
  * others..]. */
 static struct view channels_view(const ssq_tensor *t, enum access access,
-                                 const struct sizes *s)
+                                 const struct channel_norm_sizes *s)
 {
     struct view v = tensor_view(t, access), r = v;
     int order[SSQ_MAX_RANK], k = 0;
@@ -220,9 +224,10 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
 }
 
 /* Return an op with all members that determine the statistics of a call.
- * forward() adds the members for normalising; recompute() does without them. */
+ * channel_norm_forward() adds the members for normalising;
+ * channel_norm_recompute() does without them. */
 static struct channel_norm_op forward_op(const struct channel_norm_call *a,
-                                         const struct sizes *s)
+                                         const struct channel_norm_sizes *s)
 {
     /* Training also reads the running statistics: part of them is kept. */
     enum access running = a->given ? ACCESS_READ : ACCESS_UPDATE;
@@ -244,8 +249,9 @@ static struct channel_norm_op forward_op(const struct channel_norm_call *a,
 
 /* Run a call if x has no elements. Statistics of nothing are NaN. Given ones
  * can still be reported, and the caller may have asked for them. */
-static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
-                        const struct sizes *s)
+static ssq_status channel_norm_empty(ssq_queue *queue,
+                                     const struct channel_norm_call *a,
+                                     const struct channel_norm_sizes *s)
 {
     if (!a->given || s->c == 0)
         return fill_two(queue, a->mean, a->rstd, (double)NAN);
@@ -267,7 +273,8 @@ static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
 
 /* Check and enqueue. If training updates the running statistics they are
  * outputs, and must not overlap anything. */
-static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
+static ssq_status channel_norm_forward(ssq_queue *queue,
+                                       const struct channel_norm_call *a)
 {
     const unsigned optional = OPERAND_OPTIONAL, out = OPERAND_OUT;
     const unsigned running = a->given ? optional : optional | out;
@@ -281,16 +288,16 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
         {a->mean, "mean", F32_BIT, out | optional, 0},
         {a->rstd, "rstd", F32_BIT, out | optional, 0},
     };
-    struct sizes s;
+    struct channel_norm_sizes s;
     ssq_status st = OPERANDS_CHECK(queue, a->name, rules);
     if (st == SSQ_OK)
-        st = check(a, false, &s);
+        st = channel_norm_check(a, false, &s);
     if (st == SSQ_OK)
-        st = check_ranks(queue, a);
+        st = channel_norm_check_ranks(queue, a);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0 && !over_ranks(a))
-        return empty(queue, a, &s);
+    if (view_elements(&a->x->view) == 0 && !channel_norm_over_ranks(a))
+        return channel_norm_empty(queue, a, &s);
     struct channel_norm_op op = forward_op(a, &s);
     op.gamma = tensor_view(a->gamma, ACCESS_READ);
     op.beta = tensor_view(a->beta, ACCESS_READ);
@@ -299,8 +306,8 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     op.rstd = sets_view(a->rstd, ACCESS_WRITE);
     struct view *views[] = {&op.x, &op.y};
     channel_merge_spatial(views, 2);
-    return over_ranks(a) ? a->ranks->forward(queue, a, &op)
-                         : pieces_norm(queue, &op);
+    return channel_norm_over_ranks(a) ? a->ranks->forward(queue, a, &op)
+                                      : pieces_norm(queue, &op);
 }
 
 /* Use the default floating-point modes: eps, keep and momentum are rounded to
@@ -308,15 +315,15 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
 ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call)
 {
     struct fpenv env = fpenv_enter();
-    ssq_status st = forward(queue, call);
+    ssq_status st = channel_norm_forward(queue, call);
     fpenv_leave(env);
     return st;
 }
 
 /* Run all checks of a backward call. dx may be x (rule 0) or dy (rule 6). */
-static ssq_status check_backward(const ssq_queue *queue,
-                                 const struct channel_norm_call *a,
-                                 struct sizes *s)
+static ssq_status channel_norm_check_backward(const ssq_queue *queue,
+                                              const struct channel_norm_call *a,
+                                              struct channel_norm_sizes *s)
 {
     const unsigned optional = OPERAND_OPTIONAL, out = OPERAND_OUT | optional;
     const struct operand_rule rules[] = {
@@ -338,19 +345,20 @@ static ssq_status check_backward(const ssq_queue *queue,
                          a->name, a->mean == NULL ? "mean" : "rstd",
                          a->mean == NULL ? "rstd" : "mean");
     if (st == SSQ_OK)
-        st = check(a, a->mean != NULL, s);
+        st = channel_norm_check(a, a->mean != NULL, s);
     if (st == SSQ_OK && a->dx == NULL && a->dgamma == NULL && a->dbeta == NULL)
         return error_set(SSQ_ERR_INVALID,
                          "%s: no output: dx, dgamma, dbeta are NULL", a->name);
-    return st == SSQ_OK ? check_ranks(queue, a) : st;
+    return st == SSQ_OK ? channel_norm_check_ranks(queue, a) : st;
 }
 
 /* Compute the statistics into scratch first, by a forward op without y. Unless
  * they are given, the running ones are removed from that op, because it must
  * not update them a second time. Both ops are in one bundle. */
-static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
-                            const struct sizes *s,
-                            struct channel_norm_backward_op *op)
+static ssq_status channel_norm_recompute(ssq_queue *queue,
+                                         const struct channel_norm_call *a,
+                                         const struct channel_norm_sizes *s,
+                                         struct channel_norm_backward_op *op)
 {
     /* The form that sets_view() returns. */
     const int64_t shape[] = {a->pooled ? 1 : s->n, s->groups};
@@ -383,13 +391,14 @@ out_scratch:
 }
 
 /* Check and enqueue. Sums over no elements are 0; an empty x needs no more. */
-static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
+static ssq_status op_channel_norm_backward(ssq_queue *queue,
+                                           const struct channel_norm_call *a)
 {
-    struct sizes s;
-    ssq_status st = check_backward(queue, a, &s);
+    struct channel_norm_sizes s;
+    ssq_status st = channel_norm_check_backward(queue, a, &s);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0 && !over_ranks(a))
+    if (view_elements(&a->x->view) == 0 && !channel_norm_over_ranks(a))
         return fill_two(queue, a->dgamma, a->dbeta, 0.0);
     struct channel_norm_backward_op op = {
         .op = OP_HEADER(channel_norm_backward, x),
@@ -406,17 +415,17 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
         .dbeta = tensor_view(a->dbeta, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.dy, &op.dx};
     channel_merge_spatial(views, 3);
-    if (over_ranks(a))
+    if (channel_norm_over_ranks(a))
         return a->ranks->backward(queue, a, &op);
     return a->mean != NULL ? pieces_gradient(queue, &op)
-                           : recompute(queue, a, &s, &op);
+                           : channel_norm_recompute(queue, a, &s, &op);
 }
 
 ssq_status channel_norm_backward(ssq_queue *queue,
                                  const struct channel_norm_call *call)
 {
     struct fpenv env = fpenv_enter();
-    ssq_status st = backward(queue, call);
+    ssq_status st = op_channel_norm_backward(queue, call);
     fpenv_leave(env);
     return st;
 }

@@ -13,8 +13,8 @@
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 
 /* Check that a row has a dimension and eps is a finite float32; NaN fails. */
-static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
-                                const char *name)
+static ssq_status layer_norm_check_numbers(const ssq_tensor *x, int ndim,
+                                           double eps, const char *name)
 {
     if (ndim < 1 || ndim > x->view.rank)
         return error_set(SSQ_ERR_INVALID, "%s: ndim is %d, x has rank %d", name,
@@ -84,7 +84,7 @@ static ssq_status per_row_view(const ssq_tensor *t, enum access access,
 }
 
 /* Return the number of elements of a row of x. */
-static int64_t row_elements(const ssq_tensor *x, int ndim)
+static int64_t op_layer_norm_row_elements(const ssq_tensor *x, int ndim)
 {
     int64_t n = 1;
     for (int i = x->view.rank - ndim; i < x->view.rank; i++)
@@ -110,8 +110,8 @@ static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
 }
 
 /* Collapse all views together and enqueue; absent ones are skipped. */
-static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
-                               int ndim)
+static ssq_status layer_norm_enqueue_norm(ssq_queue *queue,
+                                          struct layer_norm_op *op, int ndim)
 {
     struct view *views[] = {&op->x, &op->gamma, &op->beta,
                             &op->y, &op->mean,  &op->rstd};
@@ -120,8 +120,9 @@ static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
 }
 
 /* Check and enqueue layer norm, or RMS norm, which has no beta and mean. */
-static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
-                          const char *name, enum norm_kind kind)
+static ssq_status layer_norm_forward(ssq_queue *queue,
+                                     const ssq_layer_norm_args *a,
+                                     const char *name, enum norm_kind kind)
 {
     const struct operand_rule rules[] = {
         {a->x, "x", DTYPES_FLOAT, 0, 0},
@@ -133,7 +134,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
     };
     ssq_status st = OPERANDS_CHECK(queue, name, rules);
     if (st == SSQ_OK)
-        st = check_numbers(a->x, a->ndim, a->eps, name);
+        st = layer_norm_check_numbers(a->x, a->ndim, a->eps, name);
     if (st == SSQ_OK)
         st = check_same_shape(a->x, "x", a->y, "y", name);
     struct layer_norm_op op = {.op = OP_HEADER(layer_norm, x), .kind = kind};
@@ -156,7 +157,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
     op.eps = (float)a->eps;
     op.x = tensor_view(a->x, ACCESS_READ);
     op.y = tensor_view(a->y, ACCESS_WRITE);
-    return enqueue_norm(queue, &op, a->ndim);
+    return layer_norm_enqueue_norm(queue, &op, a->ndim);
 }
 
 /* Use the default floating-point modes here and below: eps becomes float32. */
@@ -166,7 +167,7 @@ ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = forward(queue, args, "layer_norm", NORM_LAYER);
+    st = layer_norm_forward(queue, args, "layer_norm", NORM_LAYER);
     fpenv_leave(env);
     return st;
 }
@@ -185,16 +186,17 @@ ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
     a.ndim = args->ndim;
     a.eps = args->eps;
     struct fpenv env = fpenv_enter();
-    st = forward(queue, &a, "rms_norm", NORM_RMS);
+    st = layer_norm_forward(queue, &a, "rms_norm", NORM_RMS);
     fpenv_leave(env);
     return st;
 }
 
 /* Check operands and their shapes, except for shapes that broadcast. dx may be
  * x (rule 0) or dy (rule 4). */
-static ssq_status check_backward(const ssq_queue *queue, const char *name,
-                                 const ssq_layer_norm_backward_args *a,
-                                 enum norm_kind kind)
+static ssq_status
+op_layer_norm_check_backward(const ssq_queue *queue, const char *name,
+                             const ssq_layer_norm_backward_args *a,
+                             enum norm_kind kind)
 {
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
     const struct operand_rule rules[] = {
@@ -209,7 +211,7 @@ static ssq_status check_backward(const ssq_queue *queue, const char *name,
     };
     ssq_status st = OPERANDS_CHECK(queue, name, rules);
     if (st == SSQ_OK)
-        st = check_numbers(a->x, a->ndim, a->eps, name);
+        st = layer_norm_check_numbers(a->x, a->ndim, a->eps, name);
     if (st == SSQ_OK)
         st = check_same_shape(a->x, "x", a->dy, "dy", name);
     if (st == SSQ_OK && a->dx != NULL)
@@ -223,7 +225,7 @@ static ssq_status check_backward(const ssq_queue *queue, const char *name,
 
 /* Set the views of a backward op, and check the shapes of tensors that
  * broadcast. Statistics that the caller has not kept stay absent, for
- * recompute(). */
+ * layer_norm_recompute(). */
 static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
                                  const char *name,
                                  struct layer_norm_backward_op *op)
@@ -249,8 +251,8 @@ static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
 }
 
 /* Run a call without elements: dx is empty; sums over no rows are 0. */
-static ssq_status no_rows(ssq_queue *queue,
-                          const ssq_layer_norm_backward_args *a)
+static ssq_status layer_norm_no_rows(ssq_queue *queue,
+                                     const ssq_layer_norm_backward_args *a)
 {
     const ssq_tensor *sums[] = {a->dgamma, a->dbeta};
     ssq_status st = queue_bundle_begin(queue);
@@ -258,15 +260,16 @@ static ssq_status no_rows(ssq_queue *queue,
         return st;
     for (int i = 0; i < 2 && st == SSQ_OK; i++) {
         struct view v = tensor_view(sums[i], ACCESS_WRITE);
-        if (sums[i] != NULL && row_elements(a->x, a->ndim) > 0)
+        if (sums[i] != NULL && op_layer_norm_row_elements(a->x, a->ndim) > 0)
             st = enqueue_fill(queue, &v, 0.0);
     }
     return queue_bundle_end(queue, st);
 }
 
 /* Collapse all views together and enqueue. */
-static ssq_status enqueue_backward(ssq_queue *queue,
-                                   struct layer_norm_backward_op *op, int ndim)
+static ssq_status layer_norm_enqueue_backward(ssq_queue *queue,
+                                              struct layer_norm_backward_op *op,
+                                              int ndim)
 {
     struct view *views[] = {&op->x,  &op->gamma, &op->mean,   &op->rstd,
                             &op->dy, &op->dx,    &op->dgamma, &op->dbeta};
@@ -291,8 +294,9 @@ static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
 /* Compute the statistics into scratch by a forward op without y, and then the
  * gradients from them, in one bundle. mean and rstd hold the scratch for
  * scratch_put(); op has views of it in x's shape. */
-static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
-                            int ndim, float eps)
+static ssq_status layer_norm_recompute(ssq_queue *queue,
+                                       struct layer_norm_backward_op *op,
+                                       int ndim, float eps)
 {
     struct view mean = {.buffer = NULL}, rstd = {.buffer = NULL};
     ssq_status st = get_statistic(queue, &op->x, ndim, &rstd, &op->rstd);
@@ -314,9 +318,9 @@ static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
     st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_mean;
-    st = enqueue_norm(queue, &stats, ndim);
+    st = layer_norm_enqueue_norm(queue, &stats, ndim);
     if (st == SSQ_OK)
-        st = enqueue_backward(queue, op, ndim);
+        st = layer_norm_enqueue_backward(queue, op, ndim);
     st = queue_bundle_end(queue, st);
 out_mean:
     scratch_put(&mean);
@@ -327,11 +331,11 @@ out_rstd:
 
 /* Check and enqueue. Layer norm needs both statistics of the forward call or
  * neither; RMS norm has only rstd. Missing statistics are recomputed. */
-static ssq_status backward(ssq_queue *queue,
-                           const ssq_layer_norm_backward_args *a,
-                           const char *name, enum norm_kind kind)
+static ssq_status op_layer_norm_backward(ssq_queue *queue,
+                                         const ssq_layer_norm_backward_args *a,
+                                         const char *name, enum norm_kind kind)
 {
-    ssq_status st = check_backward(queue, name, a, kind);
+    ssq_status st = op_layer_norm_check_backward(queue, name, a, kind);
     struct layer_norm_backward_op op = {.op = OP_HEADER(layer_norm_backward, x),
                                         .kind = kind};
     if (st == SSQ_OK)
@@ -345,10 +349,10 @@ static ssq_status backward(ssq_queue *queue,
     if (st != SSQ_OK)
         return st;
     if (view_elements(&op.x) == 0)
-        return no_rows(queue, a);
+        return layer_norm_no_rows(queue, a);
     if (a->rstd == NULL)
-        return recompute(queue, &op, a->ndim, (float)a->eps);
-    return enqueue_backward(queue, &op, a->ndim);
+        return layer_norm_recompute(queue, &op, a->ndim, (float)a->eps);
+    return layer_norm_enqueue_backward(queue, &op, a->ndim);
 }
 
 ssq_status ssq_layer_norm_backward(ssq_queue *queue,
@@ -358,7 +362,7 @@ ssq_status ssq_layer_norm_backward(ssq_queue *queue,
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
-    st = backward(queue, args, "layer_norm_backward", NORM_LAYER);
+    st = op_layer_norm_backward(queue, args, "layer_norm_backward", NORM_LAYER);
     fpenv_leave(env);
     return st;
 }
@@ -379,7 +383,7 @@ ssq_status ssq_rms_norm_backward(ssq_queue *queue,
     a.ndim = args->ndim;
     a.eps = args->eps;
     struct fpenv env = fpenv_enter();
-    st = backward(queue, &a, "rms_norm_backward", NORM_RMS);
+    st = op_layer_norm_backward(queue, &a, "rms_norm_backward", NORM_RMS);
     fpenv_leave(env);
     return st;
 }

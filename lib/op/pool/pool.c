@@ -8,7 +8,7 @@
 #include "lib/op/operands.h"
 
 /* Arguments that the public calls share. */
-struct call {
+struct pool_call {
     const char *name;
     enum pool_kind kind;
     const ssq_tensor *image, *map, *index; /* gradients in a backward call */
@@ -27,7 +27,7 @@ struct call {
     .layout = (A)->layout
 
 /* Return true if the call writes the image and reads the map. */
-static bool is_backward(const struct call *c)
+static bool pool_is_backward(const struct pool_call *c)
 {
     return c->kind == POOL_MAX_BACKWARD || c->kind == POOL_AVG_BACKWARD;
 }
@@ -35,15 +35,17 @@ static bool is_backward(const struct call *c)
 /* Check presence, dtypes, ranks and overlaps. Backward reads argmax; max
  * pooling writes it on request. A maximum is an element of the image, so the
  * map must have the image's dtype. */
-static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
+static ssq_status pool_check_tensors(const ssq_queue *queue,
+                                     const struct pool_call *c)
 {
     unsigned index = c->kind == POOL_MAX_BACKWARD ? 0 : OPERAND_OPTIONAL;
     if (c->kind == POOL_MAX)
         index |= OPERAND_OUT;
     const struct operand_rule rules[] = {
-        {c->image, c->image_is, DTYPES_FLOAT, is_backward(c) ? OPERAND_OUT : 0,
+        {c->image, c->image_is, DTYPES_FLOAT,
+         pool_is_backward(c) ? OPERAND_OUT : 0, 0},
+        {c->map, c->map_is, DTYPES_FLOAT, pool_is_backward(c) ? 0 : OPERAND_OUT,
          0},
-        {c->map, c->map_is, DTYPES_FLOAT, is_backward(c) ? 0 : OPERAND_OUT, 0},
         {c->index, "argmax", DTYPE_BIT(SSQ_I32), index, 0},
     };
     ssq_status st = OPERANDS_CHECK(queue, c->name, rules);
@@ -63,13 +65,14 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 
 /* Check argmax and set its view. It must have the map's shape, and an i32 must
  * hold row * width + column of every element. NULL passes. */
-static ssq_status check_index(const struct call *c, struct pool_op *op)
+static ssq_status pool_check_index(const struct pool_call *c,
+                                   struct pool_op *op)
 {
     const struct slide *s = op->slide;
     if (c->index == NULL)
         return SSQ_OK;
     op->index = images_view(c->index, c->layout,
-                            is_backward(c) ? ACCESS_READ : ACCESS_WRITE);
+                            pool_is_backward(c) ? ACCESS_READ : ACCESS_WRITE);
     if (s[HEIGHT].image > 0 && s[WIDTH].image > INT32_MAX / s[HEIGHT].image)
         return error_set(
             SSQ_ERR_INVALID,
@@ -83,10 +86,10 @@ static ssq_status check_index(const struct call *c, struct pool_op *op)
 
 /* Check everything and fill the op; its output may be empty. A stride of 0
  * means adjacent windows. */
-static ssq_status prepare(const ssq_queue *queue, const struct call *c,
-                          struct pool_op *op)
+static ssq_status pool_prepare(const ssq_queue *queue,
+                               const struct pool_call *c, struct pool_op *op)
 {
-    ssq_status st = check_tensors(queue, c);
+    ssq_status st = pool_check_tensors(queue, c);
     if (st != SSQ_OK)
         return st;
     *op = (struct pool_op){.op = OP_HEADER(pool, image),
@@ -94,9 +97,9 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
                            .count_padding = c->count_padding,
                            .divisor = c->divisor};
     op->image = images_view(c->image, c->layout,
-                            is_backward(c) ? ACCESS_WRITE : ACCESS_READ);
+                            pool_is_backward(c) ? ACCESS_WRITE : ACCESS_READ);
     op->map = images_view(c->map, c->layout,
-                          is_backward(c) ? ACCESS_READ : ACCESS_WRITE);
+                          pool_is_backward(c) ? ACCESS_READ : ACCESS_WRITE);
     struct slide *s = op->slide;
     slides_set(s, c->stride, c->padding, c->dilation);
     for (int i = 0; i < AXES; i++) {
@@ -116,17 +119,17 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     int64_t shape[] = {op->image.shape[0], op->image.shape[1], s[HEIGHT].map,
                        s[WIDTH].map};
     st = images_expect(&op->map, shape, c->layout, c->name, c->map_is);
-    return st == SSQ_OK ? check_index(c, op) : st;
+    return st == SSQ_OK ? pool_check_index(c, op) : st;
 }
 
 /* Check and enqueue, unless the output is empty. */
-static ssq_status run(ssq_queue *queue, const struct call *c)
+static ssq_status pool_run(ssq_queue *queue, const struct pool_call *c)
 {
     struct pool_op op;
-    ssq_status st = prepare(queue, c, &op);
+    ssq_status st = pool_prepare(queue, c, &op);
     if (st != SSQ_OK)
         return st;
-    const struct view *written = is_backward(c) ? &op.image : &op.map;
+    const struct view *written = pool_is_backward(c) ? &op.image : &op.map;
     return view_elements(written) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
@@ -135,15 +138,15 @@ ssq_status ssq_max_pool2d(ssq_queue *queue, const ssq_max_pool2d_args *args)
     ssq_status st = CHECK_CALL(queue, args, "max_pool2d");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "max_pool2d",
-                           .kind = POOL_MAX,
-                           .image = args->x,
-                           .image_is = "x",
-                           .map = args->y,
-                           .map_is = "y",
-                           .index = args->argmax,
-                           WINDOWS(args)};
-    return run(queue, &c);
+    const struct pool_call c = {.name = "max_pool2d",
+                                .kind = POOL_MAX,
+                                .image = args->x,
+                                .image_is = "x",
+                                .map = args->y,
+                                .map_is = "y",
+                                .index = args->argmax,
+                                WINDOWS(args)};
+    return pool_run(queue, &c);
 }
 
 ssq_status ssq_max_pool2d_backward(ssq_queue *queue,
@@ -152,15 +155,15 @@ ssq_status ssq_max_pool2d_backward(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, "max_pool2d_backward");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "max_pool2d_backward",
-                           .kind = POOL_MAX_BACKWARD,
-                           .image = args->dx,
-                           .image_is = "dx",
-                           .map = args->dy,
-                           .map_is = "dy",
-                           .index = args->argmax,
-                           WINDOWS(args)};
-    return run(queue, &c);
+    const struct pool_call c = {.name = "max_pool2d_backward",
+                                .kind = POOL_MAX_BACKWARD,
+                                .image = args->dx,
+                                .image_is = "dx",
+                                .map = args->dy,
+                                .map_is = "dy",
+                                .index = args->argmax,
+                                WINDOWS(args)};
+    return pool_run(queue, &c);
 }
 
 ssq_status ssq_avg_pool2d(ssq_queue *queue, const ssq_avg_pool2d_args *args)
@@ -168,16 +171,16 @@ ssq_status ssq_avg_pool2d(ssq_queue *queue, const ssq_avg_pool2d_args *args)
     ssq_status st = CHECK_CALL(queue, args, "avg_pool2d");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "avg_pool2d",
-                           .kind = POOL_AVG,
-                           .image = args->x,
-                           .image_is = "x",
-                           .map = args->y,
-                           .map_is = "y",
-                           .count_padding = args->count_include_pad,
-                           .divisor = args->divisor,
-                           WINDOWS(args)};
-    return run(queue, &c);
+    const struct pool_call c = {.name = "avg_pool2d",
+                                .kind = POOL_AVG,
+                                .image = args->x,
+                                .image_is = "x",
+                                .map = args->y,
+                                .map_is = "y",
+                                .count_padding = args->count_include_pad,
+                                .divisor = args->divisor,
+                                WINDOWS(args)};
+    return pool_run(queue, &c);
 }
 
 ssq_status ssq_avg_pool2d_backward(ssq_queue *queue,
@@ -186,16 +189,16 @@ ssq_status ssq_avg_pool2d_backward(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, "avg_pool2d_backward");
     if (st != SSQ_OK)
         return st;
-    const struct call c = {.name = "avg_pool2d_backward",
-                           .kind = POOL_AVG_BACKWARD,
-                           .image = args->dx,
-                           .image_is = "dx",
-                           .map = args->dy,
-                           .map_is = "dy",
-                           .count_padding = args->count_include_pad,
-                           .divisor = args->divisor,
-                           WINDOWS(args)};
-    return run(queue, &c);
+    const struct pool_call c = {.name = "avg_pool2d_backward",
+                                .kind = POOL_AVG_BACKWARD,
+                                .image = args->dx,
+                                .image_is = "dx",
+                                .map = args->dy,
+                                .map_is = "dy",
+                                .count_padding = args->count_include_pad,
+                                .divisor = args->divisor,
+                                WINDOWS(args)};
+    return pool_run(queue, &c);
 }
 
 /* Return the dimensions of the rows and the columns: the axes of a mean. */

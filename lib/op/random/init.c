@@ -66,7 +66,8 @@ static ssq_status find_gain(const ssq_init_args *a, double *gain)
 
 /* Return the bound of a uniform kind with a fan, or the deviation of a normal
  * one. For the same variance a bound is sqrt(3) times as large. */
-static double spread(const ssq_init_args *a, const struct fans *f, double gain)
+static double init_spread(const ssq_init_args *a, const struct fans *f,
+                          double gain)
 {
     double fan = a->fan == SSQ_FAN_IN ? f->in : f->out;
     switch (a->kind) {
@@ -88,7 +89,7 @@ static double spread(const ssq_init_args *a, const struct fans *f, double gain)
 }
 
 /* Return true if a value is finite, and not negative unless sign is true. */
-static bool number(double value, bool sign)
+static bool init_number(double value, bool sign)
 {
     return isfinite(value) && (sign || value >= 0.0);
 }
@@ -107,9 +108,9 @@ static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
                          (unsigned)a->fan > SSQ_FAN_OUT ? "fan" : "kind",
                          (unsigned)a->fan > SSQ_FAN_OUT ? (int)a->fan
                                                         : (int)a->kind);
-    if (!number(a->value, a->kind == SSQ_INIT_CONSTANT) ||
+    if (!init_number(a->value, a->kind == SSQ_INIT_CONSTANT) ||
         (a->kind == SSQ_INIT_CONSTANT && fabs(a->value) > (double)FLT_MAX) ||
-        !number(a->gain, false) || !number(a->slope, true))
+        !init_number(a->gain, false) || !init_number(a->slope, true))
         return error_set(SSQ_ERR_INVALID,
                          "init: value is %g, gain is %g, slope is %g", a->value,
                          a->gain, a->slope);
@@ -121,7 +122,8 @@ static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
 }
 
 /* Fill x with a value. */
-static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
+static ssq_status init_fill(ssq_queue *queue, const ssq_init_args *a,
+                            double value)
 {
     ssq_fill_args args = SSQ_FILL_INIT;
     args.x = a->x;
@@ -160,8 +162,8 @@ static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
 
 /* Fill x, with the stream of the init. truncated: cut at two deviations, so
  * that the deviation of the result is less than std. */
-static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
-                         bool truncated)
+static ssq_status init_normal(ssq_queue *queue, const ssq_init_args *a,
+                              double std, bool truncated)
 {
     ssq_status st = check_size("deviation", std, (double)FLT_MAX);
     if (st != SSQ_OK)
@@ -178,15 +180,16 @@ static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
 }
 
 /* Enqueue the call of a kind. value is its constant, bound or deviation. */
-static ssq_status start(ssq_queue *queue, const ssq_init_args *a, double value)
+static ssq_status init_start(ssq_queue *queue, const ssq_init_args *a,
+                             double value)
 {
     switch (a->kind) {
     case SSQ_INIT_ZEROS:
-        return fill(queue, a, 0.0);
+        return init_fill(queue, a, 0.0);
     case SSQ_INIT_ONES:
-        return fill(queue, a, 1.0);
+        return init_fill(queue, a, 1.0);
     case SSQ_INIT_CONSTANT:
-        return fill(queue, a, value);
+        return init_fill(queue, a, value);
     case SSQ_INIT_UNIFORM:
     case SSQ_INIT_XAVIER_UNIFORM:
     case SSQ_INIT_KAIMING_UNIFORM:
@@ -195,9 +198,9 @@ static ssq_status start(ssq_queue *queue, const ssq_init_args *a, double value)
     case SSQ_INIT_NORMAL:
     case SSQ_INIT_XAVIER_NORMAL:
     case SSQ_INIT_KAIMING_NORMAL:
-        return normal(queue, a, value, false);
+        return init_normal(queue, a, value, false);
     default:
-        return normal(queue, a, value, true);
+        return init_normal(queue, a, value, true);
     }
 }
 
@@ -215,15 +218,15 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
         struct fpenv env = fpenv_enter();
         st = find_gain(args, &gain);
         struct fans fans = count_fans(&args->x->view);
-        /* Without elements a fan may be 0, and spread() would divide by it;
-         * nothing will be drawn. */
+        /* Without elements a fan may be 0, and init_spread() would divide by
+         * it; nothing will be drawn. */
         value = 0.0;
         if (view_elements(&args->x->view) > 0)
-            value = spread(args, &fans, gain);
+            value = init_spread(args, &fans, gain);
         /* Else the compiler might compute value after fpenv_leave(). */
         FPENV_KEEP(st);
         FPENV_KEEP(value);
         fpenv_leave(env);
     }
-    return st == SSQ_OK ? start(queue, args, value) : st;
+    return st == SSQ_OK ? init_start(queue, args, value) : st;
 }

@@ -101,8 +101,9 @@ ssq_status ssq_random_uniform(ssq_queue *queue,
 }
 
 /* Check and enqueue either normal kind. */
-static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
-                         enum random_kind kind, const char *name)
+static ssq_status op_random_normal(ssq_queue *queue,
+                                   const ssq_random_normal_args *args,
+                                   enum random_kind kind, const char *name)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
@@ -128,15 +129,15 @@ static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
 ssq_status ssq_random_normal(ssq_queue *queue,
                              const ssq_random_normal_args *args)
 {
-    return normal(queue, args, RANDOM_KIND_NORMAL, "random_normal");
+    return op_random_normal(queue, args, RANDOM_KIND_NORMAL, "random_normal");
 }
 
 ssq_status
 ssq_random_truncated_normal(ssq_queue *queue,
                             const ssq_random_truncated_normal_args *args)
 {
-    return normal(queue, args, RANDOM_KIND_TRUNCATED_NORMAL,
-                  "random_truncated_normal");
+    return op_random_normal(queue, args, RANDOM_KIND_TRUNCATED_NORMAL,
+                            "random_truncated_normal");
 }
 
 /* Any dtype is allowed: each has a 0 and a 1. */
@@ -160,7 +161,7 @@ ssq_status ssq_random_bernoulli(ssq_queue *queue,
 }
 
 /* The names of dropout's operands, forward or backward. */
-struct names {
+struct random_names {
     const char *op, *x, *y;
 };
 
@@ -168,7 +169,7 @@ struct names {
  * needs only the one at the same place. */
 static ssq_status check_dropout(const ssq_queue *queue,
                                 const ssq_dropout_args *a,
-                                const struct names *n)
+                                const struct random_names *n)
 {
     ssq_status st = check_operand(queue, a->x, n->op, n->x);
     if (st == SSQ_OK)
@@ -232,7 +233,7 @@ static ssq_status enqueue_dropout(ssq_queue *queue, const ssq_dropout_args *a)
 
 ssq_status ssq_dropout(ssq_queue *queue, const ssq_dropout_args *args)
 {
-    const struct names names = {"dropout", "x", "y"};
+    const struct random_names names = {"dropout", "x", "y"};
     ssq_status st = CHECK_CALL(queue, args, names.op);
     if (st == SSQ_OK)
         st = check_dropout(queue, args, &names);
@@ -246,7 +247,7 @@ ssq_status ssq_dropout(ssq_queue *queue, const ssq_dropout_args *args)
 ssq_status ssq_dropout_backward(ssq_queue *queue,
                                 const ssq_dropout_backward_args *args)
 {
-    const struct names names = {"dropout_backward", "dy", "dx"};
+    const struct random_names names = {"dropout_backward", "dy", "dx"};
     ssq_status st = CHECK_CALL(queue, args, names.op);
     if (st != SSQ_OK)
         return st;

@@ -11,7 +11,7 @@
 #define ALIGNMENT 256u
 
 /* A window_fn for op_splits(), which only asks whether windows exist. */
-static ssq_status admit(void *user, struct op *op)
+static ssq_status pieces_admit(void *user, struct op *op)
 {
     (void)user;
     (void)op;
@@ -22,7 +22,7 @@ bool op_splits(ssq_queue *queue, struct op *op)
 {
     uint64_t limit = pool_binding_bytes(ssq_queue_device(queue)->pool);
     return window_fits(op, limit) ||
-           window_each(op, limit, admit, NULL) == SSQ_OK;
+           window_each(op, limit, pieces_admit, NULL) == SSQ_OK;
 }
 
 /* Assume that a binding begins as many bytes before the view as possible,

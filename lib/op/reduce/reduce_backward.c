@@ -7,10 +7,11 @@
 
 /* Check dy and dx. Sets *kept to dy as the kept dimensions of dx. dx must not
  * overlap dy, each element of which goes to many elements of dx. */
-static ssq_status check_gradients(const ssq_queue *queue, const ssq_tensor *dy,
-                                  const ssq_tensor *dx, const int *axes,
-                                  int n_axes, const char *name, struct axes *a,
-                                  struct view *kept)
+static ssq_status
+reduce_backward_check_gradients(const ssq_queue *queue, const ssq_tensor *dy,
+                                const ssq_tensor *dx, const int *axes,
+                                int n_axes, const char *name, struct axes *a,
+                                struct view *kept)
 {
     ssq_status st = check_operand(queue, dy, name, "dy");
     if (st == SSQ_OK)
@@ -36,8 +37,8 @@ ssq_status ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args)
     struct view dy, dx;
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_gradients(queue, args->dy, args->dx, args->axes,
-                             args->n_axes, name, &a, &dy);
+        st = reduce_backward_check_gradients(
+            queue, args->dy, args->dx, args->axes, args->n_axes, name, &a, &dy);
     if (st != SSQ_OK)
         return st;
     int kept = axes_split(&a, &args->dx->view, &dx);
@@ -63,8 +64,9 @@ static void repeat(struct reduce_backward_op *op)
 /* Collapse and enqueue. The views of op are set. dx and x are not yet split
  * into kept and reduced dimensions; dy and y have only the kept ones. A mean
  * has no x and y. */
-static ssq_status enqueue_backward(ssq_queue *queue, const struct axes *a,
-                                   struct reduce_backward_op *op)
+static ssq_status
+reduce_backward_enqueue_backward(ssq_queue *queue, const struct axes *a,
+                                 struct reduce_backward_op *op)
 {
     if (view_elements(&op->dx) == 0)
         return SSQ_OK;
@@ -93,12 +95,13 @@ ssq_status ssq_mean_backward(ssq_queue *queue,
     struct axes a;
     ssq_status st = CHECK_CALL(queue, args, "mean_backward");
     if (st == SSQ_OK)
-        st = check_gradients(queue, args->dy, args->dx, args->axes,
-                             args->n_axes, "mean_backward", &a, &op.dy);
+        st = reduce_backward_check_gradients(queue, args->dy, args->dx,
+                                             args->axes, args->n_axes,
+                                             "mean_backward", &a, &op.dy);
     if (st != SSQ_OK)
         return st;
     op.dx = args->dx->view;
-    return enqueue_backward(queue, &a, &op);
+    return reduce_backward_enqueue_backward(queue, &a, &op);
 }
 
 /* Check the operands that only max_backward has: x and y, which show the
@@ -132,8 +135,9 @@ ssq_status ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args)
     struct axes a;
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_gradients(queue, args->dy, args->dx, args->axes,
-                             args->n_axes, name, &a, &op.dy);
+        st = reduce_backward_check_gradients(queue, args->dy, args->dx,
+                                             args->axes, args->n_axes, name, &a,
+                                             &op.dy);
     if (st == SSQ_OK)
         st = check_max(queue, args);
     if (st == SSQ_OK)
@@ -143,5 +147,5 @@ ssq_status ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args)
         return st;
     op.dx = args->dx->view;
     op.x = args->x->view;
-    return enqueue_backward(queue, &a, &op);
+    return reduce_backward_enqueue_backward(queue, &a, &op);
 }

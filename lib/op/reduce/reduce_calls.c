@@ -10,7 +10,7 @@
 
 /* Return true for max and min. They choose an element: any dtype is allowed,
  * nothing is rounded, and y has x's dtype. */
-static bool extreme(enum reduce_kind kind)
+static bool op_reduce_extreme(enum reduce_kind kind)
 {
     return kind == REDUCE_MAX || kind == REDUCE_MIN;
 }
@@ -22,7 +22,7 @@ static ssq_status reduce_nothing(ssq_queue *queue, enum reduce_kind kind,
                                  const struct view *y)
 {
     char text[128];
-    if (extreme(kind))
+    if (op_reduce_extreme(kind))
         return error_set(SSQ_ERR_INVALID,
                          "%s: x is %s: no elements to choose from", name,
                          view_text(x, text, sizeof(text)));
@@ -56,8 +56,8 @@ static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
 
 /* Check presence and overlap of x and y. y must not overlap x: an element of y
  * is written while others still read. */
-static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
-                             const ssq_tensor *y, const char *name)
+static ssq_status reduce_check_pair(const ssq_queue *queue, const ssq_tensor *x,
+                                    const ssq_tensor *y, const char *name)
 {
     ssq_status st = check_operand(queue, x, name, "x");
     if (st == SSQ_OK)
@@ -68,19 +68,20 @@ static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
 }
 
 /* Check and enqueue a public call with these args. */
-static ssq_status reduce(ssq_queue *queue, const ssq_reduce_args *args,
-                         enum reduce_kind kind, const char *name)
+static ssq_status op_reduce(ssq_queue *queue, const ssq_reduce_args *args,
+                            enum reduce_kind kind, const char *name)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_pair(queue, args->x, args->y, name);
-    if (st == SSQ_OK && !extreme(kind))
+        st = reduce_check_pair(queue, args->x, args->y, name);
+    if (st == SSQ_OK && !op_reduce_extreme(kind))
         st = check_dtype(args->x, DTYPES_FLOAT, name, "x");
     if (st == SSQ_OK)
-        st = check_dtype(args->y,
-                         extreme(kind) ? DTYPE_BIT(args->x->view.dtype)
-                                       : DTYPES_FLOAT,
-                         name, "y");
+        st =
+            check_dtype(args->y,
+                        op_reduce_extreme(kind) ? DTYPE_BIT(args->x->view.dtype)
+                                                : DTYPES_FLOAT,
+                        name, "y");
     struct axes a;
     if (st == SSQ_OK)
         st = axes_read(args->axes, args->n_axes, args->x->view.rank, name, &a);
@@ -92,33 +93,33 @@ static ssq_status reduce(ssq_queue *queue, const ssq_reduce_args *args,
 
 ssq_status ssq_sum(ssq_queue *queue, const ssq_sum_args *args)
 {
-    return reduce(queue, args, REDUCE_SUM, "sum");
+    return op_reduce(queue, args, REDUCE_SUM, "sum");
 }
 
 ssq_status ssq_mean(ssq_queue *queue, const ssq_mean_args *args)
 {
-    return reduce(queue, args, REDUCE_MEAN, "mean");
+    return op_reduce(queue, args, REDUCE_MEAN, "mean");
 }
 
 ssq_status ssq_prod(ssq_queue *queue, const ssq_prod_args *args)
 {
-    return reduce(queue, args, REDUCE_PROD, "prod");
+    return op_reduce(queue, args, REDUCE_PROD, "prod");
 }
 
 ssq_status ssq_max(ssq_queue *queue, const ssq_max_args *args)
 {
-    return reduce(queue, args, REDUCE_MAX, "max");
+    return op_reduce(queue, args, REDUCE_MAX, "max");
 }
 
 ssq_status ssq_min(ssq_queue *queue, const ssq_min_args *args)
 {
-    return reduce(queue, args, REDUCE_MIN, "min");
+    return op_reduce(queue, args, REDUCE_MIN, "min");
 }
 
 /* Find the dimensions along which y would be repeated if it were broadcast to
  * x's shape: these are summed. */
-static ssq_status repeated(const struct view *x, const struct view *y,
-                           struct axes *a)
+static ssq_status reduce_repeated(const struct view *x, const struct view *y,
+                                  struct axes *a)
 {
     struct view wide = *y;
     char tx[128], ty[128];
@@ -140,14 +141,14 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "sum_to");
     if (st == SSQ_OK)
-        st = check_pair(queue, args->x, args->y, "sum_to");
+        st = reduce_check_pair(queue, args->x, args->y, "sum_to");
     if (st == SSQ_OK)
         st = check_dtype(args->x, DTYPES_FLOAT, "sum_to", "x");
     if (st == SSQ_OK)
         st = check_dtype(args->y, DTYPES_FLOAT, "sum_to", "y");
     struct axes a;
     if (st == SSQ_OK)
-        st = repeated(&args->x->view, &args->y->view, &a);
+        st = reduce_repeated(&args->x->view, &args->y->view, &a);
     if (st != SSQ_OK)
         return st;
     const struct view *x = &args->x->view, *y = &args->y->view;
@@ -169,12 +170,13 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
 
 /* Check and enqueue. y holds positions as i32, which limits the length of the
  * axis. An empty axis is refused. */
-static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
-                         bool minimum, const char *name)
+static ssq_status op_reduce_argmax(ssq_queue *queue,
+                                   const ssq_argmax_args *args, bool minimum,
+                                   const char *name)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_pair(queue, args->x, args->y, name);
+        st = reduce_check_pair(queue, args->x, args->y, name);
     if (st == SSQ_OK)
         st = check_dtype(args->y, DTYPE_BIT(SSQ_I32), name, "y");
     if (st == SSQ_OK && args->x->view.rank == 0)
@@ -209,12 +211,12 @@ static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
 
 ssq_status ssq_argmax(ssq_queue *queue, const ssq_argmax_args *args)
 {
-    return argmax(queue, args, false, "argmax");
+    return op_reduce_argmax(queue, args, false, "argmax");
 }
 
 ssq_status ssq_argmin(ssq_queue *queue, const ssq_argmin_args *args)
 {
-    return argmax(queue, args, true, "argmin");
+    return op_reduce_argmax(queue, args, true, "argmin");
 }
 
 /* y is float32 for any x: the norm of 16-bit gradients easily leaves their
@@ -223,7 +225,7 @@ ssq_status ssq_norm(ssq_queue *queue, const ssq_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "norm");
     if (st == SSQ_OK)
-        st = check_pair(queue, args->x, args->y, "norm");
+        st = reduce_check_pair(queue, args->x, args->y, "norm");
     if (st == SSQ_OK)
         st = check_dtype(args->x, DTYPES_FLOAT, "norm", "x");
     if (st == SSQ_OK)

@@ -17,8 +17,8 @@
  * is a chunk, halved until it fits. The dimension is the outermost one that has
  * a fitting piece of two elements or more. Returns false if none fits: a launch
  * cannot see even two elements. */
-static bool choose(ssq_queue *queue, const struct reduce_op *op,
-                   struct pieces *p)
+static bool reduce_long_choose(ssq_queue *queue, const struct reduce_op *op,
+                               struct pieces *p)
 {
     for (int d = op->kept; d < op->x.rank; d++) {
         struct view part = view_part(&op->x, d, op->x.rank);
@@ -85,7 +85,7 @@ ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
     struct pieces p;
     struct view work;
     if (op_splits(queue, &op->op) || op->x.rank == SSQ_MAX_RANK ||
-        !choose(queue, op, &p))
+        !reduce_long_choose(queue, op, &p))
         return queue_enqueue(queue, &op->op);
     int64_t shape[SSQ_MAX_RANK] = {pieces_count(&p)};
     for (int i = 0; i < p.dim; i++)
@@ -109,7 +109,7 @@ ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
 
 /* Return the slices of x's first dimension in a piece: a power of two of them
  * that makes whole chunks, as many as fit. 0: do not cut. */
-static int64_t slices(ssq_queue *queue, const struct view *x)
+static int64_t reduce_long_slices(ssq_queue *queue, const struct view *x)
 {
     struct view part = *x;
     int64_t k = FOLD_CHUNK, row = view_elements(x) / x->shape[0];
@@ -131,7 +131,8 @@ static int64_t slices(ssq_queue *queue, const struct view *x)
  * this reference is dropped. */
 ssq_status norm_enqueue(ssq_queue *queue, struct norm_op *op)
 {
-    int64_t k = op_splits(queue, &op->op) ? 0 : slices(queue, &op->x);
+    int64_t k =
+        op_splits(queue, &op->op) ? 0 : reduce_long_slices(queue, &op->x);
     if (k == 0)
         return queue_enqueue(queue, &op->op);
     struct norm_op whole = *op;

@@ -14,15 +14,16 @@
 
 /* The two parts of reserve, [t, batch, 4h]. First, gates contains the matmul of
  * x. Then the cell overwrites it with the values that backward needs. */
-struct saved {
+struct gru_saved {
     struct view gates, q; /* [t, batch, 3h] and [t, batch, h] */
 };
 
 /* Return the parts of reserve, or of scratch of its shape. */
-static struct saved saved_of(const struct rnn *r, const struct view *reserve)
+static struct gru_saved gru_saved_of(const struct rnn *r,
+                                     const struct view *reserve)
 {
-    return (struct saved){view_columns(reserve, 0, 3 * r->h),
-                          view_columns(reserve, 3 * r->h, r->h)};
+    return (struct gru_saved){view_columns(reserve, 0, 3 * r->h),
+                              view_columns(reserve, 3 * r->h, r->h)};
 }
 
 /* The scratch of the steps. */
@@ -68,9 +69,9 @@ static ssq_status reset(ssq_queue *queue, const struct rnn *r,
 
 /* Run step s: the matmuls of the state, then the cell. Without a previous state
  * there is nothing to reset, and one matmul computes all three gates. */
-static ssq_status step(ssq_queue *queue, const struct rnn *r,
-                       const struct saved *saved, const struct between *k,
-                       int64_t s)
+static ssq_status gru_step(ssq_queue *queue, const struct rnn *r,
+                           const struct gru_saved *saved,
+                           const struct between *k, int64_t s)
 {
     int64_t at = rnn_place(r, s);
     struct view gates = rnn_at(&saved->gates, at), h = rnn_before(r, s);
@@ -95,8 +96,9 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
 
 /* Enqueue all ops of a forward call, in one bundle. One matmul computes x's
  * part of all steps; the matmuls of the state follow each other. */
-static ssq_status steps(ssq_queue *queue, const struct rnn *r,
-                        const struct saved *saved, const struct between *k)
+static ssq_status gru_steps(ssq_queue *queue, const struct rnn *r,
+                            const struct gru_saved *saved,
+                            const struct between *k)
 {
     struct view hn = tensor_view(r->hn, ACCESS_WRITE);
     struct view last = rnn_before(r, r->t);
@@ -105,7 +107,7 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
         return st;
     st = rnn_inputs(queue, r, &saved->gates);
     for (int64_t s = 0; s < r->t && st == SSQ_OK; s++)
-        st = step(queue, r, saved, k, s);
+        st = gru_step(queue, r, saved, k, s);
     if (st == SSQ_OK && r->hn != NULL)
         st = enqueue_copy(queue, &last, &hn);
     return queue_bundle_end(queue, st);
@@ -113,7 +115,7 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
 
 /* Check, get scratch, enqueue. If the caller gives no reserve, scratch takes
  * its place, because the cells need it. The ops hold the scratch. */
-static ssq_status forward(ssq_queue *queue, struct rnn *r)
+static ssq_status gru_forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
     if (st != SSQ_OK || rnn_empty(r))
@@ -128,9 +130,9 @@ static ssq_status forward(ssq_queue *queue, struct rnn *r)
     if (st == SSQ_OK && r->reserve == NULL)
         st = scratch_get(queue, SSQ_F32, 3, all, &reserve);
     if (st == SSQ_OK) {
-        const struct saved saved =
-            saved_of(r, r->reserve == NULL ? &reserve : &r->reserve->view);
-        st = steps(queue, r, &saved, &k);
+        const struct gru_saved saved =
+            gru_saved_of(r, r->reserve == NULL ? &reserve : &r->reserve->view);
+        st = gru_steps(queue, r, &saved, &k);
     }
     scratch_put(&k.v);
     scratch_put(&k.p);
@@ -148,11 +150,11 @@ ssq_status ssq_gru(ssq_queue *queue, const ssq_gru_args *args)
                     .saved = 4,
                     .reset_first = args->reset_first,
                     RNN_FORWARD(args)};
-    return forward(queue, &r);
+    return gru_forward(queue, &r);
 }
 
 /* The scratch of the gradients: of all u and v, and of the state. */
-struct scratch {
+struct gru_scratch {
     struct view du, dv; /* [t, batch, 3h], y's dtype */
     struct view dh;     /* [batch, h], f32: of the state, from step to step */
     struct view dp;     /* the same, of p; dp and reset may be absent */
@@ -160,15 +162,15 @@ struct scratch {
     struct view dw;     /* from rnn_weight_scratch(); may be absent */
 };
 
-/* Get the scratch that this call needs; other members are absent. put_scratch()
- * must follow, after a failure as well. */
-static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
-                              struct scratch *k)
+/* Get the scratch that this call needs; other members are absent.
+ * gru_put_scratch() must follow, after a failure as well. */
+static ssq_status gru_get_scratch(ssq_queue *queue, const struct rnn *r,
+                                  struct gru_scratch *k)
 {
     const int64_t all[] = {r->t, r->batch, 3 * r->h};
     const int64_t one[] = {r->batch, r->h};
     const int64_t states[] = {r->t, r->batch, r->h};
-    *k = (struct scratch){.du = {.buffer = NULL}};
+    *k = (struct gru_scratch){.du = {.buffer = NULL}};
     ssq_status st = scratch_get(queue, r->y->view.dtype, 3, all, &k->du);
     if (st == SSQ_OK)
         st = scratch_get(queue, r->y->view.dtype, 3, all, &k->dv);
@@ -181,7 +183,7 @@ static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? rnn_weight_scratch(queue, r, &k->dw) : st;
 }
 
-static void put_scratch(struct scratch *k)
+static void gru_put_scratch(struct gru_scratch *k)
 {
     scratch_put(&k->du);
     scratch_put(&k->dv);
@@ -208,7 +210,8 @@ static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
  * states of all steps except the first, shifted by one place. The first step's
  * is h0; without h0 its p is 0. */
 static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
-                               const struct saved *saved, const struct view *p)
+                               const struct gru_saved *saved,
+                               const struct view *p)
 {
     struct view gate = view_columns(&saved->gates, 0, r->h);
     int64_t first = rnn_place(r, 0), later = r->reverse ? 0 : 1;
@@ -249,9 +252,9 @@ static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
 /* Run step s backward. dh, the gradient of the previous state, is the cell's
  * part plus dv w_hh of the gates that multiplied the state before reset. For
  * the first step it is needed only if the caller wants dh0. */
-static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
-                            const struct saved *saved, const struct scratch *k,
-                            int64_t s)
+static ssq_status gru_step_back(ssq_queue *queue, const struct rnn *r,
+                                const struct gru_saved *saved,
+                                const struct gru_scratch *k, int64_t s)
 {
     int64_t at = rnn_place(r, s);
     bool unread = s == 0 && r->dh0 == NULL;
@@ -282,20 +285,20 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
 }
 
 /* Run the steps from the last to the first, then the matmuls over all steps. */
-static ssq_status backward(ssq_queue *queue, struct rnn *r)
+static ssq_status op_gru_backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
     if (st != SSQ_OK || rnn_empty(r))
         return st == SSQ_OK ? rnn_run_empty(queue, r) : st;
-    const struct saved saved = saved_of(r, &r->reserve->view);
-    struct scratch k;
-    st = get_scratch(queue, r, &k);
+    const struct gru_saved saved = gru_saved_of(r, &r->reserve->view);
+    struct gru_scratch k;
+    st = gru_get_scratch(queue, r, &k);
     if (st == SSQ_OK)
         st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     for (int64_t s = r->t - 1; s >= 0 && st == SSQ_OK; s--)
-        st = step_back(queue, r, &saved, &k, s);
+        st = gru_step_back(queue, r, &saved, &k, s);
     if (st == SSQ_OK && k.reset.buffer != NULL)
         st = reset_states(queue, r, &saved, &k.reset);
     r->reset = k.reset;
@@ -303,7 +306,7 @@ static ssq_status backward(ssq_queue *queue, struct rnn *r)
         st = rnn_finish(queue, r, &k.du, &k.dv, &k.dw);
     st = queue_bundle_end(queue, st);
 out_scratch:
-    put_scratch(&k);
+    gru_put_scratch(&k);
     return st;
 }
 
@@ -317,5 +320,5 @@ ssq_status ssq_gru_backward(ssq_queue *queue, const ssq_gru_backward_args *args)
                     .saved = 4,
                     .reset_first = args->reset_first,
                     RNN_BACKWARD(args)};
-    return backward(queue, &r);
+    return op_gru_backward(queue, &r);
 }

@@ -8,20 +8,21 @@
 /* The two parts of reserve, [t, batch, 5h]. First, gates contains the matmuls
  * of x and of the state. Then the cell overwrites it with the values that
  * backward needs. */
-struct saved {
+struct lstm_saved {
     struct view gates, c; /* [t, batch, 4h] and [t, batch, h] */
 };
 
 /* Return the parts of reserve, or of scratch of its shape. */
-static struct saved saved_of(const struct rnn *r, const struct view *reserve)
+static struct lstm_saved lstm_saved_of(const struct rnn *r,
+                                       const struct view *reserve)
 {
-    return (struct saved){view_columns(reserve, 0, 4 * r->h),
-                          view_columns(reserve, 4 * r->h, r->h)};
+    return (struct lstm_saved){view_columns(reserve, 0, 4 * r->h),
+                               view_columns(reserve, 4 * r->h, r->h)};
 }
 
 /* Return the cell state before step s: c0 for the first step, else the state
  * that the step before saved. It is absent, which means 0, if c0 is. */
-static struct view state_before(const struct rnn *r, const struct saved *v,
+static struct view state_before(const struct rnn *r, const struct lstm_saved *v,
                                 int64_t s)
 {
     struct view c = s == 0 ? tensor_view(r->c0, ACCESS_READ)
@@ -33,8 +34,8 @@ static struct view state_before(const struct rnn *r, const struct saved *v,
 /* Run step s: add the matmul of the state to that of x, then run the cell.
  * Without a previous state only the bias is added. y then replaces the state,
  * because a gemm needs an operand of its shape. */
-static ssq_status step(ssq_queue *queue, const struct rnn *r,
-                       const struct saved *v, int64_t s)
+static ssq_status lstm_step(ssq_queue *queue, const struct rnn *r,
+                            const struct lstm_saved *v, int64_t s)
 {
     int64_t at = rnn_place(r, s);
     struct view gates = rnn_at(&v->gates, at), h = rnn_before(r, s);
@@ -63,7 +64,7 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
 
 /* Copy the state after the last step to hn and cn, if the caller wants them. */
 static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
-                             const struct saved *v)
+                             const struct lstm_saved *v)
 {
     struct view h = rnn_before(r, r->t), c = state_before(r, v, r->t);
     struct view hn = tensor_view(r->hn, ACCESS_WRITE);
@@ -78,7 +79,7 @@ static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
 
 /* Check, get scratch, enqueue all steps in one bundle. If the caller gives no
  * reserve, scratch takes its place, because the cells need it. */
-static ssq_status forward(ssq_queue *queue, struct rnn *r)
+static ssq_status lstm_forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
     if (st != SSQ_OK || rnn_empty(r))
@@ -89,14 +90,14 @@ static ssq_status forward(ssq_queue *queue, struct rnn *r)
         st = scratch_get(queue, SSQ_F32, 3, shape, &scratch);
     if (st != SSQ_OK)
         return st;
-    const struct saved v =
-        saved_of(r, r->reserve == NULL ? &scratch : &r->reserve->view);
+    const struct lstm_saved v =
+        lstm_saved_of(r, r->reserve == NULL ? &scratch : &r->reserve->view);
     st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     st = rnn_inputs(queue, r, &v.gates);
     for (int64_t s = 0; s < r->t && st == SSQ_OK; s++)
-        st = step(queue, r, &v, s);
+        st = lstm_step(queue, r, &v, s);
     if (st == SSQ_OK)
         st = last_state(queue, r, &v);
     st = queue_bundle_end(queue, st);
@@ -116,23 +117,23 @@ ssq_status ssq_lstm(ssq_queue *queue, const ssq_lstm_args *args)
                     .c0 = args->c0,
                     .cn = args->cn,
                     RNN_FORWARD(args)};
-    return forward(queue, &r);
+    return lstm_forward(queue, &r);
 }
 
 /* The scratch of the gradients: of all a, and of the state. */
-struct scratch {
+struct lstm_scratch {
     struct view da;     /* [t, batch, 4h], y's dtype */
     struct view dh, dc; /* [batch, h], f32: from step to step */
     struct view dw;     /* from rnn_weight_scratch(); may be absent */
 };
 
-/* Get the scratch. put_scratch() must follow, after a failure as well. */
-static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
-                              struct scratch *k)
+/* Get the scratch. lstm_put_scratch() must follow, after a failure as well. */
+static ssq_status lstm_get_scratch(ssq_queue *queue, const struct rnn *r,
+                                   struct lstm_scratch *k)
 {
     const int64_t all[] = {r->t, r->batch, 4 * r->h};
     const int64_t one[] = {r->batch, r->h};
-    *k = (struct scratch){.da = {.buffer = NULL}};
+    *k = (struct lstm_scratch){.da = {.buffer = NULL}};
     ssq_status st = scratch_get(queue, r->y->view.dtype, 3, all, &k->da);
     if (st == SSQ_OK)
         st = scratch_get(queue, SSQ_F32, 2, one, &k->dh);
@@ -141,7 +142,7 @@ static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? rnn_weight_scratch(queue, r, &k->dw) : st;
 }
 
-static void put_scratch(struct scratch *k)
+static void lstm_put_scratch(struct lstm_scratch *k)
 {
     scratch_put(&k->da);
     scratch_put(&k->dh);
@@ -152,9 +153,9 @@ static void put_scratch(struct scratch *k)
 /* Run step s backward: the cell's gradients, then dh = da w_hh for the step
  * before. The last step reads the caller's dhn and dcn; the first one writes
  * dh0 and dc0, if they are given. */
-static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
-                            const struct saved *v, const struct scratch *k,
-                            int64_t s)
+static ssq_status lstm_step_back(ssq_queue *queue, const struct rnn *r,
+                                 const struct lstm_saved *v,
+                                 const struct lstm_scratch *k, int64_t s)
 {
     int64_t at = rnn_place(r, s);
     bool last = s == r->t - 1;
@@ -182,25 +183,25 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
 /* Run the steps from the last to the first, then the matmuls over all steps.
  * The gates' sum is the sum of the matmuls of x and of the state: du and dv are
  * both da. */
-static ssq_status backward(ssq_queue *queue, struct rnn *r)
+static ssq_status op_lstm_backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
     if (st != SSQ_OK || rnn_empty(r))
         return st == SSQ_OK ? rnn_run_empty(queue, r) : st;
-    const struct saved v = saved_of(r, &r->reserve->view);
-    struct scratch k;
-    st = get_scratch(queue, r, &k);
+    const struct lstm_saved v = lstm_saved_of(r, &r->reserve->view);
+    struct lstm_scratch k;
+    st = lstm_get_scratch(queue, r, &k);
     if (st == SSQ_OK)
         st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     for (int64_t s = r->t - 1; s >= 0 && st == SSQ_OK; s--)
-        st = step_back(queue, r, &v, &k, s);
+        st = lstm_step_back(queue, r, &v, &k, s);
     if (st == SSQ_OK)
         st = rnn_finish(queue, r, &k.da, &k.da, &k.dw);
     st = queue_bundle_end(queue, st);
 out_scratch:
-    put_scratch(&k);
+    lstm_put_scratch(&k);
     return st;
 }
 
@@ -217,5 +218,5 @@ ssq_status ssq_lstm_backward(ssq_queue *queue,
                     .dcn = args->dcn,
                     .dc0 = args->dc0,
                     RNN_BACKWARD(args)};
-    return backward(queue, &r);
+    return op_lstm_backward(queue, &r);
 }

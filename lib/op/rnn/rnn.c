@@ -18,7 +18,8 @@
 /* Check presence, dtypes and overlaps of either direction. A tensor that a kind
  * of sequence or a direction does not have is NULL, and optional. hn may be h0,
  * and cn may be c0. */
-static ssq_status check_operands(const ssq_queue *queue, const struct rnn *r)
+static ssq_status rnn_check_operands(const ssq_queue *queue,
+                                     const struct rnn *r)
 {
     const unsigned fl = DTYPES_FLOAT;
     const struct operand_rule forward[] = {
@@ -86,7 +87,7 @@ static ssq_status check_formats(const struct rnn *r)
 
 /* Read the sizes from x and y; the other tensors are compared with these. The
  * bound of h keeps products with the number of gates from overflowing. */
-static ssq_status find_sizes(struct rnn *r)
+static ssq_status rnn_find_sizes(struct rnn *r)
 {
     const struct view *x = &r->x->view, *y = &r->y->view;
     char tx[128], ty[128];
@@ -108,9 +109,9 @@ static ssq_status find_sizes(struct rnn *r)
 
 /* Check that t has these sizes, and a last stride of 1 if its rank and its last
  * size are more than 1. NULL passes. */
-static ssq_status check_shape(const struct rnn *r, const ssq_tensor *t,
-                              const char *what, int rank, int64_t a, int64_t b,
-                              int64_t c)
+static ssq_status rnn_check_shape(const struct rnn *r, const ssq_tensor *t,
+                                  const char *what, int rank, int64_t a,
+                                  int64_t b, int64_t c)
 {
     const struct view want = {.rank = rank, .shape = {a, b, c}};
     char tt[128], tw[128], tx[128], ty[128];
@@ -134,10 +135,10 @@ static ssq_status check_shape(const struct rnn *r, const ssq_tensor *t,
 
 /* Check that t is [t, batch, n] and can be read as [t * batch, n]: the matmuls
  * over all steps use it as one matrix. NULL passes. */
-static ssq_status check_rows(const struct rnn *r, const ssq_tensor *t,
-                             const char *what, int64_t n)
+static ssq_status rnn_check_rows(const struct rnn *r, const ssq_tensor *t,
+                                 const char *what, int64_t n)
 {
-    ssq_status st = check_shape(r, t, what, 3, r->t, r->batch, n);
+    ssq_status st = rnn_check_shape(r, t, what, 3, r->t, r->batch, n);
     if (st != SSQ_OK || t == NULL || view_elements(&t->view) == 0)
         return st;
     const int64_t *stride = t->view.stride;
@@ -170,30 +171,30 @@ static ssq_status check_matrices(const struct rnn *r)
     };
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && st == SSQ_OK; i++)
-        st = check_shape(r, all[i].t, all[i].what, all[i].n < 0 ? 1 : 2,
-                         all[i].rows, all[i].n, 0);
+        st = rnn_check_shape(r, all[i].t, all[i].what, all[i].n < 0 ? 1 : 2,
+                             all[i].rows, all[i].n, 0);
     return st;
 }
 
 ssq_status rnn_check(const ssq_queue *queue, struct rnn *r)
 {
-    ssq_status st = check_operands(queue, r);
+    ssq_status st = rnn_check_operands(queue, r);
     if (st == SSQ_OK)
         st = check_formats(r);
     if (st == SSQ_OK)
-        st = find_sizes(r);
+        st = rnn_find_sizes(r);
     if (st == SSQ_OK)
-        st = check_rows(r, r->x, "x", r->in);
+        st = rnn_check_rows(r, r->x, "x", r->in);
     if (st == SSQ_OK)
         st = check_matrices(r);
     if (st == SSQ_OK)
-        st = check_rows(r, r->y, "y", r->h);
+        st = rnn_check_rows(r, r->y, "y", r->h);
     if (st == SSQ_OK)
-        st = check_rows(r, r->reserve, "reserve", r->saved * r->h);
+        st = rnn_check_rows(r, r->reserve, "reserve", r->saved * r->h);
     if (st == SSQ_OK)
-        st = check_shape(r, r->dy, "dy", 3, r->t, r->batch, r->h);
+        st = rnn_check_shape(r, r->dy, "dy", 3, r->t, r->batch, r->h);
     if (st == SSQ_OK)
-        st = check_rows(r, r->dx, "dx", r->in);
+        st = rnn_check_rows(r, r->dx, "dx", r->in);
     if (st == SSQ_OK && r->backward && r->dx == NULL && r->dw_ih == NULL &&
         r->dw_hh == NULL && r->db_ih == NULL && r->db_hh == NULL &&
         r->dh0 == NULL && r->dc0 == NULL)
@@ -211,8 +212,8 @@ bool rnn_empty(const struct rnn *r)
 
 /* Copy `from` to `to`, or fill `to` with 0 if `from` is NULL. Does nothing if
  * `to` is NULL, or if both are the same place. */
-static ssq_status pass(ssq_queue *queue, const ssq_tensor *from,
-                       const ssq_tensor *to)
+static ssq_status rnn_pass(ssq_queue *queue, const ssq_tensor *from,
+                           const ssq_tensor *to)
 {
     struct view x = tensor_view(from, ACCESS_READ);
     struct view y = tensor_view(to, ACCESS_WRITE);
@@ -235,7 +236,7 @@ ssq_status rnn_run_empty(ssq_queue *queue, const struct rnn *r)
         return st;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && st == SSQ_OK;
          i++)
-        st = pass(queue, pairs[i][0], pairs[i][1]);
+        st = rnn_pass(queue, pairs[i][0], pairs[i][1]);
     return queue_bundle_end(queue, st);
 }
 
@@ -268,8 +269,8 @@ struct view rnn_before(const struct rnn *r, int64_t s)
                   : rnn_at(&y, rnn_place(r, s - 1));
 }
 
-/* check_rows() has checked that the rows are evenly spaced. A batch of one may
- * have any stride, so t's is used then. */
+/* rnn_check_rows() has checked that the rows are evenly spaced. A batch of one
+ * may have any stride, so t's is used then. */
 struct view rnn_rows(const struct view *v)
 {
     struct view rows = view_part(v, 1, 3);
@@ -379,8 +380,8 @@ static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
 }
 
 /* Compute db, the sum over all steps and examples, unless it is NULL. */
-static ssq_status bias_gradient(ssq_queue *queue, const struct view *d,
-                                const ssq_tensor *db)
+static ssq_status rnn_bias_gradient(ssq_queue *queue, const struct view *d,
+                                    const ssq_tensor *db)
 {
     const struct view rows = rnn_rows(d);
     const ssq_tensor x = tensor_of(&rows);
@@ -413,6 +414,6 @@ ssq_status rnn_finish(ssq_queue *queue, const struct rnn *r,
     else if (st == SSQ_OK && r->dw_hh != NULL)
         st = recurrent_weight(queue, r, dv, r->dw_hh->view, work);
     if (st == SSQ_OK)
-        st = bias_gradient(queue, du, r->db_ih);
-    return st == SSQ_OK ? bias_gradient(queue, dv, r->db_hh) : st;
+        st = rnn_bias_gradient(queue, du, r->db_ih);
+    return st == SSQ_OK ? rnn_bias_gradient(queue, dv, r->db_hh) : st;
 }

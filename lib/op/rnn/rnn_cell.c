@@ -35,8 +35,9 @@ static ssq_status shape_error(const struct cell_operand *o,
 
 /* Refuse operands that are not matrices with the batch of operand `of`, which
  * is present, and its h columns per part. Absent ones pass. */
-static ssq_status check_shapes(const struct cell_operand *o, int n,
-                               const struct cell_operand *of, const char *name)
+static ssq_status rnn_cell_check_shapes(const struct cell_operand *o, int n,
+                                        const struct cell_operand *of,
+                                        const char *name)
 {
     const struct view *y = &of->rule.tensor->view;
     char ty[128], parts[16] = "";
@@ -69,7 +70,7 @@ static ssq_status check_cell(const ssq_queue *queue, const char *name,
         rules[i] = o[i].rule;
     ssq_status st = operands_check(queue, name, rules, n);
     if (st == SSQ_OK)
-        st = check_shapes(o, n, &o[of], name);
+        st = rnn_cell_check_shapes(o, n, &o[of], name);
     if (st == SSQ_OK)
         *empty = view_elements(&o[of].rule.tensor->view) == 0;
     return st;

@@ -8,8 +8,8 @@
 
 /* Enqueue an op whose views have one shape, with rows along axis. The axis
  * becomes the last dimension, and the others are merged. */
-static ssq_status enqueue_rows(ssq_queue *queue, struct op *op,
-                               struct view **views, int n, int axis)
+static ssq_status softmax_enqueue_rows(ssq_queue *queue, struct op *op,
+                                       struct view **views, int n, int axis)
 {
     if (view_elements(views[0]) == 0)
         return SSQ_OK;
@@ -21,8 +21,9 @@ static ssq_status enqueue_rows(ssq_queue *queue, struct op *op,
 
 /* Check and enqueue either kind. y may be x, because a whole row is read before
  * it is written. */
-static ssq_status forward(ssq_queue *queue, const ssq_softmax_args *args,
-                          const char *name, enum softmax_kind kind)
+static ssq_status softmax_forward(ssq_queue *queue,
+                                  const ssq_softmax_args *args,
+                                  const char *name, enum softmax_kind kind)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
@@ -44,24 +45,24 @@ static ssq_status forward(ssq_queue *queue, const ssq_softmax_args *args,
                             .x = tensor_view(args->x, ACCESS_READ),
                             .y = tensor_view(args->y, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.y};
-    return enqueue_rows(queue, &op.op, views, 2, axis);
+    return softmax_enqueue_rows(queue, &op.op, views, 2, axis);
 }
 
 ssq_status ssq_softmax(ssq_queue *queue, const ssq_softmax_args *args)
 {
-    return forward(queue, args, "softmax", SOFTMAX_PLAIN);
+    return softmax_forward(queue, args, "softmax", SOFTMAX_PLAIN);
 }
 
 ssq_status ssq_log_softmax(ssq_queue *queue, const ssq_log_softmax_args *args)
 {
-    return forward(queue, args, "log_softmax", SOFTMAX_LOG);
+    return softmax_forward(queue, args, "log_softmax", SOFTMAX_LOG);
 }
 
 /* Compute the gradient from y, the result of the forward call: x need not be
  * kept. */
-static ssq_status backward(ssq_queue *queue,
-                           const ssq_softmax_backward_args *args,
-                           const char *name, enum softmax_kind kind)
+static ssq_status op_softmax_backward(ssq_queue *queue,
+                                      const ssq_softmax_backward_args *args,
+                                      const char *name, enum softmax_kind kind)
 {
     ssq_status st = CHECK_CALL(queue, args, name);
     if (st != SSQ_OK)
@@ -87,17 +88,18 @@ static ssq_status backward(ssq_queue *queue,
                                      .dy = tensor_view(args->dy, ACCESS_READ),
                                      .dx = tensor_view(args->dx, ACCESS_WRITE)};
     struct view *views[] = {&op.y, &op.dy, &op.dx};
-    return enqueue_rows(queue, &op.op, views, 3, axis);
+    return softmax_enqueue_rows(queue, &op.op, views, 3, axis);
 }
 
 ssq_status ssq_softmax_backward(ssq_queue *queue,
                                 const ssq_softmax_backward_args *args)
 {
-    return backward(queue, args, "softmax_backward", SOFTMAX_PLAIN);
+    return op_softmax_backward(queue, args, "softmax_backward", SOFTMAX_PLAIN);
 }
 
 ssq_status ssq_log_softmax_backward(ssq_queue *queue,
                                     const ssq_log_softmax_backward_args *args)
 {
-    return backward(queue, args, "log_softmax_backward", SOFTMAX_LOG);
+    return op_softmax_backward(queue, args, "log_softmax_backward",
+                               SOFTMAX_LOG);
 }

@@ -20,16 +20,17 @@ static bool nowhere(const struct view *v)
 }
 
 /* Return the offset of a view in its memory, in bytes. */
-static uint64_t begin_of(const struct view *v)
+static uint64_t amp_list_begin_of(const struct view *v)
 {
     return v->buffer->offset + v->offset;
 }
 
 /* Get entry i, with absent views as NULL and all units set. The first view
  * stays: it may be empty and without memory, but its shape is needed. */
-static void row_of(const struct entries *r, size_t i, struct entry *row)
+static void amp_list_row_of(const struct entries *r, size_t i,
+                            struct amp_entry *row)
 {
-    *row = (struct entry){.key = 0};
+    *row = (struct amp_entry){.key = 0};
     r->entry(r->op, i, row);
     for (uint32_t k = 0; k < r->views; k++)
         if (k > 0 && nowhere(row->view[k]))
@@ -39,7 +40,7 @@ static void row_of(const struct entries *r, size_t i, struct entry *row)
 }
 
 /* Return true if the entry needs no strides in the table. */
-static bool is_dense(const struct entries *r, const struct entry *row)
+static bool is_dense(const struct entries *r, const struct amp_entry *row)
 {
     for (uint32_t k = 0; k < r->views; k++)
         if (row->view[k] != NULL && !view_contiguous(row->view[k]))
@@ -47,20 +48,22 @@ static bool is_dense(const struct entries *r, const struct entry *row)
     return true;
 }
 
-static uint32_t words_of(const struct entries *r, const struct entry *row)
+static uint32_t amp_list_words_of(const struct entries *r,
+                                  const struct amp_entry *row)
 {
     return ROW_WORDS + (is_dense(r, row) ? 0 : ROW_WALKED(r->views));
 }
 
 /* Return the number of chunks of an entry. The last one may be short. */
-static uint32_t tasks_of(const struct entries *r, const struct entry *row)
+static uint32_t amp_list_tasks_of(const struct entries *r,
+                                  const struct amp_entry *row)
 {
     return (uint32_t)size_div_up(view_elements(row->view[0]), r->chunk);
 }
 
 /* ---- assign entries to launches ---- */
 
-static uint32_t present(const struct entries *r, const struct entry *row)
+static uint32_t present(const struct entries *r, const struct amp_entry *row)
 {
     uint32_t bits = 0;
     for (uint32_t k = 0; k < r->views; k++)
@@ -72,10 +75,10 @@ static uint32_t present(const struct entries *r, const struct entry *row)
  * for a binding, or for a kernel, which counts elements in 31 bits. The
  * beginning is rounded down to a multiple of ALIGNMENT, because a sub-buffer
  * must begin there. */
-static bool widen(const struct entries *r, struct range *range,
-                  const struct view *v)
+static bool amp_list_widen(const struct entries *r, struct range *range,
+                           const struct view *v)
 {
-    uint64_t from = begin_of(v), to = from + view_span(v);
+    uint64_t from = amp_list_begin_of(v), to = from + view_span(v);
     from -= from % ALIGNMENT;
     range->from = from < range->from ? from : range->from;
     range->to = to > range->to ? to : range->to;
@@ -86,7 +89,7 @@ static bool widen(const struct entries *r, struct range *range,
 
 /* Return a launch without entries, in the form that this entry needs. */
 static struct entry_launch launch_for(const struct entries *r,
-                                      const struct entry *row)
+                                      const struct amp_entry *row)
 {
     struct entry_launch b = {.key = row->key, .present = present(r, row)};
     for (uint32_t k = 0; k < r->views; k++)
@@ -100,7 +103,7 @@ static struct entry_launch launch_for(const struct entries *r,
  * of a launch have the same key and the same set of operands. Each operand has
  * the same memory and unit in all entries. */
 static bool same_form(const struct entries *r, const struct entry_launch *b,
-                      const struct entry *row)
+                      const struct amp_entry *row)
 {
     if (b->key != row->key || b->present != present(r, row))
         return false;
@@ -114,17 +117,17 @@ static bool same_form(const struct entries *r, const struct entry_launch *b,
 
 /* Add an entry to a launch. False: no room; the launch is unchanged. The first
  * entry always fits, because the core cuts longer ones. */
-static bool join(const struct entries *r, struct entry_launch *launch,
-                 const struct entry *row)
+static bool amp_list_join(const struct entries *r, struct entry_launch *launch,
+                          const struct amp_entry *row)
 {
     struct entry_launch b = *launch;
     bool fits = true;
     b.rows++;
-    b.words += words_of(r, row);
-    b.tasks += tasks_of(r, row);
+    b.words += amp_list_words_of(r, row);
+    b.tasks += amp_list_tasks_of(r, row);
     for (uint32_t k = 0; k < r->views; k++)
         if (row->view[k] != NULL)
-            fits = widen(r, &b.at[k], row->view[k]) && fits;
+            fits = amp_list_widen(r, &b.at[k], row->view[k]) && fits;
     uint64_t bytes = b.words * (uint64_t)sizeof(uint32_t);
     fits = fits && b.tasks <= INT32_MAX &&
            bytes <= plan_limits(r->plan)->binding_bytes;
@@ -135,7 +138,7 @@ static bool join(const struct entries *r, struct entry_launch *launch,
 
 /* Make room for one more launch. The capacity is 1, 2, 4, ..., so the array is
  * full if the number of launches is 0 or a power of two. */
-static bool grow(struct entries *r)
+static bool amp_list_grow(struct entries *r)
 {
     if ((r->n & (r->n - 1)) != 0)
         return true;
@@ -153,22 +156,23 @@ static bool grow(struct entries *r)
 /* Choose the launch of an entry. The newest launches are tried first:
  * neighbours in a list are often allocated one after the other. False: no
  * memory. */
-static bool settle(struct entries *r, size_t i, const struct entry *row)
+static bool amp_list_settle(struct entries *r, size_t i,
+                            const struct amp_entry *row)
 {
     r->home[i] = NOWHERE;
     r->tensors += i == 0 || !row->view[0]->continues;
     if (view_elements(row->view[0]) == 0)
         return true;
-    r->parts += tasks_of(r, row);
+    r->parts += amp_list_tasks_of(r, row);
     size_t k = r->n;
     while (k > 0 && !(same_form(r, &r->launch[k - 1], row) &&
-                      join(r, &r->launch[k - 1], row)))
+                      amp_list_join(r, &r->launch[k - 1], row)))
         k--;
     if (k == 0) {
-        if (!grow(r))
+        if (!amp_list_grow(r))
             return false;
         r->launch[r->n] = launch_for(r, row);
-        (void)join(r, &r->launch[r->n], row);
+        (void)amp_list_join(r, &r->launch[r->n], row);
         k = ++r->n;
     }
     r->home[i] = (uint32_t)(k - 1);
@@ -184,7 +188,7 @@ struct pen {
 };
 
 /* The current position in the list. */
-struct place {
+struct amp_list_place {
     uint32_t part, tensor; /* next part; tensors begun */
     uint64_t first, next;  /* elements before this entry, after it */
 };
@@ -192,7 +196,7 @@ struct place {
 /* Write the strides of an entry: rank, sizes, then the steps of each operand.
  * All views are first collapsed to as few common dimensions as possible. The
  * steps of an absent operand are not set; kernels do not read them. */
-static void put_walk(const struct entries *r, const struct entry *row,
+static void put_walk(const struct entries *r, const struct amp_entry *row,
                      uint32_t *w)
 {
     struct view copy[ROW_VIEWS], *v[ROW_VIEWS];
@@ -215,9 +219,10 @@ static void put_walk(const struct entries *r, const struct entry *row,
 }
 
 /* Write the entry's row. Its strides follow all rows of the table. */
-static void put_row(const struct entries *r, const struct entry_launch *b,
-                    const struct entry *row, struct pen *pen,
-                    const struct place *place)
+static void amp_list_put_row(const struct entries *r,
+                             const struct entry_launch *b,
+                             const struct amp_entry *row, struct pen *pen,
+                             const struct amp_list_place *place)
 {
     uint32_t *w = pen->table + ROW_WORDS * pen->row++;
     w[ROW_TASK] = pen->task;
@@ -229,9 +234,9 @@ static void put_row(const struct entries *r, const struct entry_launch *b,
     for (uint32_t k = 0; k < r->views; k++)
         if (row->view[k] != NULL)
             w[ROW_AT + k] =
-                (uint32_t)((begin_of(row->view[k]) - b->at[k].from) /
+                (uint32_t)((amp_list_begin_of(row->view[k]) - b->at[k].from) /
                            row->unit[k]);
-    pen->task += tasks_of(r, row);
+    pen->task += amp_list_tasks_of(r, row);
     if (is_dense(r, row))
         return;
     w[ROW_WALK] = pen->walk;
@@ -240,7 +245,8 @@ static void put_row(const struct entries *r, const struct entry_launch *b,
 }
 
 /* Move to entry i: update its tensor and its offset in that tensor. */
-static void step(struct place *place, size_t i, const struct entry *row)
+static void amp_list_step(struct amp_list_place *place, size_t i,
+                          const struct amp_entry *row)
 {
     bool more = i > 0 && row->view[0]->continues;
     place->tensor += !more;
@@ -251,15 +257,16 @@ static void step(struct place *place, size_t i, const struct entry *row)
 /* Process the list again and write each entry to the table of its launch. */
 static void put_tables(const struct entries *r, struct pen *pens)
 {
-    struct place place = {.part = r->first};
+    struct amp_list_place place = {.part = r->first};
     for (size_t i = 0; i < r->entries; i++) {
-        struct entry row;
-        row_of(r, i, &row);
-        step(&place, i, &row);
+        struct amp_entry row;
+        amp_list_row_of(r, i, &row);
+        amp_list_step(&place, i, &row);
         if (r->home[i] == NOWHERE)
             continue;
-        put_row(r, &r->launch[r->home[i]], &row, &pens[r->home[i]], &place);
-        place.part += tasks_of(r, &row);
+        amp_list_put_row(r, &r->launch[r->home[i]], &row, &pens[r->home[i]],
+                         &place);
+        place.part += amp_list_tasks_of(r, &row);
     }
 }
 
@@ -285,15 +292,15 @@ static bool make_tables(struct entries *r)
 
 /* Run both passes. False: no memory. If all entries are empty, neither launches
  * nor tables are needed. */
-static bool divide(struct entries *r)
+static bool amp_list_divide(struct entries *r)
 {
     r->home = mem_alloc_array(r->entries, sizeof(*r->home));
     if (r->home == NULL)
         return false;
     for (size_t i = 0; i < r->entries; i++) {
-        struct entry row;
-        row_of(r, i, &row);
-        if (!settle(r, i, &row))
+        struct amp_entry row;
+        amp_list_row_of(r, i, &row);
+        if (!amp_list_settle(r, i, &row))
             return false;
     }
     return r->n == 0 || make_tables(r);
@@ -310,7 +317,7 @@ bool entries_divide_from(struct entries *r, struct plan *p, const void *op,
                           .views = views,
                           .chunk = chunk,
                           .first = first};
-    if (entries > 0 && !divide(r))
+    if (entries > 0 && !amp_list_divide(r))
         plan_fail(p, error_nomem("a list", entries * sizeof(uint32_t)));
     if (plan_failed(p))
         entries_free(r);
@@ -336,18 +343,18 @@ void entries_tensors(const struct entries *r, struct view *table)
 {
     size_t n = r->tensors == 0 ? 1 : r->tensors; /* a view must not be empty */
     uint32_t *w = plan_words(r->plan, 2 * n, table);
-    struct place place = {.part = 0};
+    struct amp_list_place place = {.part = 0};
     for (size_t i = 0; i < r->entries && w != NULL; i++) {
-        struct entry row;
-        row_of(r, i, &row);
-        step(&place, i, &row);
+        struct amp_entry row;
+        amp_list_row_of(r, i, &row);
+        amp_list_step(&place, i, &row);
         uint32_t *t = w + 2 * (place.tensor - 1);
         if (place.first == 0)
             t[0] = place.part;
         if (r->home[i] == NOWHERE)
             continue;
-        t[1] += tasks_of(r, &row);
-        place.part += tasks_of(r, &row);
+        t[1] += amp_list_tasks_of(r, &row);
+        place.part += amp_list_tasks_of(r, &row);
     }
 }
 

@@ -28,7 +28,7 @@
 
 /** One entry of a list. The first view must be set. Its shape is the shape of
  *  all operands, and its `continues` says if the entry continues a tensor. */
-struct entry {
+struct amp_entry {
     const struct view *view[ROW_VIEWS]; /* absent: NULL or no memory */
     uint32_t unit[ROW_VIEWS]; /* bytes of an element; 0: the dtype's */
     uint32_t key;             /* the same for all entries of a launch */
@@ -81,7 +81,7 @@ static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
 
 /** Describe entry i of an op's list in *row, which begins as zeros. It is
  *  called several times per entry and must give the same result each time. */
-typedef void (*entry_fn)(const void *op, size_t i, struct entry *row);
+typedef void (*entry_fn)(const void *op, size_t i, struct amp_entry *row);
 
 /** A list that is divided into launches. It is used while the plan is built, on
  *  the builder's stack. */

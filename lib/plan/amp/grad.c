@@ -6,7 +6,7 @@
 #include "kernels/reduce/norm.h"
 #include "lib/amp/check.h"
 
-static void gradient(const void *op, size_t i, struct entry *row)
+static void grad_gradient(const void *op, size_t i, struct amp_entry *row)
 {
     const struct view *g = &((const struct check_op *)op)->op.list->v[i];
     row->view[0] = g;
@@ -20,8 +20,8 @@ struct partials {
 };
 
 /* Record the pass. Each task writes a partial of PART_WORDS words. */
-static void look(struct plan *p, const struct check_op *op,
-                 const struct entries *r, const struct partials *parts)
+static void grad_look(struct plan *p, const struct check_op *op,
+                      const struct entries *r, const struct partials *parts)
 {
     for (size_t k = 0; k < r->n; k++) {
         const struct entry_launch *b = &r->launch[k];
@@ -45,8 +45,9 @@ static void look(struct plan *p, const struct check_op *op,
 /* Record the fold. One group computes the record. If statistics are wanted, one
  * more group per tensor computes them. An empty list is folded too: such a
  * check counts, and finds nothing. */
-static void fold(struct plan *p, const struct check_op *op,
-                 const struct entries *r, const struct partials *parts)
+static void plan_grad_fold(struct plan *p, const struct check_op *op,
+                           const struct entries *r,
+                           const struct partials *parts)
 {
     struct grad_fold_args a = {.parts = r->parts,
                                .tensors =
@@ -68,13 +69,13 @@ static void fold(struct plan *p, const struct check_op *op,
                     rows_fold_loops(p, r->parts));
 }
 
-static void build(struct plan *p, const struct check_op *op)
+static void grad_build(struct plan *p, const struct check_op *op)
 {
     struct entries r;
     struct partials parts = {.view = op->parts};
     bool shared = op->parts.buffer != NULL;
-    if (!entries_divide_from(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient,
-                             op->first))
+    if (!entries_divide_from(&r, p, op, op->op.list->n, 1, FOLD_CHUNK,
+                             grad_gradient, op->first))
         return;
     if (shared) {
         parts.n = (uint32_t)(view_elements(&op->parts) / PART_WORDS);
@@ -85,10 +86,11 @@ static void build(struct plan *p, const struct check_op *op)
                      &parts.view);
     }
     if (!shared || op->record.buffer == NULL)
-        look(p, op, &r, &parts);
+        grad_look(p, op, &r, &parts);
     if (op->record.buffer != NULL)
-        fold(p, op, &r, &parts);
+        plan_grad_fold(p, op, &r, &parts);
     entries_free(&r);
 }
 
-const struct check_plan check_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct check_plan check_plans[] = {{"portable", NULL, grad_build},
+                                         {NULL}};

@@ -11,33 +11,35 @@
 #define KEY_X(KEY) ((KEY) >> 8)
 #define KEY_Y(KEY) ((KEY)&0xffu)
 
-static void set(struct entry *row, const struct view *x, const struct view *y)
+static void plan_list_set(struct amp_entry *row, const struct view *x,
+                          const struct view *y)
 {
     row->view[0] = x;
     row->view[1] = y;
     row->key = KEY(x->dtype, y->dtype);
 }
 
-static void unscale_entry(const void *op, size_t i, struct entry *row)
+static void unscale_entry(const void *op, size_t i, struct amp_entry *row)
 {
     const struct unscale_op *u = op;
-    set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
+    plan_list_set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
 }
 
 /* The list of ACCUMULATE_ZERO contains no sums: y is the gradient. x is the
  * gradient too, but the kernel does not read it. */
-static void accumulate_entry(const void *op, size_t i, struct entry *row)
+static void accumulate_entry(const void *op, size_t i, struct amp_entry *row)
 {
     const struct accumulate_op *a = op;
     const struct view *g = &a->op.list->v[i];
-    set(row, g, a->mode == ACCUMULATE_ZERO ? g : &a->op.list->v[a->n + i]);
+    plan_list_set(row, g,
+                  a->mode == ACCUMULATE_ZERO ? g : &a->op.list->v[a->n + i]);
 }
 
 /* A remainder (u8) is bound as 16-bit words. */
-static void master_entry(const void *op, size_t i, struct entry *row)
+static void master_entry(const void *op, size_t i, struct amp_entry *row)
 {
     const struct view *v = ((const struct master_op *)op)->op.list->v;
-    set(row, &v[2 * i], &v[2 * i + 1]);
+    plan_list_set(row, &v[2 * i], &v[2 * i + 1]);
     row->unit[1] = v[2 * i + 1].dtype == SSQ_U8 ? 2 : 0;
 }
 
@@ -51,8 +53,9 @@ static uint32_t mode_of(uint32_t mode, uint32_t key)
 /* Record the launches of y = f(x) over n entries. a specifies f; the other
  * fields are set for each launch. block is optional, as in unscale_op. y is
  * bound with ACCESS_UPDATE because LIST_ADD reads it. */
-static void map(struct plan *p, const void *op, size_t n, entry_fn entry,
-                struct list_args a, const struct view *block)
+static void plan_list_map(struct plan *p, const void *op, size_t n,
+                          entry_fn entry, struct list_args a,
+                          const struct view *block)
 {
     struct entries r;
     uint32_t mode = a.mode;
@@ -81,7 +84,7 @@ static void build_unscale(struct plan *p, const struct unscale_op *op)
     struct list_args a = {.mode = LIST_UNSCALE,
                           .factor = op->factor,
                           .scaled = op->block.buffer != NULL};
-    map(p, op, op->n, unscale_entry, a, &op->block);
+    plan_list_map(p, op, op->n, unscale_entry, a, &op->block);
 }
 
 static void build_accumulate(struct plan *p, const struct accumulate_op *op)
@@ -90,13 +93,15 @@ static void build_accumulate(struct plan *p, const struct accumulate_op *op)
                                      [ACCUMULATE_ADD] = LIST_ADD,
                                      [ACCUMULATE_ZERO] = LIST_ZERO};
     struct list_args a = {.mode = modes[op->mode]};
-    map(p, op, op->n, accumulate_entry, a, &(struct view){.buffer = NULL});
+    plan_list_map(p, op, op->n, accumulate_entry, a,
+                  &(struct view){.buffer = NULL});
 }
 
 static void build_master(struct plan *p, const struct master_op *op)
 {
     struct list_args a = {.mode = LIST_CONVERT};
-    map(p, op, op->n, master_entry, a, &(struct view){.buffer = NULL});
+    plan_list_map(p, op, op->n, master_entry, a,
+                  &(struct view){.buffer = NULL});
 }
 
 const struct unscale_plan unscale_plans[] = {{"portable", NULL, build_unscale},

@@ -16,7 +16,8 @@
 
 /* Return the form of an entry: where the exact parameter is stored. FORM_SHORT
  * includes 16-bit parameters without a master or a remainder. */
-static int form_of(const struct view *param, const struct view *master)
+static int optimizer_form_of(const struct view *param,
+                             const struct view *master)
 {
     bool full = master->buffer != NULL && master->dtype == SSQ_F32;
     if (param->dtype == SSQ_F32)
@@ -27,10 +28,10 @@ static int form_of(const struct view *param, const struct view *master)
 /* Set an entry from its views, v[PARAM_VIEWS], in the kernels' order. The exact
  * value is last, since one form has none. A remainder (u8) is bound as 16-bit
  * words. */
-static void entry(const struct view *v, struct entry *row)
+static void optimizer_entry(const struct view *v, struct amp_entry *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
-    int form = form_of(&v[0], master);
+    int form = optimizer_form_of(&v[0], master);
     row->view[STEP_P] = &v[0];
     row->view[STEP_G] = &v[1];
     row->view[STEP_A] = &v[2 + SLOT_A];
@@ -41,17 +42,17 @@ static void entry(const struct view *v, struct entry *row)
     row->key = KEY(form, v[0].dtype, v[1].dtype);
 }
 
-static void step_entry(const void *op, size_t i, struct entry *row)
+static void step_entry(const void *op, size_t i, struct amp_entry *row)
 {
     const struct optimizer_op *o = op;
-    entry(&o->op.list->v[i * PARAM_VIEWS], row);
+    optimizer_entry(&o->op.list->v[i * PARAM_VIEWS], row);
 }
 
 /* Norms only need the exact value: a master replaces the parameter. */
-static void lamb_entry(const void *op, size_t i, struct entry *row)
+static void lamb_entry(const void *op, size_t i, struct amp_entry *row)
 {
     const struct lamb_op *o = op;
-    entry(&o->op.list->v[i * PARAM_VIEWS], row);
+    optimizer_entry(&o->op.list->v[i * PARAM_VIEWS], row);
     uint8_t form = KEY_FORM(row->key);
     if (form != FORM_MASTER && form != FORM_COPY)
         return;
@@ -62,7 +63,7 @@ static void lamb_entry(const void *op, size_t i, struct entry *row)
 
 /* If norms are only combined, an entry is a parameter or a piece of one, and
  * only its size is used. */
-static void lamb_size(const void *op, size_t i, struct entry *row)
+static void lamb_size(const void *op, size_t i, struct amp_entry *row)
 {
     row->view[STEP_P] = &((const struct lamb_op *)op)->op.list->v[i];
     row->key = KEY(FORM_SELF, row->view[STEP_P]->dtype, 0);
@@ -84,7 +85,7 @@ static void end_launch(struct plan *p, const struct entry_launch *b,
 
 /* Get scratch of n words, or of one word if n is 0: scratch must not be
  * empty. */
-static void scratch(struct plan *p, uint64_t n, struct view *parts)
+static void optimizer_scratch(struct plan *p, uint64_t n, struct view *parts)
 {
     plan_scratch(p, SSQ_I32, n == 0 ? 1 : n, parts);
 }
@@ -105,9 +106,10 @@ static uint8_t variant(uint8_t kind, uint32_t key)
 /* Record one launch of the update. The control block says what is skipped,
  * clipped or scheduled, so the launch is the same in every step. AdamW differs
  * from Adam only in the decay: both use one kernel, with the flag `coupled`. */
-static void pass(struct plan *p, const struct optimizer_op *op,
-                 const struct entries *r, const struct entry_launch *b,
-                 const struct view *parts)
+static void optimizer_pass(struct plan *p, const struct optimizer_op *op,
+                           const struct entries *r,
+                           const struct entry_launch *b,
+                           const struct view *parts)
 {
     bool keeps = (kind_needs(op->kind) & NEEDS_KEEP) != 0;
     struct step_args a = {.list = entries_table(r, b),
@@ -140,8 +142,8 @@ static void pass(struct plan *p, const struct optimizer_op *op,
 /* Record the end of the step. It runs after all launches of the update have
  * read t and the random counter, and advances both. It also adds the counts of
  * the tasks, one partial each, to the counts of the tensors. */
-static void end(struct plan *p, const struct optimizer_op *op,
-                const struct entries *r, const struct view *parts)
+static void optimizer_end(struct plan *p, const struct optimizer_op *op,
+                          const struct entries *r, const struct view *parts)
 {
     struct step_end_args a = {.tensors =
                                   op->stats.buffer == NULL ? 0 : r->tensors};
@@ -165,10 +167,10 @@ static void build_optimizer(struct plan *p, const struct optimizer_op *op)
     struct view parts;
     if (!entries_divide(&r, p, op, op->n, ROW_VIEWS, STEP_CHUNK, step_entry))
         return;
-    scratch(p, op->stats.buffer == NULL ? 1 : r.parts, &parts);
+    optimizer_scratch(p, op->stats.buffer == NULL ? 1 : r.parts, &parts);
     for (size_t k = 0; k < r.n; k++)
-        pass(p, op, &r, &r.launch[k], &parts);
-    end(p, op, &r, &parts);
+        optimizer_pass(p, op, &r, &r.launch[k], &parts);
+    optimizer_end(p, op, &r, &parts);
     entries_free(&r);
 }
 
@@ -231,7 +233,7 @@ static void build_lamb(struct plan *p, const struct lamb_op *op)
                              op->first))
         return;
     if (!shared)
-        scratch(p, LAMB_PART_WORDS * (uint64_t)r.parts, &parts);
+        optimizer_scratch(p, LAMB_PART_WORDS * (uint64_t)r.parts, &parts);
     for (size_t k = 0; k < r.n && !sizes; k++)
         norms(p, op, &r, &r.launch[k], &parts);
     if (folds)

@@ -30,12 +30,12 @@ static void build_update(struct plan *p, const struct scaler_update_op *op)
 
 /* The memory of all schedules of one kind in a launch. There is one span for
  * the lr schedules and one for the momentum schedules. */
-struct span {
+struct scaler_span {
     struct backend_mem *mem; /* NULL: no schedule yet */
     uint64_t from, to;       /* bytes */
 };
 
-static uint64_t begin_of(const struct view *v)
+static uint64_t scaler_begin_of(const struct view *v)
 {
     return v->buffer->offset + v->offset;
 }
@@ -50,13 +50,14 @@ static const struct view *schedule_of(const struct tick_op *op, size_t group,
 
 /* Extend a span to include a schedule. False: the schedule is in other memory,
  * or the span would be too large for a binding. */
-static bool widen(struct plan *p, struct span *span, const struct view *v)
+static bool scaler_widen(struct plan *p, struct scaler_span *span,
+                         const struct view *v)
 {
     if (v == NULL)
         return true;
-    uint64_t from = begin_of(v), to = from + view_span(v);
+    uint64_t from = scaler_begin_of(v), to = from + view_span(v);
     if (span->mem == NULL) {
-        *span = (struct span){v->buffer->mem, from, to};
+        *span = (struct scaler_span){v->buffer->mem, from, to};
         return true;
     }
     from = from < span->from ? from : span->from;
@@ -64,26 +65,26 @@ static bool widen(struct plan *p, struct span *span, const struct view *v)
     if (span->mem != v->buffer->mem ||
         to - from > plan_limits(p)->binding_bytes)
         return false;
-    *span = (struct span){span->mem, from, to};
+    *span = (struct scaler_span){span->mem, from, to};
     return true;
 }
 
 /* Write the table of a launch: the offsets of each group's schedules in the
  * spans, in words. TICK_NONE: no schedule. table is NULL after a failure. */
 static void put_table(const struct tick_op *op, const struct tick_args *a,
-                      const struct span span[2], uint32_t *table)
+                      const struct scaler_span span[2], uint32_t *table)
 {
     for (size_t i = 0; i < a->n && table != NULL; i++)
         for (size_t k = 0; k < 2; k++) {
             const struct view *v = schedule_of(op, a->first + i, k);
-            table[2 * i + k] = v == NULL
-                                   ? TICK_NONE
-                                   : (uint32_t)((begin_of(v) - span[k].from) /
-                                                sizeof(uint32_t));
+            table[2 * i + k] =
+                v == NULL ? TICK_NONE
+                          : (uint32_t)((scaler_begin_of(v) - span[k].from) /
+                                       sizeof(uint32_t));
         }
 }
 
-static void bind_span(struct plan *p, const struct span *span)
+static void bind_span(struct plan *p, const struct scaler_span *span)
 {
     plan_bind_range(p, span->mem, span->from, span->to - span->from,
                     sizeof(uint32_t), ACCESS_READ);
@@ -91,13 +92,13 @@ static void bind_span(struct plan *p, const struct span *span)
 
 /* Return how many groups, from a->first on, share a launch: at least one. */
 static uint32_t sharing(struct plan *p, const struct tick_op *op,
-                        const struct tick_args *a, struct span span[2])
+                        const struct tick_args *a, struct scaler_span span[2])
 {
     uint32_t n = 0;
     for (; a->first + n < op->groups; n++) {
-        struct span wider[2] = {span[0], span[1]};
+        struct scaler_span wider[2] = {span[0], span[1]};
         for (size_t k = 0; k < 2; k++)
-            if (!widen(p, &wider[k], schedule_of(op, a->first + n, k)))
+            if (!scaler_widen(p, &wider[k], schedule_of(op, a->first + n, k)))
                 return n;
         span[0] = wider[0];
         span[1] = wider[1];
@@ -115,7 +116,7 @@ static void build_tick(struct plan *p, const struct tick_op *op)
                           .unscaled = op->unscaled,
                           .factor = op->factor};
     for (; a.first < op->groups && !plan_failed(p); a.first += a.n) {
-        struct span span[2] = {{0}};
+        struct scaler_span span[2] = {{0}};
         struct view table;
         a.n = sharing(p, op, &a, span);
         put_table(op, &a, span, plan_words(p, 2 * (uint64_t)a.n, &table));

@@ -142,7 +142,8 @@ void attention_bind_mask(struct plan *p, const struct view *mask)
     attention_bind_both(p, narrow ? &absent : mask, ACCESS_READ);
 }
 
-static void window(struct plan *p, const struct op *some, void *user)
+static void plan_attention_window(struct plan *p, const struct op *some,
+                                  void *user)
 {
     const struct attention_op *op = (const struct attention_op *)some;
     struct attention_params n = op->p;
@@ -170,7 +171,7 @@ static void window(struct plan *p, const struct op *some, void *user)
 
 /* Build attention. The kernel always stores lse, the logarithms of the sums. If
  * the caller does not want it, it goes to scratch. */
-static void build(struct plan *p, const struct attention_op *op)
+static void attention_build(struct plan *p, const struct attention_op *op)
 {
     const struct attention_params *n = &op->p;
     struct attention_op part = *op;
@@ -186,8 +187,8 @@ static void build(struct plan *p, const struct attention_op *op)
         lse->stride[1] = n->tq;
         lse->stride[2] = 1;
     }
-    plan_windows(p, &part.op, &cut, window, NULL);
+    plan_windows(p, &part.op, &cut, plan_attention_window, NULL);
 }
 
-const struct attention_plan attention_plans[] = {{"portable", NULL, build},
-                                                 {NULL}};
+const struct attention_plan attention_plans[] = {
+    {"portable", NULL, attention_build}, {NULL}};

@@ -103,7 +103,8 @@ static void make_gradient(struct plan *p,
 
 /* Compute the gradients of a window. Each launch computes the scores again: a
  * matrix of all scores would have tq * tk elements per head. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void attention_backward_window(struct plan *p, const struct op *some,
+                                      void *user)
 {
     struct attention_backward_op part =
         *(const struct attention_backward_op *)some;
@@ -119,12 +120,13 @@ static void window(struct plan *p, const struct op *some, void *user)
     make_gradient(p, op, MODE_DV, &op->dv, &saved, &delta);
 }
 
-static void build(struct plan *p, const struct attention_backward_op *op)
+static void attention_backward_build(struct plan *p,
+                                     const struct attention_backward_op *op)
 {
     struct attention_backward_op part = *op;
     const struct window_cut cut = attention_cut(&op->p, 0x7ef);
-    plan_windows(p, &part.op, &cut, window, NULL);
+    plan_windows(p, &part.op, &cut, attention_backward_window, NULL);
 }
 
 const struct attention_backward_plan attention_backward_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, attention_backward_build}, {NULL}};

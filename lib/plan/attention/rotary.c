@@ -15,7 +15,8 @@ static uint32_t last_stride(const struct view *v)
 }
 
 /* Bind v as elements of 2 and of 4 bytes; one of the two is absent. */
-static void bind_both(struct plan *p, const struct view *v, enum access access)
+static void rotary_bind_both(struct plan *p, const struct view *v,
+                             enum access access)
 {
     static const struct view absent;
     bool wide = v->buffer != NULL && v->dtype == SSQ_F32;
@@ -45,7 +46,7 @@ static void set_walk(struct rotary_args *a, const struct rotary_op *op)
 /* Rotate a window. The slots of a row are its pairs and the elements after the
  * last pair. An item rotates one pair, or copies one element. Angles come from
  * positions and frequencies, or from given cosines and sines. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void rotary_window(struct plan *p, const struct op *some, void *user)
 {
     const struct rotary_op *op = (const struct rotary_op *)some;
     (void)user;
@@ -66,23 +67,24 @@ static void window(struct plan *p, const struct op *some, void *user)
     set_walk(&a, op);
     plan_kernel(p, KERNEL_rotary_rows, KEYS((uint8_t)dtype_bytes(x->dtype)));
     plan_bind(p, x, ACCESS_READ);
-    bind_both(p, &op->y, ACCESS_WRITE);
+    rotary_bind_both(p, &op->y, ACCESS_WRITE);
     plan_bind(p, &op->position, ACCESS_READ);
     plan_bind(p, &op->freq, ACCESS_READ);
-    bind_both(p, &op->cosine, ACCESS_READ);
-    bind_both(p, &op->sine, ACCESS_READ);
+    rotary_bind_both(p, &op->cosine, ACCESS_READ);
+    rotary_bind_both(p, &op->sine, ACCESS_READ);
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 /* Build rotary positions. If the position of a row is its index, that dimension
  * is not cut. */
-static void build(struct plan *p, const struct rotary_op *op)
+static void rotary_build(struct plan *p, const struct rotary_op *op)
 {
     struct rotary_op part = *op;
     bool given = !view_absent(&op->position) || !view_absent(&op->cosine);
     const struct window_cut cut = {
         .walked = 0x3b, .dims = plan_dims(op->x.rank - (given ? 1 : 2))};
-    plan_windows(p, &part.op, &cut, window, NULL);
+    plan_windows(p, &part.op, &cut, rotary_window, NULL);
 }
 
-const struct rotary_plan rotary_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct rotary_plan rotary_plans[] = {{"portable", NULL, rotary_build},
+                                           {NULL}};

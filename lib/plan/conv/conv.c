@@ -71,7 +71,7 @@ static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
 
 /* Gradient of the image: as forward, from the map to the image. Taps are
  * subtracted, and the difference must be a multiple of the stride. */
-static struct roles set_data(struct conv_args *a, const struct conv_op *op)
+static struct roles conv_set_data(struct conv_args *a, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
@@ -173,8 +173,8 @@ static int64_t splits_of(const struct conv_args *a,
 
 /* Divide a product into tiles of tile_rows rows. @return the number of shares
  * of the depth */
-static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
-                       uint32_t tile_rows, bool may_split)
+static uint32_t conv_divide(struct conv_args *a, const struct backend_limits *l,
+                            uint32_t tile_rows, bool may_split)
 {
     a->row_blocks = (uint32_t)size_div_up(a->made.rows, tile_rows);
     a->column_blocks = (uint32_t)size_div_up(a->made.columns, TILE_COLUMNS);
@@ -194,22 +194,24 @@ static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
 
 /* Bind v twice, as elements of 2 and of 4 bytes. The kernel reads one of them,
  * depending on the dtype. So it needs no variant for each mix of dtypes. */
-static void bind_both(struct plan *p, const struct view *v, enum access access)
+static void conv_bind_both(struct plan *p, const struct view *v,
+                           enum access access)
 {
     plan_bind_as(p, v, 2, access);
     plan_bind_as(p, v, 4, access);
 }
 
 /* Add the sums of the shares, and round to the dtype of the result. */
-static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
-                 const struct view *made, const struct view *partial)
+static void plan_conv_fold(struct plan *p, const struct conv_args *a,
+                           uint32_t splits, const struct view *made,
+                           const struct view *partial)
 {
     struct conv_fold_args f = {.made = a->made,
                                .n = a->made.groups * a->made.rows *
                                     a->made.columns,
                                .splits = splits};
     plan_kernel(p, KERNEL_conv_fold, KEYS(0));
-    bind_both(p, made, ACCESS_WRITE);
+    conv_bind_both(p, made, ACCESS_WRITE);
     plan_bind(p, partial, ACCESS_READ);
     plan_items(p, &f, sizeof(f), f.n, loops_of(f.splits, 0));
 }
@@ -218,18 +220,18 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
  * because tiles of 64 would be mostly empty. If the depth is split, sums go to
  * `partial` and only the fold writes the result. The tile kernel still needs a
  * binding for it. */
-static void images(struct plan *p, const struct conv_op *op)
+static void plan_conv_images(struct plan *p, const struct conv_op *op)
 {
     static const struct view absent;
     struct conv_args a = {.images = 0};
     struct roles r = op->kind == CONV_FORWARD ? set_forward(&a, op)
-                     : op->kind == CONV_DATA  ? set_data(&a, op)
+                     : op->kind == CONV_DATA  ? conv_set_data(&a, op)
                                               : set_weight(&a, op);
     set_rest(&a, op, &r);
     bool data = op->kind == CONV_DATA;
     uint8_t tile_rows = a.made.rows <= 16 ? 16 : 64;
     uint32_t splits =
-        divide(&a, plan_limits(p), tile_rows, op->kind == CONV_WEIGHT);
+        conv_divide(&a, plan_limits(p), tile_rows, op->kind == CONV_WEIGHT);
     struct view partial = absent;
     if (splits > 1)
         plan_scratch(p, SSQ_F32,
@@ -237,19 +239,19 @@ static void images(struct plan *p, const struct conv_op *op)
                          a.made.columns,
                      &partial);
     plan_kernel(p, KERNEL_conv_tile, KEYS(tile_rows, data));
-    bind_both(p, r.made, splits > 1 ? ACCESS_READ : ACCESS_WRITE);
-    bind_both(p, r.lies, ACCESS_READ);
-    bind_both(p, r.from, ACCESS_READ);
-    bind_both(p, &op->bias, ACCESS_READ);
+    conv_bind_both(p, r.made, splits > 1 ? ACCESS_READ : ACCESS_WRITE);
+    conv_bind_both(p, r.lies, ACCESS_READ);
+    conv_bind_both(p, r.from, ACCESS_READ);
+    conv_bind_both(p, &op->bias, ACCESS_READ);
     plan_bind(p, &partial, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), a.tasks,
                 TILE_LOOPS + loops_of(size_div_up(a.share, STEP), STEP_LOOPS));
     if (splits > 1)
-        fold(p, &a, splits, r.made, &partial);
+        plan_conv_fold(p, &a, splits, r.made, &partial);
 }
 
 /* Context for the gradient of a filter over several windows of images. */
-struct parts {
+struct conv_parts {
     uint64_t results;
     uint32_t n;       /* windows so far */
     struct view sums; /* f32 [windows][results] */
@@ -257,17 +259,17 @@ struct parts {
 
 static void count_window(struct plan *p, const struct op *some, void *user)
 {
-    struct parts *parts = user;
+    struct conv_parts *parts = user;
     (void)p;
     (void)some;
     parts->n++;
 }
 
 /* Compute the gradient of a window's images, in float32. */
-static void sum_window(struct plan *p, const struct op *some, void *user)
+static void conv_sum_window(struct plan *p, const struct op *some, void *user)
 {
     struct conv_op part = *(const struct conv_op *)some;
-    struct parts *parts = user;
+    struct conv_parts *parts = user;
     struct view *f = &part.filter;
     int64_t step = 1;
     part.n = part.image.shape[0];
@@ -277,34 +279,34 @@ static void sum_window(struct plan *p, const struct op *some, void *user)
         parts->sums.offset + parts->n++ * parts->results * sizeof(float);
     for (int i = f->rank; i-- > 0; step *= f->shape[i])
         f->stride[i] = step;
-    images(p, &part);
+    plan_conv_images(p, &part);
 }
 
 static void fold_windows(struct plan *p, const struct conv_op *op)
 {
     struct conv_op part = *op;
-    struct parts parts = {.results = (uint64_t)view_elements(&op->filter)};
+    struct conv_parts parts = {.results = (uint64_t)view_elements(&op->filter)};
     struct conv_args a = {.images = 0};
     struct roles r = set_weight(&a, op);
     plan_windows(p, &part.op, &conv_images, count_window, &parts);
     plan_scratch(p, SSQ_F32, parts.n * parts.results, &parts.sums);
     uint32_t windows = parts.n;
     parts.n = 0;
-    plan_windows(p, &part.op, &conv_images, sum_window, &parts);
+    plan_windows(p, &part.op, &conv_images, conv_sum_window, &parts);
     set_rest(&a, op, &r);
-    fold(p, &a, windows, &op->filter, &parts.sums);
+    plan_conv_fold(p, &a, windows, &op->filter, &parts.sums);
 }
 
-static void build(struct plan *p, const struct conv_op *op)
+static void conv_build(struct plan *p, const struct conv_op *op)
 {
     if (op->kind == CONV_WEIGHT &&
         !window_fits(&op->op, plan_limits(p)->binding_bytes))
         fold_windows(p, op);
     else
-        conv_windows(p, op, images);
+        conv_windows(p, op, plan_conv_images);
 }
 
 const struct conv_plan conv_plans[] = {
     {"gemm", conv_gemm_check, conv_gemm_build},
-    {"direct", NULL, build},
+    {"direct", NULL, conv_build},
     {NULL}};

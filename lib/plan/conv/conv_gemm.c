@@ -27,7 +27,7 @@
 #define MOST_EXTENT (INT64_C(1) << 24)
 
 /* How a convolution is gathered. */
-struct shape {
+struct conv_gemm_shape {
     const struct view *from;  /* gathered */
     const struct view *plain; /* the other images: written, or read in place */
     int64_t channels;         /* of from */
@@ -49,15 +49,15 @@ static int64_t images_in(const struct backend_limits *l, int64_t bytes)
 
 /* Return how op is gathered on a device with these limits. If the window is so
  * large that the depth could overflow, images is 0 and the op is refused. */
-static struct shape shape_of(const struct conv_op *op,
-                             const struct backend_limits *l)
+static struct conv_gemm_shape conv_gemm_shape_of(const struct conv_op *op,
+                                                 const struct backend_limits *l)
 {
     const struct slide *s = op->slide;
     bool data = op->kind == CONV_DATA;
-    struct shape c = {.from = data ? &op->map : &op->image,
-                      .plain = data ? &op->image : &op->map,
-                      .channels = data ? op->o : op->c,
-                      .rows = data ? op->c : op->o};
+    struct conv_gemm_shape c = {.from = data ? &op->map : &op->image,
+                                .plain = data ? &op->image : &op->map,
+                                .channels = data ? op->o : op->c,
+                                .rows = data ? op->c : op->o};
     c.high = data ? s[HEIGHT].image : s[HEIGHT].map;
     c.wide = data ? s[WIDTH].image : s[WIDTH].map;
     c.positions = c.high * c.wide;
@@ -101,8 +101,8 @@ static bool extents_fit(const struct conv_op *op)
  * Each group would need another GEMM. With strides, the gradient of an image
  * has gaps between the elements of the map. The other images must be stored as
  * matrices. */
-static bool check_form(const struct conv_op *op, const struct shape *c,
-                       struct why *why)
+static bool check_form(const struct conv_op *op,
+                       const struct conv_gemm_shape *c, struct why *why)
 {
     const struct slide *s = op->slide;
     if (op->groups != 1)
@@ -127,7 +127,7 @@ static bool check_form(const struct conv_op *op, const struct shape *c,
 bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
                      struct why *why)
 {
-    struct shape c = shape_of(op, l);
+    struct conv_gemm_shape c = conv_gemm_shape_of(op, l);
     int64_t filter = c.rows * c.depth * 4;
     if (!check_form(op, &c, why))
         return false;
@@ -150,9 +150,9 @@ bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
  * channels are last, otherwise a tap of a channel. A group copies one line. The
  * gradient of images uses taps backward: sign is -1 modulo 2^32, like all
  * coordinates. */
-static void gather(struct plan *p, const struct conv_op *op,
-                   const struct shape *c, int64_t from, int64_t images,
-                   const struct view *y)
+static void conv_gemm_gather(struct plan *p, const struct conv_op *op,
+                             const struct conv_gemm_shape *c, int64_t from,
+                             int64_t images, const struct view *y)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     bool data = op->kind == CONV_DATA;
@@ -210,14 +210,15 @@ static void gather(struct plan *p, const struct conv_op *op,
 
 /* Steps of the three digits of a depth in the filter, and the sizes of the last
  * two digits. */
-struct order {
+struct conv_gemm_order {
     uint32_t a, b, c, size_b, size_c;
 };
 
 /* Return the order of the digits of a depth: channel, row and column of the
  * window. It is the gathered order, with the channel last if channels are
  * last. */
-static struct order order_of(const struct conv_op *op, const struct shape *c)
+static struct conv_gemm_order
+conv_gemm_order_of(const struct conv_op *op, const struct conv_gemm_shape *c)
 {
     const struct view *f = &op->filter;
     uint32_t channel = (uint32_t)f->stride[op->kind == CONV_DATA ? 1 : 2];
@@ -225,16 +226,17 @@ static struct order order_of(const struct conv_op *op, const struct shape *c)
     uint32_t high = (uint32_t)op->slide[HEIGHT].window;
     uint32_t wide = (uint32_t)op->slide[WIDTH].window;
     if (c->last)
-        return (struct order){h, w, channel, wide, (uint32_t)c->channels};
-    return (struct order){channel, h, w, high, wide};
+        return (struct conv_gemm_order){h, w, channel, wide,
+                                        (uint32_t)c->channels};
+    return (struct conv_gemm_order){channel, h, w, high, wide};
 }
 
 /* Copy the filter to a contiguous matrix of rows by depth, in the gathered
  * order. */
 static void pack_filter(struct plan *p, const struct conv_op *op,
-                        const struct shape *c, struct view *y)
+                        const struct conv_gemm_shape *c, struct view *y)
 {
-    struct order o = order_of(op, c);
+    struct conv_gemm_order o = conv_gemm_order_of(op, c);
     int row = op->kind == CONV_DATA ? 2 : 1;
     struct conv_pack_args a = {.n = (uint32_t)(c->rows * c->depth),
                                .depth = (uint32_t)c->depth,
@@ -255,9 +257,9 @@ static void pack_filter(struct plan *p, const struct conv_op *op,
 /* Return `images` matrices of m by n in v, beginning at number `from`. step is
  * the number of elements between matrices; 0: one matrix for all images. row
  * and column are the steps between rows and columns. */
-static struct view matrices(const struct view *v, int64_t from, int64_t images,
-                            int64_t step, int64_t m, int64_t row, int64_t n,
-                            int64_t column)
+static struct view conv_gemm_matrices(const struct view *v, int64_t from,
+                                      int64_t images, int64_t step, int64_t m,
+                                      int64_t row, int64_t n, int64_t column)
 {
     struct view r = {.buffer = v->buffer,
                      .offset = v->offset +
@@ -271,8 +273,9 @@ static struct view matrices(const struct view *v, int64_t from, int64_t images,
 }
 
 /* Return d = a b, for all matrices of d. */
-static struct gemm_op product(const struct view *a, const struct view *b,
-                              const struct view *d)
+static struct gemm_op conv_gemm_product(const struct view *a,
+                                        const struct view *b,
+                                        const struct view *d)
 {
     struct gemm_op g = {.m = d->shape[1],
                         .n = d->shape[2],
@@ -289,38 +292,42 @@ static struct gemm_op product(const struct view *a, const struct view *b,
  * image, with the packed filter. The GEMM adds the bias and applies the
  * activation, so no further launch is needed. */
 static void make_images(struct plan *p, const struct conv_op *op,
-                        const struct shape *c, int64_t from, int64_t images,
-                        const struct view *gathered, const struct view *filter)
+                        const struct conv_gemm_shape *c, int64_t from,
+                        int64_t images, const struct view *gathered,
+                        const struct view *filter)
 {
     const struct view *v = c->plain;
     int64_t m = c->rows, n = c->positions, k = c->depth;
     int64_t step = position_step(v), row = v->stride[2];
     int64_t bias = op->bias.stride[1];
-    struct view a = matrices(filter, 0, images, 0, m, k, k, 1);
-    struct view b = c->last ? matrices(gathered, 0, images, n * k, k, 1, n, k)
-                            : matrices(gathered, 0, images, n * k, k, n, n, 1);
-    struct view d = matrices(v, from, images, v->stride[0], m, row, n, step);
-    struct gemm_op g = product(&a, &b, &d);
+    struct view a = conv_gemm_matrices(filter, 0, images, 0, m, k, k, 1);
+    struct view b =
+        c->last ? conv_gemm_matrices(gathered, 0, images, n * k, k, 1, n, k)
+                : conv_gemm_matrices(gathered, 0, images, n * k, k, n, n, 1);
+    struct view d =
+        conv_gemm_matrices(v, from, images, v->stride[0], m, row, n, step);
+    struct gemm_op g = conv_gemm_product(&a, &b, &d);
     g.activation = op->activation;
     if (op->bias.buffer != NULL)
-        g.bias = matrices(&op->bias, 0, images, 0, m, bias, n, 0);
+        g.bias = conv_gemm_matrices(&op->bias, 0, images, 0, m, bias, n, 0);
     plan_gemm(p, &g);
 }
 
 /* Compute partial sums of the gradient of a filter, one matrix for each image
  * of a round. The first round sets them; later rounds add to them. */
-static void add_filters(struct plan *p, const struct shape *c, int64_t from,
-                        int64_t images, const struct view *gathered,
-                        const struct view *partial)
+static void add_filters(struct plan *p, const struct conv_gemm_shape *c,
+                        int64_t from, int64_t images,
+                        const struct view *gathered, const struct view *partial)
 {
     const struct view *v = c->plain;
     int64_t m = c->rows, n = c->depth, k = c->positions;
-    struct view a = matrices(v, from, images, v->stride[0], m, v->stride[2], k,
-                             position_step(v));
-    struct view b = c->last ? matrices(gathered, 0, images, n * k, k, n, n, 1)
-                            : matrices(gathered, 0, images, n * k, k, 1, n, k);
-    struct view d = matrices(partial, 0, images, m * n, m, n, n, 1);
-    struct gemm_op g = product(&a, &b, &d);
+    struct view a = conv_gemm_matrices(v, from, images, v->stride[0], m,
+                                       v->stride[2], k, position_step(v));
+    struct view b =
+        c->last ? conv_gemm_matrices(gathered, 0, images, n * k, k, n, n, 1)
+                : conv_gemm_matrices(gathered, 0, images, n * k, k, 1, n, k);
+    struct view d = conv_gemm_matrices(partial, 0, images, m * n, m, n, n, 1);
+    struct gemm_op g = conv_gemm_product(&a, &b, &d);
     if (from > 0) {
         g.beta = 1.0f;
         g.c = d;
@@ -330,11 +337,12 @@ static void add_filters(struct plan *p, const struct shape *c, int64_t from,
 
 /* Compute the gradient of the filter: the sum of the partial sums, in the
  * caller's layout, rounded once. */
-static void fold(struct plan *p, const struct conv_op *op,
-                 const struct shape *c, const struct view *partial)
+static void conv_gemm_fold(struct plan *p, const struct conv_op *op,
+                           const struct conv_gemm_shape *c,
+                           const struct view *partial)
 {
     const struct view *f = &op->filter;
-    struct order o = order_of(op, c);
+    struct conv_gemm_order o = conv_gemm_order_of(op, c);
     struct conv_fold_args a = {
         .made = {.rows = (uint32_t)c->rows,
                  .columns = (uint32_t)c->depth,
@@ -359,7 +367,7 @@ static void fold(struct plan *p, const struct conv_op *op,
  * order. */
 static void rounds(struct plan *p, const struct conv_op *op)
 {
-    struct shape c = shape_of(op, plan_limits(p));
+    struct conv_gemm_shape c = conv_gemm_shape_of(op, plan_limits(p));
     bool weight = op->kind == CONV_WEIGHT;
     struct view gathered, other;
     plan_scratch(p, c.from->dtype, (uint64_t)(c.images * c.depth * c.positions),
@@ -371,14 +379,14 @@ static void rounds(struct plan *p, const struct conv_op *op)
         pack_filter(p, op, &c, &other);
     for (int64_t i = 0; i < op->n && !plan_failed(p); i += c.images) {
         int64_t images = size_least(c.images, op->n - i);
-        gather(p, op, &c, i, images, &gathered);
+        conv_gemm_gather(p, op, &c, i, images, &gathered);
         if (weight)
             add_filters(p, &c, i, images, &gathered, &other);
         else
             make_images(p, op, &c, i, images, &gathered, &other);
     }
     if (weight)
-        fold(p, op, &c, &other);
+        conv_gemm_fold(p, op, &c, &other);
 }
 
 void conv_gemm_build(struct plan *p, const struct conv_op *op)

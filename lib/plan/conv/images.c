@@ -4,12 +4,12 @@
 
 const struct window_cut conv_images = {.walked = 5, .dims = 1};
 
-/* Context of window(). */
+/* Context of images_window(). */
 struct images {
     void (*each)(struct plan *p, const struct conv_op *op);
 };
 
-static void window(struct plan *p, const struct op *some, void *user)
+static void images_window(struct plan *p, const struct op *some, void *user)
 {
     const struct images *c = user;
     struct conv_op part = *(const struct conv_op *)some;
@@ -25,5 +25,5 @@ void conv_windows(struct plan *p, const struct conv_op *op,
     if (op->kind == CONV_WEIGHT)
         each(p, op);
     else
-        plan_windows(p, &part.op, &conv_images, window, &c);
+        plan_windows(p, &part.op, &conv_images, images_window, &c);
 }

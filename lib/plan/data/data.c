@@ -8,7 +8,7 @@
 
 /* Fill y. The variant depends only on the size of an element: the kernel stores
  * bits. */
-static void fill(struct plan *p, const struct fill_op *op)
+static void plan_data_fill(struct plan *p, const struct fill_op *op)
 {
     const struct view *y = &op->y;
     struct fill_args a = {.bits = op->bits};
@@ -57,7 +57,7 @@ static void copy_bits(struct plan *p, const struct view *x,
 }
 
 /* Copy x to y. The op has checked that both have the same dtype. */
-static void copy(struct plan *p, const struct copy_op *op)
+static void plan_data_copy(struct plan *p, const struct copy_op *op)
 {
     copy_bits(p, &op->x, &op->y);
 }
@@ -112,7 +112,7 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
 
 /* Cast. Between equal dtypes it is a copy. Stochastic rounding only matters if
  * bits of a float may be dropped. */
-static void cast(struct plan *p, const struct cast_op *op)
+static void plan_data_cast(struct plan *p, const struct cast_op *op)
 {
     if (op->x.dtype == op->y.dtype)
         copy_bits(p, &op->x, &op->y);
@@ -122,6 +122,9 @@ static void cast(struct plan *p, const struct cast_op *op)
         cast_plain(p, op);
 }
 
-const struct fill_plan fill_plans[] = {{"portable", NULL, fill}, {NULL}};
-const struct copy_plan copy_plans[] = {{"portable", NULL, copy}, {NULL}};
-const struct cast_plan cast_plans[] = {{"portable", NULL, cast}, {NULL}};
+const struct fill_plan fill_plans[] = {{"portable", NULL, plan_data_fill},
+                                       {NULL}};
+const struct copy_plan copy_plans[] = {{"portable", NULL, plan_data_copy},
+                                       {NULL}};
+const struct cast_plan cast_plans[] = {{"portable", NULL, plan_data_cast},
+                                       {NULL}};

@@ -53,7 +53,7 @@ static struct table_shape table_set(const struct plan *p,
 /* Gather from some of the table's rows, op->x. Indices of rows in other windows
  * are skipped. If rows are long and have one dimension, a group copies a row;
  * otherwise an item copies an element. */
-static void gather_rows(struct plan *p, const struct op *some, void *user)
+static void plan_gather_rows(struct plan *p, const struct op *some, void *user)
 {
     const struct gather_op *op = (const struct gather_op *)some;
     const struct view *table = user;
@@ -85,11 +85,11 @@ static void gather_positions(struct plan *p, const struct op *some, void *user)
     const struct window_cut cut = {.walked = 1, .dims = 1, .in_order = true};
     part.op.first = 0;
     part.x = *(const struct view *)user;
-    plan_windows(p, &part.op, &cut, gather_rows, user);
+    plan_windows(p, &part.op, &cut, plan_gather_rows, user);
 }
 
 /* Gather. Rows beyond 2^31 are never used, because an index is an i32. */
-static void gather(struct plan *p, const struct gather_op *op)
+static void plan_gather(struct plan *p, const struct gather_op *op)
 {
     struct gather_op part = *op;
     struct view table = op->x;
@@ -299,7 +299,8 @@ static void scatter_positions(struct plan *p, const struct op *some, void *user)
 /* Add. Positions are only cut if dx is float32 and can hold partial sums: a
  * narrower dx would be rounded more than once. op->work is only used by the
  * reference backend. */
-static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+static void plan_gather_scatter_add(struct plan *p,
+                                    const struct scatter_add_op *op)
 {
     struct scatter_add_op part = *op;
     struct view table = op->dx;
@@ -340,15 +341,16 @@ static void one_hot_window(struct plan *p, const struct op *some, void *user)
 }
 
 /* Build one_hot. It is cut along any dimension except the classes. */
-static void one_hot(struct plan *p, const struct one_hot_op *op)
+static void plan_gather_one_hot(struct plan *p, const struct one_hot_op *op)
 {
     struct one_hot_op part = *op;
     const struct window_cut cut = {.walked = 3, .dims = ~(1u << op->axis)};
     plan_windows(p, &part.op, &cut, one_hot_window, NULL);
 }
 
-const struct gather_plan gather_plans[] = {{"portable", NULL, gather}, {NULL}};
+const struct gather_plan gather_plans[] = {{"portable", NULL, plan_gather},
+                                           {NULL}};
 const struct scatter_add_plan scatter_add_plans[] = {
-    {"portable", NULL, scatter_add}, {NULL}};
-const struct one_hot_plan one_hot_plans[] = {{"portable", NULL, one_hot},
-                                             {NULL}};
+    {"portable", NULL, plan_gather_scatter_add}, {NULL}};
+const struct one_hot_plan one_hot_plans[] = {
+    {"portable", NULL, plan_gather_one_hot}, {NULL}};

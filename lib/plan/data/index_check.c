@@ -8,8 +8,8 @@
 #include "lib/core/core.h"
 #include "lib/plan/walk.h"
 
-static void bind(struct plan *p, const struct index_check_op *op,
-                 const struct view *parts, enum access access)
+static void index_check_bind(struct plan *p, const struct index_check_op *op,
+                             const struct view *parts, enum access access)
 {
     plan_bind(p, &op->index, ACCESS_READ);
     plan_bind(p, parts, access);
@@ -17,7 +17,7 @@ static void bind(struct plan *p, const struct index_check_op *op,
 }
 
 /* Build index_check. Up to two chunks are one task and one launch. */
-static void build(struct plan *p, const struct index_check_op *op)
+static void index_check_build(struct plan *p, const struct index_check_op *op)
 {
     const struct view *v = &op->index;
     struct view parts = {.dtype = SSQ_I32};
@@ -35,18 +35,18 @@ static void build(struct plan *p, const struct index_check_op *op)
     if (a.tasks > 1)
         plan_scratch(p, SSQ_I32, 2 * (uint64_t)a.tasks, &parts);
     plan_kernel(p, KERNEL_index_check, KEYS(0));
-    bind(p, op, &parts, ACCESS_WRITE);
+    index_check_bind(p, op, &parts, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), a.tasks,
                 2 * LOOPS_FEW +
                     loops_shared(plan_limits(p), a.chunk, LOOPS_WALK));
     if (a.tasks == 1)
         return;
     plan_kernel(p, KERNEL_index_fold, KEYS(0));
-    bind(p, op, &parts, ACCESS_READ);
+    index_check_bind(p, op, &parts, ACCESS_READ);
     plan_groups(p, &a, sizeof(a), 1,
                 2 * LOOPS_FEW + LOOPS_WALK +
                     loops_shared(plan_limits(p), a.tasks, 0));
 }
 
-const struct index_check_plan index_check_plans[] = {{"portable", NULL, build},
-                                                     {NULL}};
+const struct index_check_plan index_check_plans[] = {
+    {"portable", NULL, index_check_build}, {NULL}};

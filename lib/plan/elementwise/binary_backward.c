@@ -221,7 +221,8 @@ static void build_sums(struct plan *p, struct gradient g)
 }
 
 /* Build a gradient. If dx has the rank of dy, nothing was broadcast. */
-static void build(struct plan *p, const struct binary_backward_op *op)
+static void binary_backward_build(struct plan *p,
+                                  const struct binary_backward_op *op)
 {
     struct gradient g = gradient_of(op);
     if (op->dy.rank == g.kept)
@@ -231,4 +232,4 @@ static void build(struct plan *p, const struct binary_backward_op *op)
 }
 
 const struct binary_backward_plan binary_backward_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, binary_backward_build}, {NULL}};

@@ -5,8 +5,8 @@
 
 /* Build from n operands: a, b, the result and, for the gradient, dy. dy is last
  * so that both directions have the first three in common. */
-static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
-                  int n)
+static void plan_glu_build(struct plan *p, uint32_t gate,
+                           const struct view *const v[4], int n)
 {
     struct runs r;
     runs_init(&r, v, n);
@@ -25,16 +25,17 @@ static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
 /* Build the forward pass. It has no dy and no binding for it. */
 static void glu_build(struct plan *p, const struct glu_op *op)
 {
-    build(p, op->gate, (const struct view *[]){&op->a, &op->b, &op->y, NULL},
-          3);
+    plan_glu_build(p, op->gate,
+                   (const struct view *[]){&op->a, &op->b, &op->y, NULL}, 3);
 }
 
 /* Build the gradient of b. The gradient of a is the forward op of dy and b; the
  * public function enqueues it. */
 static void glu_backward_build(struct plan *p, const struct glu_backward_op *op)
 {
-    build(p, op->gate,
-          (const struct view *[]){&op->a, &op->b, &op->db, &op->dy}, 4);
+    plan_glu_build(p, op->gate,
+                   (const struct view *[]){&op->a, &op->b, &op->db, &op->dy},
+                   4);
 }
 
 const struct glu_plan glu_plans[] = {{"portable", NULL, glu_build}, {NULL}};

@@ -31,7 +31,7 @@
 #define LEAST_DEPTH 8
 
 /* How a product is cut for panels. */
-struct pieces {
+struct gemm_pieces {
     int64_t rows, columns;     /* of a tile */
     bool plain;                /* b is not packed */
     int64_t depth;             /* of k; a tile's sums stay in registers */
@@ -39,14 +39,15 @@ struct pieces {
     struct view a, b, partial; /* scratch, shared by all pieces */
 };
 
-static int64_t round_up(int64_t a, int64_t b)
+static int64_t gemm_round_up(int64_t a, int64_t b)
 {
     return size_div_up(a, b) * b;
 }
 
 /* Return the matrices along batch dimension i of v. In the other batch
  * dimensions use index. */
-static struct view matrices(const struct view *v, int i, const int64_t *index)
+static struct view gemm_matrices(const struct view *v, int i,
+                                 const int64_t *index)
 {
     struct view r = *v;
     if (v->buffer == NULL)
@@ -68,19 +69,20 @@ static struct view matrices(const struct view *v, int i, const int64_t *index)
 /* Return true if the sums of a piece fit into this number of float32s, and if
  * it is deep enough. Sums only need memory if k is cut. c->k is already chosen
  * such that the panels fit. */
-static bool fits(const struct pieces *c, const struct product *g,
-                 int64_t floats)
+static bool gemm_fits(const struct gemm_pieces *c, const struct product *g,
+                      int64_t floats)
 {
     bool keeps = c->k < g->k || c->k > c->depth;
     return c->k >= size_least(g->k, c->depth) &&
            (!keeps || c->m * c->n <= floats);
 }
 
-static void choose_pieces(struct pieces *c, const struct product *g,
+static void choose_pieces(struct gemm_pieces *c, const struct product *g,
                           int64_t floats)
 {
-    c->m = size_least(round_up(g->m, c->rows), round_up(MOST_SIDE, c->rows));
-    c->n = round_up(g->n, c->columns);
+    c->m = size_least(gemm_round_up(g->m, c->rows),
+                      gemm_round_up(MOST_SIDE, c->rows));
+    c->n = gemm_round_up(g->n, c->columns);
     if (!c->plain)
         c->n = size_least(c->n, MOST_SIDE);
     for (;;) {
@@ -88,12 +90,12 @@ static void choose_pieces(struct pieces *c, const struct product *g,
         c->k = size_least(g->k, size_most(1, floats / side));
         if (c->k < g->k && c->k > c->depth)
             c->k -= c->k % c->depth;
-        if (fits(c, g, floats) || (c->m == c->rows && c->n == c->columns))
+        if (gemm_fits(c, g, floats) || (c->m == c->rows && c->n == c->columns))
             break;
         if (c->m > c->n || c->n == c->columns)
-            c->m = round_up(c->m / 2, c->rows);
+            c->m = gemm_round_up(c->m / 2, c->rows);
         else
-            c->n = round_up(c->n / 2, c->columns);
+            c->n = gemm_round_up(c->n / 2, c->columns);
     }
     c->depth = size_least(c->k, c->depth);
     int64_t packed = c->plain ? c->m : size_most(c->m, c->n);
@@ -104,7 +106,7 @@ static void choose_pieces(struct pieces *c, const struct product *g,
 /* Make pieces smaller if their unpacked operands do not fit into a launch:
  * lines may be far apart in memory. Keep whole tiles if possible; otherwise the
  * sums may not fit any more. */
-static void shrink_pieces(const struct plan *p, struct pieces *c,
+static void shrink_pieces(const struct plan *p, struct gemm_pieces *c,
                           const struct product *g)
 {
     struct product size = {.batch = c->batch, .m = c->m, .n = c->n, .k = c->k};
@@ -119,7 +121,7 @@ static void shrink_pieces(const struct plan *p, struct pieces *c,
 
 /* Describe the lines of v for gemm_pack.k: dimension 1 counts them, and each is
  * along dimension 2. */
-static struct gemm_lines lines_of(const struct view *v, int64_t lines)
+static struct gemm_lines gemm_lines_of(const struct view *v, int64_t lines)
 {
     return (struct gemm_lines){
         .n = (uint32_t)v->shape[1],
@@ -142,18 +144,19 @@ static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
 }
 
 /* Pack a, and b unless it is plain, into panels. */
-static void pack(struct plan *p, const struct product *g,
-                 const struct pieces *c, struct gemm_panel_args *to)
+static void plan_gemm_pack(struct plan *p, const struct product *g,
+                           const struct gemm_pieces *c,
+                           struct gemm_panel_args *to)
 {
     struct gemm_pack_args x = {
         .k = (uint32_t)g->k, .chunk = PACK_CHUNK, .b.lines = 1};
     struct view b = {0};
     int64_t tasks = packing(&g->a, c->rows, &to->g.a_batch);
-    x.a = lines_of(&g->a, c->rows);
+    x.a = gemm_lines_of(&g->a, c->rows);
     if (!c->plain) {
         b = g->b;
         product_turn(&b);
-        x.b = lines_of(&b, c->columns);
+        x.b = gemm_lines_of(&b, c->columns);
         tasks += packing(&b, c->columns, &to->g.b_batch);
     }
     plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
@@ -166,7 +169,7 @@ static void pack(struct plan *p, const struct product *g,
 
 /* Choose the tiles of a task: many, but with enough tasks for all units. */
 static int64_t choose_task(const struct backend_limits *l,
-                           const struct product *g, const struct pieces *c,
+                           const struct product *g, const struct gemm_pieces *c,
                            struct gemm_panel_args *x)
 {
     int64_t high = size_div_up(g->m, c->rows);
@@ -192,11 +195,11 @@ static int64_t choose_task(const struct backend_limits *l,
 /* Record one piece. g describes only the piece; x says if it begins and ends
  * k. */
 static void plan_piece(struct plan *p, const struct product *g,
-                       const struct pieces *c, struct gemm_panel_args *x)
+                       const struct gemm_pieces *c, struct gemm_panel_args *x)
 {
     uint8_t plain = c->plain ? (uint8_t)g->b.dtype : 0;
     x->g = product_shape(g);
-    pack(p, g, c, x);
+    plan_gemm_pack(p, g, c, x);
     x->depth = (uint32_t)c->depth;
     x->b_row = view_step(&g->b, 1);
     int64_t tasks = choose_task(plan_limits(p), g, c, x);
@@ -210,7 +213,7 @@ static void plan_piece(struct plan *p, const struct product *g,
 
 /* Record all of k for one piece of the batch, m and n. */
 static void plan_depths(struct plan *p, const struct product *g,
-                        const struct pieces *c)
+                        const struct gemm_pieces *c)
 {
     for (int64_t k = 0; k < g->k; k += c->k) {
         struct product part = product_depths(g, k, c->k);
@@ -222,16 +225,16 @@ static void plan_depths(struct plan *p, const struct product *g,
 static void plan_panels(struct plan *p, const struct product *g, bool plain)
 {
     const struct backend_limits *l = plan_limits(p);
-    struct pieces c = {.rows = GEMM_ROWS(l->width),
-                       .columns = 2 * (int64_t)l->width,
-                       .plain = plain,
-                       .depth = plain ? GEMM_PLAIN_DEPTH : PANEL_DEPTH};
+    struct gemm_pieces c = {.rows = GEMM_ROWS(l->width),
+                            .columns = 2 * (int64_t)l->width,
+                            .plain = plain,
+                            .depth = plain ? GEMM_PLAIN_DEPTH : PANEL_DEPTH};
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
     if (plain)
         c.rows = g->m <= GEMM_ROWS_FEW ? GEMM_ROWS_FEW : GEMM_ROWS_SOME;
     choose_pieces(&c, g, size_least(floats, MOST_PACKED));
     shrink_pieces(p, &c, g);
-    int64_t m = round_up(c.m, c.rows), n = round_up(c.n, c.columns);
+    int64_t m = gemm_round_up(c.m, c.rows), n = gemm_round_up(c.n, c.columns);
     plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * m * c.k), &c.a);
     if (!plain)
         plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * n * c.k), &c.b);
@@ -285,11 +288,11 @@ void plan_gemm(struct plan *p, const struct gemm_op *op)
                             .alpha = op->alpha,
                             .beta = op->beta,
                             .activation = op->activation,
-                            .a = matrices(&op->a, own, index),
-                            .b = matrices(&op->b, own, index),
-                            .c = matrices(&op->c, own, index),
-                            .bias = matrices(&op->bias, own, index),
-                            .d = matrices(&op->d, own, index)};
+                            .a = gemm_matrices(&op->a, own, index),
+                            .b = gemm_matrices(&op->b, own, index),
+                            .c = gemm_matrices(&op->c, own, index),
+                            .bias = gemm_matrices(&op->bias, own, index),
+                            .d = gemm_matrices(&op->d, own, index)};
         plan_product(p, &g);
         for (int i = dims - 1; i >= 0; i--) {
             if (i == own)

@@ -9,7 +9,7 @@
 
 /* Compute `splits` shares of k, beginning at k, into part: a batch of products,
  * each with the depth of a share. alpha, beta, c and the bias belong to the
- * whole product; join() applies them. */
+ * whole product; shares_join() applies them. */
 static void add_up(struct plan *p, const struct product *g, int64_t k,
                    int64_t splits, int64_t share, const struct view *part)
 {
@@ -42,8 +42,8 @@ static struct view rows_as_matrices(struct view v)
 /* Compute d from the sums of the shares. Each row is a product of ones and the
  * sums, so gemm_tiled.k does this, too, and its epilogue rounds. The ones are
  * one word with strides of 0. */
-static void join(struct plan *p, const struct product *g,
-                 const struct view *ones, const struct view *part)
+static void shares_join(struct plan *p, const struct product *g,
+                        const struct view *ones, const struct view *part)
 {
     struct product s = *g;
     s.batch = g->m;
@@ -67,8 +67,8 @@ static void join(struct plan *p, const struct product *g,
 
 /* Compute some rows of a matrix, by shares of k whose sums are in part. The
  * last share may be shorter; then it is a separate launch. */
-static void split(struct plan *p, const struct product *g, int64_t share,
-                  const struct view *ones, struct view *part)
+static void shares_split(struct plan *p, const struct product *g, int64_t share,
+                         const struct view *ones, struct view *part)
 {
     int64_t whole = g->k / share, rest = g->k % share;
     struct view last;
@@ -84,7 +84,7 @@ static void split(struct plan *p, const struct product *g, int64_t share,
     add_up(p, g, 0, whole, share, part);
     if (rest > 0)
         add_up(p, g, whole * share, 1, rest, &last);
-    join(p, g, ones, part);
+    shares_join(p, g, ones, part);
 }
 
 /* Record a product by shares. As many rows of a matrix are computed together as
@@ -108,6 +108,6 @@ void plan_shares(struct plan *p, const struct product *g)
         for (int64_t i = 0; i < g->m; i += rows) {
             struct product size = {.batch = 1, .m = rows, .n = g->n};
             struct product some = product_part(g, &size, z, i, 0);
-            split(p, &some, share, &ones, &part);
+            shares_split(p, &some, share, &ones, &part);
         }
 }

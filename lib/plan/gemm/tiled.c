@@ -13,8 +13,8 @@
 #define TILED_LARGE 8
 
 /* Return the number of groups for a product in tiles of this size. */
-static int64_t tiles(const struct backend_limits *l, const struct product *g,
-                     int64_t side)
+static int64_t tiled_tiles(const struct backend_limits *l,
+                           const struct product *g, int64_t side)
 {
     int64_t down = GEMM_ITEMS_DOWN(l->group), across = l->group / down;
     return g->batch * size_div_up(g->m, side * down) *
@@ -27,7 +27,7 @@ static int64_t tiles(const struct backend_limits *l, const struct product *g,
 int64_t product_depth(const struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
-    int64_t each = size_div_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
+    int64_t each = size_div_up(tiled_tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
     int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
     if (l->iterations == 0) /* for one tile */
         loops = LOOPS_WATCHED - TILE_LOOPS - 4;
@@ -36,15 +36,15 @@ int64_t product_depth(const struct plan *p, const struct product *g)
 
 /* The place of a launch's part of k. begins: the sums begin at 0. ends: they
  * are the results. Otherwise they are read from, or written to, partial. */
-struct share {
+struct tiled_share {
     bool begins, ends;
     struct view partial;
 };
 
 /* Record one launch. Larger tiles read less memory per result. A GPU uses them
  * only if there are enough of them for all units. */
-static void launch(struct plan *p, const struct product *g,
-                   const struct share *k)
+static void tiled_launch(struct plan *p, const struct product *g,
+                         const struct tiled_share *k)
 {
     const struct backend_limits *l = plan_limits(p);
     struct gemm_tiled_args x = {.g = product_shape(g),
@@ -55,7 +55,7 @@ static void launch(struct plan *p, const struct product *g,
                                 .begins = k->begins,
                                 .ends = k->ends};
     bool large = l->group == 1 ? g->m > TILED_SMALL
-                               : tiles(l, g, TILED_LARGE) >= l->units;
+                               : tiled_tiles(l, g, TILED_LARGE) >= l->units;
     uint8_t side = large ? TILED_LARGE : TILED_SMALL;
     uint64_t loops = k->begins && k->ends ? TILE_LOOPS : 2 * TILE_LOOPS;
     plan_kernel(p, KERNEL_gemm_tiled, KEYS(side));
@@ -63,23 +63,23 @@ static void launch(struct plan *p, const struct product *g,
     product_bind(p, &g->a, ACCESS_READ);
     product_bind(p, &g->b, ACCESS_READ);
     plan_bind(p, &k->partial, ACCESS_UPDATE);
-    plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
+    plan_groups(p, &x, sizeof(x), (uint64_t)tiled_tiles(l, g, side),
                 loops + loops_of(size_div_up(g->k, TILED_DEPTH), STEP_LOOPS));
 }
 
 /* Record all of k for a part of the batch, m and n. */
 static void depths(struct plan *p, const struct product *g, int64_t most,
-                   struct share *share)
+                   struct tiled_share *share)
 {
     if (g->k <= most) {
-        launch(p, g, &(struct share){.begins = true, .ends = true});
+        tiled_launch(p, g, &(struct tiled_share){.begins = true, .ends = true});
         return;
     }
     for (int64_t k = 0; k < g->k && !plan_failed(p); k += most) {
         struct product part = product_depths(g, k, most);
         share->begins = k == 0;
         share->ends = k + most >= g->k;
-        launch(p, &part, share);
+        tiled_launch(p, &part, share);
     }
 }
 
@@ -87,7 +87,7 @@ static void depths(struct plan *p, const struct product *g, int64_t most,
 void plan_tiled(struct plan *p, const struct product *g)
 {
     struct product size = *g;
-    struct share share = {.begins = false};
+    struct tiled_share share = {.begins = false};
     if (product_fits(p, g) || !product_shrink(p, g, &size)) {
         depths(p, g, g->k, &share);
         return;

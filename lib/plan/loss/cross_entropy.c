@@ -18,7 +18,7 @@
 #define OPERANDS 6
 
 /* Properties of the rows, known before any launch. */
-struct rows {
+struct plan_cross_entropy_rows {
     const struct view *shape;       /* of all operands, classes last */
     const struct view *v[OPERANDS]; /* in the order of the table */
     struct view table;              /* absent if row_step() suffices */
@@ -27,7 +27,8 @@ struct rows {
 
 /* Return the step between rows, if they are at most one dimension (rank 0);
  * otherwise 0. */
-static uint32_t row_step(const struct rows *r, const struct view *v)
+static uint32_t row_step(const struct plan_cross_entropy_rows *r,
+                         const struct view *v)
 {
     if (view_absent(v) || r->rank > 0 || v->rank < 2)
         return 0;
@@ -42,7 +43,8 @@ static uint32_t class_step(const struct view *v)
 
 /* Return an operand with one element per row, which exists without classes
  * too. */
-static struct view of_rows(const struct rows *r, const struct view *v)
+static struct view of_rows(const struct plan_cross_entropy_rows *r,
+                           const struct view *v)
 {
     struct view seen = *v;
     if (r->n == 0 && v->rank > 0)
@@ -53,7 +55,7 @@ static struct view of_rows(const struct rows *r, const struct view *v)
 /* Write the table. If rows have several dimensions, the parameters have no room
  * for the strides of six operands. The table has rank words for the sizes, and
  * rank words for the steps of each operand. */
-static void tabulate(struct plan *p, struct rows *r)
+static void tabulate(struct plan *p, struct plan_cross_entropy_rows *r)
 {
     uint32_t *w = plan_words(p, (uint64_t)r->rank * (OPERANDS + 1), &r->table);
     for (uint32_t d = 0; w != NULL && d < r->rank; d++) {
@@ -74,10 +76,11 @@ static int64_t count_rows(const struct cross_entropy_op *op)
 
 /* Return the properties of the rows; loss has one element per row. If x has
  * more than two dimensions, the steps are in the table. */
-static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
+static struct plan_cross_entropy_rows
+plan_cross_entropy_rows_of(struct plan *p, const struct cross_entropy_op *op,
                            const struct view *loss)
 {
-    struct rows r = {
+    struct plan_cross_entropy_rows r = {
         .shape = &op->x,
         .v = {&op->x, &op->target, &op->prob, &op->dloss, &op->dx, loss},
         .table = {.dtype = SSQ_I32},
@@ -98,8 +101,10 @@ static bool may_ignore(const struct cross_entropy_op *op)
 
 /* Compute the sum of the weights of the rows that count, the divisor of the
  * mean: first sums of chunks of rows, then their total. */
-static void count(struct plan *p, const struct cross_entropy_op *op,
-                  const struct rows *r, struct view *divisor)
+static void plan_cross_entropy_count(struct plan *p,
+                                     const struct cross_entropy_op *op,
+                                     const struct plan_cross_entropy_rows *r,
+                                     struct view *divisor)
 {
     struct view part;
     struct cross_entropy_count_args a = {
@@ -129,8 +134,9 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
 
 /* Set the fields that do not depend on the reduction; window sets the others.
  */
-static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
-                                         const struct rows *r)
+static struct cross_entropy_args
+cross_entropy_args_of(const struct cross_entropy_op *op,
+                      const struct plan_cross_entropy_rows *r)
 {
     return (struct cross_entropy_args){
         .rows = r->rows,
@@ -164,8 +170,8 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
 /* Loops of a class: four passes and a quotient. */
 #define ROW_LOOPS (4 + LOOPS_DIVIDE)
 
-/* Context of window(), the same for all windows. */
-struct shared {
+/* Context of cross_entropy_window(), the same for all windows. */
+struct cross_entropy_shared {
     struct cross_entropy_args a; /* window sets the fields that differ */
     const struct view *divisor;
     bool items;
@@ -174,7 +180,8 @@ struct shared {
 /* Return true if items should process whole rows: short ones, or rows that are
  * adjacent in memory, so that the items of a group read adjacent elements.
  * Otherwise a group shares each row. */
-static bool by_items(const struct view *x, const struct rows *r)
+static bool by_items(const struct view *x,
+                     const struct plan_cross_entropy_rows *r)
 {
     bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
     return r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
@@ -182,12 +189,14 @@ static bool by_items(const struct view *x, const struct rows *r)
 
 /* Record the losses and gradients of a window's rows; loss has one element per
  * row. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void cross_entropy_window(struct plan *p, const struct op *some,
+                                 void *user)
 {
     const struct cross_entropy_op *op = (const struct cross_entropy_op *)some;
-    const struct shared *s = user;
-    const struct rows r = rows_of(p, op, &op->loss);
-    struct cross_entropy_args a = args_of(op, &r);
+    const struct cross_entropy_shared *s = user;
+    const struct plan_cross_entropy_rows r =
+        plan_cross_entropy_rows_of(p, op, &op->loss);
+    struct cross_entropy_args a = cross_entropy_args_of(op, &r);
     uint8_t d = FLOATS_KEY(&op->x, &op->prob, &op->weight, &op->dx);
     const struct view loss = of_rows(&r, &op->loss);
     const struct view target = of_rows(&r, &op->target);
@@ -239,7 +248,8 @@ static struct view losses(struct plan *p, const struct cross_entropy_op *op)
  *
  * For a mean, losses are first multiplied by a power of two. So their sum only
  * overflows if the mean does. */
-static void build(struct plan *p, const struct cross_entropy_op *op)
+static void cross_entropy_build(struct plan *p,
+                                const struct cross_entropy_op *op)
 {
     bool mean = op->reduction == SSQ_REDUCTION_MEAN;
     bool each = op->reduction == SSQ_REDUCTION_NONE;
@@ -251,24 +261,25 @@ static void build(struct plan *p, const struct cross_entropy_op *op)
                                    .dims = plan_dims(op->x.rank - 1)};
     if (wanted && !each)
         part.loss = losses(p, op);
-    struct rows r = rows_of(p, op, &part.loss);
-    struct shared s = {.a = {.count = 1.0f, .scale = 1.0f},
-                       .divisor = &divisor,
-                       .items = by_items(&op->x, &r)};
+    struct plan_cross_entropy_rows r =
+        plan_cross_entropy_rows_of(p, op, &part.loss);
+    struct cross_entropy_shared s = {.a = {.count = 1.0f, .scale = 1.0f},
+                                     .divisor = &divisor,
+                                     .items = by_items(&op->x, &r)};
     if (r.n == 0 && !wanted)
         return;
     if (mean && view_absent(&op->prob))
-        count(p, op, &r, &divisor);
+        plan_cross_entropy_count(p, op, &r, &divisor);
     else if (mean)
         s.a.count = r.n > 0 ? (float)r.rows : 0.0f;
     if (mean)
         s.a.scale = plan_scale(r.rows);
     s.a.divisor_dtype = view_dtype(&divisor);
-    plan_windows(p, &part.op, &cut, window, &s);
+    plan_windows(p, &part.op, &cut, cross_entropy_window, &s);
     if (wanted && !each)
         plan_total(p, &part.loss, r.rows, s.a.count * s.a.scale, &divisor,
                    &op->loss);
 }
 
 const struct cross_entropy_plan cross_entropy_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, cross_entropy_build}, {NULL}};

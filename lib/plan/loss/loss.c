@@ -31,7 +31,7 @@ static bool constant(const struct view *v)
 /* Return true if all operands that are walked are contiguous, so that an
  * element has the same offset in each. A constant dloss is not walked. Neither
  * is loss, unless each element's loss is kept. */
-static bool even(const struct operands *o, const struct loss_args *a)
+static bool loss_even(const struct operands *o, const struct loss_args *a)
 {
     for (int i = 0; i < OPERANDS; i++) {
         bool skipped = o->v[i]->buffer == NULL || (i == 4 && !a->dloss_each) ||
@@ -45,8 +45,8 @@ static bool even(const struct operands *o, const struct loss_args *a)
 /* Write a table of sizes and steps, for operands that are not all dense: the
  * parameters have no room for seven. Absent operands have steps of 0; so does
  * loss if it is a sum. */
-static void steps(struct plan *p, const struct operands *o,
-                  const struct loss_args *a, struct view *table)
+static void loss_steps(struct plan *p, const struct operands *o,
+                       const struct loss_args *a, struct view *table)
 {
     const struct view *x = o->v[0];
     uint32_t rank = (uint32_t)x->rank;
@@ -63,8 +63,8 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
-/* Context of window(), the same for all windows. */
-struct shared {
+/* Context of loss_window(), the same for all windows. */
+struct loss_shared {
     struct loss_args a; /* window sets the fields that differ */
     struct view part;   /* the partial sums, if a sum is wanted */
 };
@@ -72,10 +72,10 @@ struct shared {
 /* Record the values and gradients of a window's elements. A task is a chunk. If
  * a sum is wanted, a group adds the values of a chunk, and loss is the partial
  * sums. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void loss_window(struct plan *p, const struct op *some, void *user)
 {
     const struct loss_op *op = (const struct loss_op *)some;
-    const struct shared *s = user;
+    const struct loss_shared *s = user;
     struct loss_args args = s->a, *a = &args;
     struct view sums = s->part;
     const struct view *loss = a->values == LOSS_SUM ? &sums : &op->loss;
@@ -87,9 +87,9 @@ static void window(struct plan *p, const struct op *some, void *user)
     struct view table = {.dtype = SSQ_I32, .buffer = NULL};
     uint8_t d =
         FLOATS_KEY(&op->x, &op->target, &op->weight, &op->pos_weight, &op->dx);
-    if (!even(&o, a)) {
+    if (!loss_even(&o, a)) {
         a->rank = (uint32_t)op->x.rank;
-        steps(p, &o, a, &table);
+        loss_steps(p, &o, a, &table);
     }
     plan_kernel(p, KERNEL_loss_elements, KEYS(op->kind == LOSS_BCE, d));
     for (int i = 0; i < 4; i++)
@@ -106,7 +106,8 @@ static void window(struct plan *p, const struct op *some, void *user)
 /* Cut the elements in order, into whole chunks. Partial sums are then the same
  * as without a cut. Dimensions that all operands walk evenly are joined, so a
  * window may end within them. */
-static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
+static void loss_windows(struct plan *p, const struct loss_op *op,
+                         struct loss_shared *s)
 {
     struct loss_op part = *op;
     struct view *v[OPERANDS] = {&part.x};
@@ -122,13 +123,13 @@ static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
         if (all[i]->buffer != NULL && (each || all[i] != &part.loss))
             v[n++] = all[i];
     views_collapse(v, n);
-    plan_windows(p, &part.op, &cut, window, s);
+    plan_windows(p, &part.op, &cut, loss_window, s);
 }
 
 /* Build a loss. For a mean, losses are first multiplied by a power of two, so
  * their sum only overflows if the mean does. plan_total() divides by it
  * again. */
-static void build(struct plan *p, const struct loss_op *op)
+static void loss_build(struct plan *p, const struct loss_op *op)
 {
     int64_t n = view_elements(&op->x);
     uint64_t tasks = (uint64_t)size_div_up(n, LOSS_CHUNK);
@@ -150,12 +151,12 @@ static void build(struct plan *p, const struct loss_op *op)
         a.values = op->reduction == SSQ_REDUCTION_NONE ? LOSS_EACH : LOSS_SUM;
     if (op->reduction == SSQ_REDUCTION_MEAN)
         a.scale = plan_scale((uint64_t)n);
-    struct shared s = {.a = a};
+    struct loss_shared s = {.a = a};
     if (a.values == LOSS_SUM)
         plan_scratch(p, SSQ_F32, tasks, &s.part);
-    windows(p, op, &s);
+    loss_windows(p, op, &s);
     if (a.values == LOSS_SUM)
         plan_total(p, &s.part, tasks, count * a.scale, &none, &op->loss);
 }
 
-const struct loss_plan loss_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct loss_plan loss_plans[] = {{"portable", NULL, loss_build}, {NULL}};

@@ -12,7 +12,7 @@
 
 /* Return the number of rows. A row is the last dimension, the classes. It may
  * be empty, so rows are counted by the other dimensions. */
-static uint32_t rows_of(const struct view *x)
+static uint32_t metrics_rows_of(const struct view *x)
 {
     int64_t rows = 1;
     for (int i = 0; i < x->rank - 1; i++)
@@ -23,13 +23,13 @@ static uint32_t rows_of(const struct view *x)
 /* Record a word for each row of a window: does it count, and is it a hit? An
  * ignore_index that is not an i32 equals no target. A k above 32 bits has the
  * same effect as all classes. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void metrics_window(struct plan *p, const struct op *some, void *user)
 {
     const struct top_k_accuracy_op *op = (const struct top_k_accuracy_op *)some;
     const struct view *x = &op->x;
     struct view found = *(const struct view *)user;
     int last = x->rank - 1;
-    struct top_k_args a = {.rows = rows_of(x),
+    struct top_k_args a = {.rows = metrics_rows_of(x),
                            .n = (uint32_t)x->shape[last],
                            .k = op->k > UINT32_MAX ? UINT32_MAX
                                                    : (uint32_t)op->k,
@@ -58,17 +58,17 @@ static void window(struct plan *p, const struct op *some, void *user)
 
 /* Build top-k accuracy. One group adds the words of all rows, because the
  * accuracy is a quotient of two totals. accuracy and hits are optional. */
-static void build(struct plan *p, const struct top_k_accuracy_op *op)
+static void metrics_build(struct plan *p, const struct top_k_accuracy_op *op)
 {
     struct view found;
     struct top_k_accuracy_op part = *op;
     const struct window_cut cut = {
         .walked = 3, .dims = plan_dims(op->x.rank - 1), .in_order = true};
-    struct top_k_total_args a = {.rows = rows_of(&op->x),
+    struct top_k_total_args a = {.rows = metrics_rows_of(&op->x),
                                  .accuracy_given = op->accuracy.buffer != NULL,
                                  .hits_given = op->hits.buffer != NULL};
     plan_scratch(p, SSQ_I32, a.rows, &found);
-    plan_windows(p, &part.op, &cut, window, &found);
+    plan_windows(p, &part.op, &cut, metrics_window, &found);
     plan_kernel(p, KERNEL_top_k_total, KEYS(0));
     plan_bind(p, &found, ACCESS_READ);
     plan_bind(p, &op->accuracy, ACCESS_WRITE);
@@ -78,4 +78,4 @@ static void build(struct plan *p, const struct top_k_accuracy_op *op)
 }
 
 const struct top_k_accuracy_plan top_k_accuracy_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, metrics_build}, {NULL}};

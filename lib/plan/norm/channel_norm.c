@@ -45,7 +45,7 @@ struct geometry {
 
 /* Return the dimensions of a row: the spatial ones, after the batch if
  * statistics are pooled. Channels (dimension 1) are never part of it. */
-static struct view row_of(const struct view *v, bool pooled)
+static struct view channel_norm_row_of(const struct view *v, bool pooled)
 {
     struct view r = *v;
     int to = 0;
@@ -61,8 +61,9 @@ static struct view row_of(const struct view *v, bool pooled)
 
 /* Set the layout of an operand. Its row is already merged with the rows of the
  * others, and the last dimension of the row is the line. */
-static void operand(struct channel_operand *o, const struct view *v,
-                    const struct view *row, bool pooled)
+static void channel_norm_operand(struct channel_operand *o,
+                                 const struct view *v, const struct view *row,
+                                 bool pooled)
 {
     int last = row->rank - 1;
     o->dtype = (uint32_t)v->dtype;
@@ -77,7 +78,7 @@ static void operand(struct channel_operand *o, const struct view *v,
  * / 64 links. n is the number of elements of a row. If a lane processes a whole
  * channel, it adds a chunk in one chain. Then a chunk has n / CHAIN elements,
  * but at least CHAIN. */
-static void divide(struct channel_walk *a, uint32_t lines)
+static void channel_norm_divide(struct channel_walk *a, uint32_t lines)
 {
     uint32_t n = lines * a->line;
     if (a->across) {
@@ -104,12 +105,12 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
     struct geometry g = {.groups = (uint32_t)groups};
     struct view rows[OPERANDS], *row[OPERANDS];
     for (int i = 0; i < n; i++) {
-        rows[i] = row_of(v[i], pooled);
+        rows[i] = channel_norm_row_of(v[i], pooled);
         row[i] = &rows[i];
     }
     views_collapse(row, n);
     for (int i = 0; i < n; i++)
-        operand(&g.operand[i], v[i], row[i], pooled);
+        channel_norm_operand(&g.operand[i], v[i], row[i], pooled);
     struct channel_walk *a = &g.a;
     uint32_t lines = 1, lanes = plan_limits(p)->group;
     a->channels = (uint32_t)v[0]->shape[1];
@@ -122,7 +123,7 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
     a->line = (uint32_t)rows[0].shape[a->rank];
     a->across = a->channels >= ACROSS_LEAST && g.operand[0].channel == 1 &&
                 g.operand[0].step != 1;
-    divide(a, lines);
+    channel_norm_divide(a, lines);
     g.examples = pooled ? 1 : (uint32_t)v[0]->shape[0];
     g.rows = g.examples * a->channels;
     lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/dialect/group.h */
@@ -196,9 +197,9 @@ static void set_strides(struct geometry *g, const struct view *mean,
  * sums of (x - mean)^2 and, in the other half of part, of x - mean. This second
  * pass over x is more expensive than E[x^2] - E[x]^2, which cancels if the mean
  * is large. */
-static void sum(struct plan *p, const struct channel_norm_op *op,
-                const struct geometry *g, const struct view *mean,
-                const struct view *part)
+static void channel_norm_sum(struct plan *p, const struct channel_norm_op *op,
+                             const struct geometry *g, const struct view *mean,
+                             const struct view *part)
 {
     struct channel_sum_args a = {.deviations = g->rows * g->a.chunks};
     a.walk = g->a;
@@ -266,9 +267,9 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
 
 /* Combine the statistics of all parts, op->found, into statistics of all
  * elements. */
-static void merge(struct plan *p, const struct channel_norm_op *op,
-                  const struct geometry *g, const struct view *mean,
-                  const struct view *rstd)
+static void channel_norm_merge(struct plan *p, const struct channel_norm_op *op,
+                               const struct geometry *g,
+                               const struct view *mean, const struct view *rstd)
 {
     struct channel_statistics_args a = sets_of(op, g);
     a.parts = (uint32_t)op->found.shape[0];
@@ -282,9 +283,9 @@ static void merge(struct plan *p, const struct channel_norm_op *op,
 /* Record y. The statistics must be known. Activations other than ReLU are a
  * separate variant, so that the common ones need not contain the code of
  * all. */
-static void apply(struct plan *p, const struct channel_norm_op *op,
-                  const struct geometry *g, const struct view *mean,
-                  const struct view *rstd)
+static void channel_norm_apply(struct plan *p, const struct channel_norm_op *op,
+                               const struct geometry *g,
+                               const struct view *mean, const struct view *rstd)
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->y);
     bool other = op->activation != (ssq_activation)ACT_NONE &&
@@ -311,7 +312,7 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
 /* Build the forward pass: sum, mean, sum of squares, rstd, y. y is optional.
  * Without it only the statistics are computed, and x replaces it in the
  * walk. */
-static void build(struct plan *p, const struct channel_norm_op *op)
+static void channel_norm_build(struct plan *p, const struct channel_norm_op *op)
 {
     const struct view *y = view_absent(&op->y) ? &op->x : &op->y;
     struct geometry g = GEOMETRY(p, op, &op->x, y);
@@ -322,22 +323,24 @@ static void build(struct plan *p, const struct channel_norm_op *op)
     if (op->given) {
         statistics(p, op, &g, CHANNEL_GIVEN, &part, &mean, &rstd);
     } else if (!view_absent(&op->found)) {
-        merge(p, op, &g, &mean, &rstd);
+        channel_norm_merge(p, op, &g, &mean, &rstd);
     } else {
         plan_scratch(p, SSQ_F32, 2 * (uint64_t)g.rows * g.a.chunks, &part);
-        sum(p, op, &g, NULL, &part);
+        channel_norm_sum(p, op, &g, NULL, &part);
         statistics(p, op, &g, CHANNEL_MEAN, &part, &mean, &rstd);
-        sum(p, op, &g, &mean, &part);
+        channel_norm_sum(p, op, &g, &mean, &part);
         statistics(p, op, &g, CHANNEL_RSTD, &part, &mean, &rstd);
     }
     if (!view_absent(&op->y))
-        apply(p, op, &g, &mean, &rstd);
+        channel_norm_apply(p, op, &g, &mean, &rstd);
 }
 
 /* Record sums over chunks: of dy in part[0], and of dy z in part[1]. z is x,
  * normalized again with the saved statistics. */
-static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
-                   const struct geometry *g, const struct view part[2])
+static void channel_norm_sum_dy(struct plan *p,
+                                const struct channel_norm_backward_op *op,
+                                const struct geometry *g,
+                                const struct view part[2])
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->dy);
     struct channel_sum_dy_args a = {0};
@@ -357,9 +360,11 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
 /* Compute dgamma and dbeta of each channel, and the averages of each set, from
  * the same sums. avg is absent if averages are not needed. There is an item per
  * row. The number of channels or sets is never larger. */
-static void fold(struct plan *p, const struct channel_norm_backward_op *op,
-                 const struct geometry *g, const struct view part[2],
-                 const struct view avg[2], float count)
+static void channel_norm_fold(struct plan *p,
+                              const struct channel_norm_backward_op *op,
+                              const struct geometry *g,
+                              const struct view part[2],
+                              const struct view avg[2], float count)
 {
     struct channel_fold_args a = {
         .examples = g->examples,
@@ -390,21 +395,25 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
 /* Compute the averages of sets that are single channels: gamma times the given
  * averages of dy and dy z. These are passed as sums of one chunk with a count
  * of 1. */
-static void weigh(struct plan *p, const struct channel_norm_backward_op *op,
-                  const struct geometry *g, const struct view avg[2])
+static void channel_norm_weigh(struct plan *p,
+                               const struct channel_norm_backward_op *op,
+                               const struct geometry *g,
+                               const struct view avg[2])
 {
     struct geometry one = *g;
     struct view part[2] = {view_part(&op->average, 1, 2),
                            view_part(&op->average, 1, 2)};
     part[1].offset += (uint64_t)op->average.stride[0] * sizeof(float);
     one.a.chunks = 1;
-    fold(p, op, &one, part, avg, 1.0f);
+    channel_norm_fold(p, op, &one, part, avg, 1.0f);
 }
 
 /* Record dx, from the averages of each set. Given statistics do not depend on
  * x; then nothing is subtracted. */
-static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
-                     const struct geometry *g, const struct view avg[2])
+static void channel_norm_gradient(struct plan *p,
+                                  const struct channel_norm_backward_op *op,
+                                  const struct geometry *g,
+                                  const struct view avg[2])
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->dy, &op->dx);
     struct channel_gradient_args a = {.gamma_given = !view_absent(&op->gamma),
@@ -440,22 +449,22 @@ static void build_backward(struct plan *p,
     for (int i = 0; i < 2 && averages; i++)
         plan_scratch(p, SSQ_F32, (uint64_t)g.examples * g.groups, &avg[i]);
     if (!view_absent(&op->average)) {
-        weigh(p, op, &g, avg);
+        channel_norm_weigh(p, op, &g, avg);
     } else if (averages || !view_absent(&op->dgamma) ||
                !view_absent(&op->dbeta)) {
         for (int i = 0; i < 2; i++)
             plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part[i]);
-        sum_dy(p, op, &g, part);
-        fold(p, op, &g, part, avg, set_elements(&g, &op->x));
+        channel_norm_sum_dy(p, op, &g, part);
+        channel_norm_fold(p, op, &g, part, avg, set_elements(&g, &op->x));
     }
     if (!view_absent(&op->dx)) {
         g = GEOMETRY(p, op, &op->x, &op->dy, &op->dx);
         set_strides(&g, &op->mean, &op->rstd);
-        gradient(p, op, &g, avg);
+        channel_norm_gradient(p, op, &g, avg);
     }
 }
 
 const struct channel_norm_plan channel_norm_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, channel_norm_build}, {NULL}};
 const struct channel_norm_backward_plan channel_norm_backward_plans[] = {
     {"portable", NULL, build_backward}, {NULL}};

@@ -12,14 +12,14 @@
 #include "lib/plan/windows.h"
 
 /* Rows that are added in one chain, before the sums of blocks are added. Short
- * chains have smaller errors. See block_of(). */
+ * chains have smaller errors. See plan_layer_norm_block_of(). */
 #define BLOCK 64u
 /* TILE of layer_norm_sums.k on a CPU. Both must agree, because the kernel
  * computes the same number of tasks. */
 #define TILE 256u
 
 /* Return only the dimensions of a row. */
-static struct view row_of(const struct view *v, int inner)
+static struct view layer_norm_row_of(const struct view *v, int inner)
 {
     struct view row = *v;
     int lead = v->rank - inner;
@@ -32,9 +32,9 @@ static struct view row_of(const struct view *v, int inner)
 }
 
 /* Return the number of elements of a row, the last `inner` dimensions. */
-static uint32_t row_elements(const struct view *x, int inner)
+static uint32_t plan_layer_norm_row_elements(const struct view *x, int inner)
 {
-    struct view row = row_of(x, inner);
+    struct view row = layer_norm_row_of(x, inner);
     return (uint32_t)view_elements(&row);
 }
 
@@ -52,7 +52,7 @@ static struct view row_of_floats(struct plan *p, const struct view *v,
     struct view wide = {.buffer = NULL};
     if (v->buffer == NULL)
         return wide;
-    struct view row = row_of(v, inner);
+    struct view row = layer_norm_row_of(v, inner);
     plan_reduce_widen(p, &row, &wide);
     return wide;
 }
@@ -78,7 +78,7 @@ static uint32_t bit(const struct view *v, uint32_t has)
 
 /* Get the steps of all dimensions of a view. The steps of an absent view stay
  * 0. */
-static void steps(const struct view *v, uint32_t *to)
+static void layer_norm_steps(const struct view *v, uint32_t *to)
 {
     if (v->buffer != NULL)
         walk_steps(v, 0, v->rank, to);
@@ -97,7 +97,7 @@ static void forward_window(struct plan *p, const struct op *some, void *user)
     const struct view *x = &op->x, *y = &op->y;
     const struct floats *f = user;
     struct layer_norm_args a = {
-        .n = row_elements(x, op->inner),
+        .n = plan_layer_norm_row_elements(x, op->inner),
         .lined = op->inner == 1,
         .x_step = last_step(x),
         .y_step = last_step(y),
@@ -112,10 +112,10 @@ static void forward_window(struct plan *p, const struct op *some, void *user)
     uint8_t yb = (uint8_t)(y->buffer == NULL ? 4 : dtype_bytes(y->dtype));
     a.rows = (uint32_t)(view_elements(x) / a.n);
     walk_shape(x, 0, x->rank, &a.rank, a.size);
-    steps(x, a.x_steps);
-    steps(y, a.y_steps);
-    steps(&op->mean, a.mean_steps);
-    steps(&op->rstd, a.rstd_steps);
+    layer_norm_steps(x, a.x_steps);
+    layer_norm_steps(y, a.y_steps);
+    layer_norm_steps(&op->mean, a.mean_steps);
+    layer_norm_steps(&op->rstd, a.rstd_steps);
     plan_kernel(p, KERNEL_layer_norm, KEYS((uint8_t)dtype_bytes(x->dtype), yb));
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, &f->gamma, ACCESS_READ);
@@ -128,7 +128,8 @@ static void forward_window(struct plan *p, const struct op *some, void *user)
 
 /* Build the forward pass. gamma and beta are first converted to contiguous
  * float32, if necessary, because they are read for every row. */
-static void forward(struct plan *p, const struct layer_norm_op *op)
+static void plan_layer_norm_forward(struct plan *p,
+                                    const struct layer_norm_op *op)
 {
     struct layer_norm_op part = *op;
     struct floats f = {row_of_floats(p, &op->gamma, op->inner),
@@ -141,7 +142,7 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
 /* Return the rows of a block: 64, or 1/64 of the rows if that is more. So
  * neither the chain in a block nor the chain over blocks gets long. If the
  * driver limits loops, a block may have fewer rows. */
-static uint32_t block_of(const struct plan *p, uint32_t rows)
+static uint32_t plan_layer_norm_block_of(const struct plan *p, uint32_t rows)
 {
     uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
     uint32_t block =
@@ -152,11 +153,11 @@ static uint32_t block_of(const struct plan *p, uint32_t rows)
 /* Return the fields that both kernels of the gradients have in common: of the
  * sums and of dx. */
 static struct layer_norm_backward_args
-args_of(const struct layer_norm_backward_op *op, uint32_t block)
+layer_norm_args_of(const struct layer_norm_backward_op *op, uint32_t block)
 {
     const struct view *x = &op->x;
     struct layer_norm_backward_args a = {
-        .n = row_elements(x, op->inner),
+        .n = plan_layer_norm_row_elements(x, op->inner),
         .lined = op->inner == 1,
         .x_step = last_step(x),
         .dy_step = last_step(&op->dy),
@@ -169,11 +170,11 @@ args_of(const struct layer_norm_backward_op *op, uint32_t block)
     a.rows = (uint32_t)(view_elements(x) / a.n);
     a.block = block;
     walk_shape(x, 0, x->rank, &a.rank, a.size);
-    steps(x, a.x_steps);
-    steps(&op->dy, a.dy_steps);
-    steps(&op->dx, a.dx_steps);
-    steps(&op->mean, a.mean_steps);
-    steps(&op->rstd, a.rstd_steps);
+    layer_norm_steps(x, a.x_steps);
+    layer_norm_steps(&op->dy, a.dy_steps);
+    layer_norm_steps(&op->dx, a.dx_steps);
+    layer_norm_steps(&op->mean, a.mean_steps);
+    layer_norm_steps(&op->rstd, a.rstd_steps);
     return a;
 }
 
@@ -189,13 +190,16 @@ static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
 /* Compute out, the sum over blocks of dgamma (which = 0) or dbeta (1) in
  * sums[blocks][2][n]. The reduction keeps the dimensions of a row, so out may
  * have any strides. It sums over the blocks, which are 2 n apart. */
-static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
-                 uint32_t n, uint32_t which, const struct view *out, int inner)
+static void plan_layer_norm_fold(struct plan *p, const struct view *sums,
+                                 uint32_t blocks, uint32_t n, uint32_t which,
+                                 const struct view *out, int inner)
 {
     if (out->buffer == NULL)
         return;
-    struct reduce_op op = {
-        .kind = REDUCE_SUM, .kept = inner, .x = *sums, .y = row_of(out, inner)};
+    struct reduce_op op = {.kind = REDUCE_SUM,
+                           .kept = inner,
+                           .x = *sums,
+                           .y = layer_norm_row_of(out, inner)};
     int64_t pitch = 1;
     for (int i = inner; i-- > 0; pitch *= op.y.shape[i]) {
         op.x.shape[i] = op.y.shape[i];
@@ -215,12 +219,13 @@ struct slopes {
     struct view gamma; /* as contiguous float32 */
 };
 
-static struct slopes slopes_of(const struct plan *p,
-                               const struct layer_norm_backward_op *op)
+static struct slopes
+layer_norm_slopes_of(const struct plan *p,
+                     const struct layer_norm_backward_op *op)
 {
-    struct slopes s = {.n = row_elements(&op->x, op->inner)};
+    struct slopes s = {.n = plan_layer_norm_row_elements(&op->x, op->inner)};
     s.rows = (uint32_t)size_least(view_elements(&op->x) / s.n, UINT32_MAX);
-    s.block = block_of(p, s.rows);
+    s.block = plan_layer_norm_block_of(p, s.rows);
     s.blocks = (uint32_t)size_div_up(s.rows, s.block);
     return s;
 }
@@ -234,7 +239,7 @@ static void sums_window(struct plan *p, const struct op *some, void *user)
     const struct layer_norm_backward_op *op =
         (const struct layer_norm_backward_op *)some;
     const struct slopes *s = user;
-    struct layer_norm_backward_args a = args_of(op, s->block);
+    struct layer_norm_backward_args a = layer_norm_args_of(op, s->block);
     uint32_t blocks = (uint32_t)size_div_up(a.rows, a.block);
     bool processor = plan_limits(p)->group == 1;
     uint32_t tiles = processor ? (uint32_t)size_div_up(a.n, TILE) : a.n;
@@ -253,8 +258,9 @@ static void sums_window(struct plan *p, const struct op *some, void *user)
 }
 
 /* Build dgamma and dbeta. Windows come in order and have whole blocks. */
-static void sums(struct plan *p, const struct layer_norm_backward_op *op,
-                 struct slopes *s)
+static void plan_layer_norm_sums(struct plan *p,
+                                 const struct layer_norm_backward_op *op,
+                                 struct slopes *s)
 {
     struct layer_norm_backward_op part = *op;
     const struct window_cut cut = {.walked = 127,
@@ -264,8 +270,10 @@ static void sums(struct plan *p, const struct layer_norm_backward_op *op,
     part.dx.buffer = part.dgamma.buffer = part.dbeta.buffer = NULL;
     plan_scratch(p, SSQ_F32, 2 * (uint64_t)s->blocks * s->n, &s->part);
     plan_windows(p, &part.op, &cut, sums_window, s);
-    fold(p, &s->part, s->blocks, s->n, 0, &op->dgamma, op->inner);
-    fold(p, &s->part, s->blocks, s->n, 1, &op->dbeta, op->inner);
+    plan_layer_norm_fold(p, &s->part, s->blocks, s->n, 0, &op->dgamma,
+                         op->inner);
+    plan_layer_norm_fold(p, &s->part, s->blocks, s->n, 1, &op->dbeta,
+                         op->inner);
 }
 
 static void dx_window(struct plan *p, const struct op *some, void *user)
@@ -273,7 +281,7 @@ static void dx_window(struct plan *p, const struct op *some, void *user)
     const struct layer_norm_backward_op *op =
         (const struct layer_norm_backward_op *)some;
     const struct slopes *s = user;
-    struct layer_norm_backward_args a = args_of(op, s->block);
+    struct layer_norm_backward_args a = layer_norm_args_of(op, s->block);
     plan_kernel(p, KERNEL_layer_norm_backward,
                 KEYS((uint8_t)dtype_bytes(op->x.dtype),
                      (uint8_t)dtype_bytes(op->dy.dtype),
@@ -286,14 +294,15 @@ static void dx_window(struct plan *p, const struct op *some, void *user)
 
 /* Build the gradients. dgamma and dbeta are first because dx may alias x or dy,
  * which their sums read. */
-static void backward(struct plan *p, const struct layer_norm_backward_op *op)
+static void plan_layer_norm_backward(struct plan *p,
+                                     const struct layer_norm_backward_op *op)
 {
     struct layer_norm_backward_op part = *op;
-    struct slopes s = slopes_of(p, op);
+    struct slopes s = layer_norm_slopes_of(p, op);
     const struct window_cut cut = {.walked = 127,
                                    .dims = plan_dims(op->x.rank - op->inner)};
     if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
-        sums(p, op, &s);
+        plan_layer_norm_sums(p, op, &s);
     if (op->dx.buffer == NULL)
         return;
     s.gamma = row_of_floats(p, &op->gamma, op->inner);
@@ -301,7 +310,7 @@ static void backward(struct plan *p, const struct layer_norm_backward_op *op)
     plan_windows(p, &part.op, &cut, dx_window, &s);
 }
 
-const struct layer_norm_plan layer_norm_plans[] = {{"portable", NULL, forward},
-                                                   {NULL}};
+const struct layer_norm_plan layer_norm_plans[] = {
+    {"portable", NULL, plan_layer_norm_forward}, {NULL}};
 const struct layer_norm_backward_plan layer_norm_backward_plans[] = {
-    {"portable", NULL, backward}, {NULL}};
+    {"portable", NULL, plan_layer_norm_backward}, {NULL}};

@@ -9,24 +9,24 @@
 #include "lib/op/pool/pool.h"
 
 /* The numbers first to end - 1; empty if both are equal. */
-struct span {
+struct pool_span {
     int64_t first, end;
 };
 
 /* Return the part of first to end - 1 that is within 0 to most - 1. */
-static struct span span_of(int64_t first, int64_t end, int64_t most)
+static struct pool_span span_of(int64_t first, int64_t end, int64_t most)
 {
     if (first < 0)
         first = 0;
     if (end > most)
         end = most;
-    return (struct span){first, end > first ? end : first};
+    return (struct pool_span){first, end > first ? end : first};
 }
 
 /* Return the taps of position p that meet coordinates [from, to) of the
  * image. */
-static struct span taps(const struct slide *s, int64_t p, int64_t from,
-                        int64_t to)
+static struct pool_span pool_taps(const struct slide *s, int64_t p,
+                                  int64_t from, int64_t to)
 {
     int64_t start = slide_at(s, p, 0);
     return span_of(size_div_up(from - start, s->dilation),
@@ -34,7 +34,7 @@ static struct span taps(const struct slide *s, int64_t p, int64_t from,
 }
 
 /* Return the positions whose windows may contain row or column x. */
-static struct span windows(const struct slide *s, int64_t x)
+static struct pool_span pool_windows(const struct slide *s, int64_t x)
 {
     int64_t at = x + s->before;
     return span_of(size_div_up(at - (slide_extent(s) - 1), s->stride),
@@ -44,17 +44,17 @@ static struct span windows(const struct slide *s, int64_t x)
 /* Return the number of taps of position p that an average counts: taps in the
  * image and, with count_padding, in its padding. The last window may extend
  * past the padding; such taps never count. */
-static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
+static uint32_t plan_pool_counted(const struct pool_op *op, int axis, int64_t p)
 {
     const struct slide *s = &op->slide[axis];
-    struct span t = op->count_padding
-                        ? taps(s, p, -s->before, s->image + s->after)
-                        : taps(s, p, 0, s->image);
+    struct pool_span t = op->count_padding
+                             ? pool_taps(s, p, -s->before, s->image + s->after)
+                             : pool_taps(s, p, 0, s->image);
     return (uint32_t)(t.end - t.first);
 }
 
 /* Return true for the gradients, which read the map and write the image. */
-static bool is_backward(const struct pool_op *op)
+static bool plan_pool_is_backward(const struct pool_op *op)
 {
     return op->kind == POOL_MAX_BACKWARD || op->kind == POOL_AVG_BACKWARD;
 }
@@ -67,15 +67,16 @@ static bool is_backward(const struct pool_op *op)
 static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
-    bool backward = is_backward(op);
+    bool backward = plan_pool_is_backward(op);
     int64_t n = backward ? s->image : s->map;
     for (int64_t i = 0; i < n; i++, word += POOL_WORDS) {
-        struct span t = backward ? windows(s, i) : taps(s, i, 0, s->image);
+        struct pool_span t =
+            backward ? pool_windows(s, i) : pool_taps(s, i, 0, s->image);
         word[POOL_PLACE] =
             (uint32_t)(backward ? i + s->before : slide_at(s, i, 0));
         word[POOL_FIRST] = (uint32_t)t.first;
         word[POOL_END] = (uint32_t)t.end;
-        word[POOL_COUNT] = backward ? 0 : counted(op, axis, i);
+        word[POOL_COUNT] = backward ? 0 : plan_pool_counted(op, axis, i);
     }
     return word;
 }
@@ -83,10 +84,10 @@ static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
 /* Write the table that pool_args.h describes. The gradient of an average
  * divides by the counts of the map's positions, not of its result. These counts
  * follow the rest. */
-static void make_table(struct plan *p, const struct pool_op *op,
-                       struct view *table)
+static void pool_make_table(struct plan *p, const struct pool_op *op,
+                            struct view *table)
 {
-    const struct view *made = is_backward(op) ? &op->image : &op->map;
+    const struct view *made = plan_pool_is_backward(op) ? &op->image : &op->map;
     uint64_t words = (uint64_t)(made->shape[2] + made->shape[3]) * POOL_WORDS;
     const struct slide *s = op->slide;
     if (op->kind == POOL_AVG_BACKWARD)
@@ -98,7 +99,7 @@ static void make_table(struct plan *p, const struct pool_op *op,
     word = fill_axis(word, op, WIDTH);
     for (int axis = 0; axis < AXES && op->kind == POOL_AVG_BACKWARD; axis++)
         for (int64_t i = 0; i < s[axis].map; i++)
-            *word++ = counted(op, axis, i);
+            *word++ = plan_pool_counted(op, axis, i);
 }
 
 /* Return the most taps or positions of an axis that one element reads: its
@@ -107,7 +108,7 @@ static uint64_t looks(const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
     int64_t n = s->window, most = s->image;
-    if (is_backward(op)) {
+    if (plan_pool_is_backward(op)) {
         n = size_div_up(slide_extent(s), s->stride);
         most = s->map;
     }
@@ -118,12 +119,12 @@ static uint64_t looks(const struct pool_op *op, int axis)
  * as elements of 2 and of 4 bytes, one of them absent, so its dtype needs no
  * variant. The kernels of maxima have an index; if it is not wanted, it is
  * absent. */
-static void window(struct plan *p, const struct op *some, void *user)
+static void pool_window(struct plan *p, const struct op *some, void *user)
 {
     const struct pool_op *op = (const struct pool_op *)some;
     const struct view *table = user;
-    const struct view *y = is_backward(op) ? &op->image : &op->map;
-    const struct view *x = is_backward(op) ? &op->map : &op->image;
+    const struct view *y = plan_pool_is_backward(op) ? &op->image : &op->map;
+    const struct view *x = plan_pool_is_backward(op) ? &op->map : &op->image;
     static const struct view absent;
     struct pool_args a = {.n = (uint32_t)view_elements(y),
                           .channels_last = y->stride[3] != 1,
@@ -163,13 +164,13 @@ static void window(struct plan *p, const struct op *some, void *user)
 
 /* Build pooling. It is cut between images and channels, which are
  * independent. */
-static void build(struct plan *p, const struct pool_op *op)
+static void pool_build(struct plan *p, const struct pool_op *op)
 {
     struct pool_op part = *op;
     struct view table;
     const struct window_cut cut = {.walked = 7, .dims = plan_dims(2)};
-    make_table(p, op, &table);
-    plan_windows(p, &part.op, &cut, window, &table);
+    pool_make_table(p, op, &table);
+    plan_windows(p, &part.op, &cut, pool_window, &table);
 }
 
-const struct pool_plan pool_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct pool_plan pool_plans[] = {{"portable", NULL, pool_build}, {NULL}};

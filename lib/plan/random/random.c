@@ -29,7 +29,7 @@ static struct random_stream stream_of(const struct stream *s, uint64_t first,
  * its number. It does not depend on the device or the size of a group. All
  * kinds share one struct of parameters. The kind is a key, and a kernel reads
  * only the fields of its kind. */
-static void random_fill(struct plan *p, const struct random_op *op)
+static void plan_random_fill(struct plan *p, const struct random_op *op)
 {
     const struct view *y = &op->y;
     struct random_args a = {.stream =
@@ -52,7 +52,7 @@ static void random_fill(struct plan *p, const struct random_op *op)
 /* Build dropout. mask is optional; if it is absent, its steps are 0 and the
  * kernel does not write it. It is always bound, and so is step, because a
  * kernel has the same operands in every launch. */
-static void dropout(struct plan *p, const struct dropout_op *op)
+static void plan_random_dropout(struct plan *p, const struct dropout_op *op)
 {
     const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;
     bool masked = mask->buffer != NULL;
@@ -81,7 +81,7 @@ static void dropout(struct plan *p, const struct dropout_op *op)
     plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
-const struct random_plan random_plans[] = {{"portable", NULL, random_fill},
+const struct random_plan random_plans[] = {{"portable", NULL, plan_random_fill},
                                            {NULL}};
-const struct dropout_plan dropout_plans[] = {{"portable", NULL, dropout},
-                                             {NULL}};
+const struct dropout_plan dropout_plans[] = {
+    {"portable", NULL, plan_random_dropout}, {NULL}};

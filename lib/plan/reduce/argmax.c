@@ -8,8 +8,8 @@
 #include "lib/plan/walk.h"
 
 /* Find the best of the parts of each row. */
-static void fold(struct plan *p, const struct argmax_op *op,
-                 const struct rows *r, const struct view *found)
+static void plan_argmax_fold(struct plan *p, const struct argmax_op *op,
+                             const struct rows *r, const struct view *found)
 {
     struct argmax_fold_args f = {
         .rows = r->walked, .splits = r->splits, .last = op->last};
@@ -23,7 +23,7 @@ static void fold(struct plan *p, const struct argmax_op *op,
 
 /* Build argmax. If rows are few and long, they are cut into parts. The result
  * of each part is two words in scratch. */
-static void build(struct plan *p, const struct argmax_op *op)
+static void argmax_build(struct plan *p, const struct argmax_op *op)
 {
     struct view x = op->x, found = {.buffer = NULL};
     if (x.rank == op->kept) { /* results of one element */
@@ -50,7 +50,8 @@ static void build(struct plan *p, const struct argmax_op *op)
     plan_bind(p, &found, r.splits > 1 ? ACCESS_WRITE : ACCESS_READ);
     rows_launch(p, &r, &a, sizeof(a), 1);
     if (r.splits > 1)
-        fold(p, op, &r, &found);
+        plan_argmax_fold(p, op, &r, &found);
 }
 
-const struct argmax_plan argmax_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct argmax_plan argmax_plans[] = {{"portable", NULL, argmax_build},
+                                           {NULL}};

@@ -46,7 +46,7 @@ static void chunks(struct plan *p, const struct view *x, const struct view *out,
  * one is the norm. An x that is too long for one launch is a list of pieces.
  * All pieces except the last consist of whole chunks, so the bits are the same
  * as without the division. */
-static void build(struct plan *p, const struct norm_op *op)
+static void norm_build(struct plan *p, const struct norm_op *op)
 {
     const struct view_list *list = op->op.list;
     uint32_t total = list == NULL ? chunks_of_view(&op->x) : 0, first = 0;
@@ -75,4 +75,4 @@ static void build(struct plan *p, const struct norm_op *op)
     }
 }
 
-const struct norm_plan norm_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct norm_plan norm_plans[] = {{"portable", NULL, norm_build}, {NULL}};

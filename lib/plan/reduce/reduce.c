@@ -35,7 +35,7 @@ struct stage {
 
 /* Return the dimension of from..to - 1, except `but`, with the smallest step
  * and more than one element. -1: none. */
-static int nearest(const struct view *v, int from, int to, int but)
+static int reduce_nearest(const struct view *v, int from, int to, int but)
 {
     int best = -1;
     for (int i = from; i < to; i++)
@@ -46,7 +46,7 @@ static int nearest(const struct view *v, int from, int to, int but)
 }
 
 /* Return the number of elements of the dimension that the stage reduces. */
-static uint32_t elements(const struct stage *s)
+static uint32_t reduce_elements(const struct stage *s)
 {
     return s->d < 0 ? 1 : (uint32_t)s->x.shape[s->d];
 }
@@ -55,14 +55,14 @@ static uint32_t elements(const struct stage *s)
  * and no other dimension has a smaller step, its elements are a row, shared by
  * a group. Otherwise they are a column: each item reduces one, and adjacent
  * items read adjacent elements along c. */
-static void choose(struct stage *s, uint32_t group)
+static void reduce_choose(struct stage *s, uint32_t group)
 {
     const struct view *x = &s->x;
-    s->d = nearest(x, s->kept, x->rank, -1);
+    s->d = reduce_nearest(x, s->kept, x->rank, -1);
     if (s->d < 0 && x->rank > s->kept)
         s->d = s->kept;
-    s->c = nearest(x, 0, x->rank, s->d);
-    s->rows = elements(s) > (group == 1 ? PROCESSOR_SHORT : SHORT) &&
+    s->c = reduce_nearest(x, 0, x->rank, s->d);
+    s->rows = reduce_elements(s) > (group == 1 ? PROCESSOR_SHORT : SHORT) &&
               (s->c < 0 || x->stride[s->c] >= x->stride[s->d]);
     if (s->rows)
         s->c = -1;
@@ -71,7 +71,7 @@ static void choose(struct stage *s, uint32_t group)
 /* Return the number of tasks if d is not divided. */
 static uint64_t tasks(const struct stage *s, uint32_t group)
 {
-    uint64_t n = (uint64_t)view_elements(&s->x) / elements(s);
+    uint64_t n = (uint64_t)view_elements(&s->x) / reduce_elements(s);
     if (s->rows || group > 1 || s->c < 0)
         return n;
     uint64_t cols = (uint64_t)s->x.shape[s->c];
@@ -79,9 +79,9 @@ static uint64_t tasks(const struct stage *s, uint32_t group)
 }
 
 /* Divide d if there are too few tasks for the device. */
-static void divide(struct stage *s, const struct backend_limits *l)
+static void reduce_divide(struct stage *s, const struct backend_limits *l)
 {
-    uint32_t n = elements(s);
+    uint32_t n = reduce_elements(s);
     uint32_t least = s->rows ? ROW_PART : COLUMN_PART;
     uint64_t want = (uint64_t)l->units * (l->group == 1 ? 4 : 16);
     if (!s->rows)
@@ -99,7 +99,8 @@ static void divide(struct stage *s, const struct backend_limits *l)
 
 /* Choose the result of a stage: y, or scratch of [parts, x's shape without d].
  * The latter becomes x of the next stage, with the kept dimensions first. */
-static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
+static void reduce_result(struct plan *p, struct stage *s,
+                          const struct reduce_op *op)
 {
     const struct view *x = &s->x;
     s->last = s->a.splits == 1 && x->rank - s->kept <= 1;
@@ -108,7 +109,7 @@ static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
         s->a.divisor = op->kind == REDUCE_MEAN ? op->divisor : 0.0f;
         return;
     }
-    uint64_t n = (uint64_t)view_elements(x) / elements(s);
+    uint64_t n = (uint64_t)view_elements(x) / reduce_elements(s);
     bool extreme = op->kind == REDUCE_MAX || op->kind == REDUCE_MIN;
     plan_scratch(p, extreme ? op->x.dtype : SSQ_F32, n * s->a.splits, &s->y);
     s->y.rank = 0;
@@ -124,7 +125,7 @@ static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
 }
 
 /* Set the walk over the dimensions of x and y except d and c. */
-static void walked(struct stage *s)
+static void reduce_walked(struct stage *s)
 {
     struct reduce_args *a = &s->a;
     a->outer = 1;
@@ -160,7 +161,8 @@ static uint64_t pairs(uint32_t steps, uint32_t links)
  * are then added in pairs. In later stages elements are sums already and are
  * added in pairs immediately. This limits the rounding error and fixes the
  * order. */
-static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
+static void reduce_launch(struct plan *p, struct stage *s,
+                          enum reduce_kind kind)
 {
     static const uint8_t text[] = {
         [REDUCE_SUM] = REDUCE_ADD,     [REDUCE_MEAN] = REDUCE_ADD,
@@ -174,7 +176,7 @@ static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
     a->y_dtype = s->y.dtype;
     a->links = s->first ? BLOCK : 2;
     a->step = s->d < 0 ? 0 : (uint32_t)s->x.stride[s->d];
-    walked(s);
+    reduce_walked(s);
     plan_kernel(p, s->rows ? KERNEL_reduce_rows : KERNEL_reduce_columns,
                 KEYS(text[kind], (uint8_t)dtype_bytes(s->x.dtype),
                      (uint8_t)dtype_bytes(s->y.dtype)));
@@ -189,7 +191,7 @@ static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
 }
 
 /* Set x of the next stage: s->y with its parts as the last dimension. */
-static void next(struct stage *s)
+static void reduce_next(struct stage *s)
 {
     uint32_t splits = s->a.splits, pitch = s->a.y_split;
     s->x = s->y;
@@ -205,11 +207,11 @@ void plan_reduce(struct plan *p, const struct reduce_op *op)
 {
     struct stage s = {.x = op->x, .kept = op->kept, .first = true};
     while (!s.last && !plan_failed(p)) {
-        choose(&s, plan_limits(p)->group);
-        divide(&s, plan_limits(p));
-        result(p, &s, op);
-        launch(p, &s, op->kind);
-        next(&s);
+        reduce_choose(&s, plan_limits(p)->group);
+        reduce_divide(&s, plan_limits(p));
+        reduce_result(p, &s, op);
+        reduce_launch(p, &s, op->kind);
+        reduce_next(&s);
     }
 }
 

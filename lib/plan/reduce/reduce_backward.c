@@ -7,7 +7,7 @@
 #include "lib/plan/walk.h"
 
 /* Return the size of an element, as a key. */
-static uint8_t bytes(const struct view *v)
+static uint8_t reduce_backward_bytes(const struct view *v)
 {
     return (uint8_t)dtype_bytes(v->dtype);
 }
@@ -22,7 +22,8 @@ static void mean_backward(struct plan *p, const struct reduce_backward_op *op)
     walk_shape(dx, 0, dx->rank, &a.rank, a.size);
     walk_steps(dy, 0, op->kept, a.dy_steps); /* and 0 along the others */
     walk_steps(dx, 0, dx->rank, a.dx_steps);
-    plan_kernel(p, KERNEL_mean_backward, KEYS(bytes(dy), bytes(dx)));
+    plan_kernel(p, KERNEL_mean_backward,
+                KEYS(reduce_backward_bytes(dy), reduce_backward_bytes(dx)));
     plan_bind(p, dy, ACCESS_READ);
     plan_bind(p, dx, ACCESS_WRITE);
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
@@ -40,7 +41,8 @@ static void ties(struct plan *p, const struct reduce_backward_op *op,
     walk_steps(x, 0, x->rank, a.x_steps);
     walk_steps(&op->y, 0, op->kept, a.y_steps);
     walk_steps(&op->dy, 0, op->kept, a.dy_steps);
-    plan_kernel(p, KERNEL_max_ties, KEYS(bytes(x), bytes(&op->dy)));
+    plan_kernel(p, KERNEL_max_ties,
+                KEYS(reduce_backward_bytes(x), reduce_backward_bytes(&op->dy)));
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_READ);
     plan_bind(p, &op->dy, ACCESS_READ);
@@ -65,14 +67,16 @@ static void max_backward(struct plan *p, const struct reduce_backward_op *op)
     walk_shape(x, 0, x->rank, &a.rank, a.size);
     walk_steps(x, 0, x->rank, a.x_steps);
     walk_steps(dx, 0, dx->rank, a.dx_steps);
-    plan_kernel(p, KERNEL_max_backward, KEYS(bytes(x), bytes(dx)));
+    plan_kernel(p, KERNEL_max_backward,
+                KEYS(reduce_backward_bytes(x), reduce_backward_bytes(dx)));
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, dx, ACCESS_WRITE);
     plan_bind(p, &share, ACCESS_READ);
     plan_items(p, &a, sizeof(a), (uint64_t)a.rows * a.n, LOOPS_FEW);
 }
 
-static void build(struct plan *p, const struct reduce_backward_op *op)
+static void reduce_backward_build(struct plan *p,
+                                  const struct reduce_backward_op *op)
 {
     if (op->kind == REDUCE_MAX)
         max_backward(p, op);
@@ -81,4 +85,4 @@ static void build(struct plan *p, const struct reduce_backward_op *op)
 }
 
 const struct reduce_backward_plan reduce_backward_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, reduce_backward_build}, {NULL}};

@@ -9,9 +9,9 @@
 
 /* Record the sums of chunks, each divided by count and by the divisor, if
  * present. A single chunk is the sum of all. */
-static void sums(struct plan *p, const struct view *x, uint32_t n,
-                 uint32_t chunk, float count, const struct view *divisor,
-                 const struct view *y)
+static void total_sums(struct plan *p, const struct view *x, uint32_t n,
+                       uint32_t chunk, float count, const struct view *divisor,
+                       const struct view *y)
 {
     struct total_args a = {.n = n,
                            .chunk = chunk,
@@ -32,13 +32,13 @@ void plan_total(struct plan *p, const struct view *x, uint64_t n, float count,
     const struct view none = {.dtype = SSQ_F32, .buffer = NULL};
     struct view part;
     if (n <= 2 * CHUNK) {
-        sums(p, x, (uint32_t)n, (uint32_t)n, count, divisor, y);
+        total_sums(p, x, (uint32_t)n, (uint32_t)n, count, divisor, y);
         return;
     }
     uint32_t parts = (uint32_t)size_div_up(n, CHUNK);
     plan_scratch(p, SSQ_F32, parts, &part);
-    sums(p, x, (uint32_t)n, CHUNK, 1.0f, &none, &part);
-    sums(p, &part, parts, parts, count, divisor, y);
+    total_sums(p, x, (uint32_t)n, CHUNK, 1.0f, &none, &part);
+    total_sums(p, &part, parts, parts, count, divisor, y);
 }
 
 /* Multiplication by a power of two only rounds results that become

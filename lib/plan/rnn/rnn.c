@@ -12,7 +12,7 @@ static const struct window_cut by_rows = {.walked = 0xff, .dims = 1};
 
 /* Return the layout of a matrix, with steps in elements. An absent matrix has
  * the dtype 0, which the kernel checks. */
-static struct rnn_matrix matrix(const struct view *v)
+static struct rnn_matrix plan_rnn_matrix(const struct view *v)
 {
     struct rnn_matrix m = {.row = (uint32_t)v->stride[0],
                            .column = (uint32_t)v->stride[1]};
@@ -31,7 +31,7 @@ static struct rnn_sizes sizes(const struct view *v)
 }
 
 /* Return the number of tasks: one group for each part of each row. */
-static uint64_t tasks_of(const struct rnn_sizes *s)
+static uint64_t rnn_tasks_of(const struct rnn_sizes *s)
 {
     return (uint64_t)s->rows * s->parts;
 }
@@ -53,18 +53,18 @@ static void lstm_window(struct plan *p, const struct op *some, void *user)
     uint8_t d = FLOATS_KEY(&op->a, &op->y, &op->gates);
     struct lstm_args a = {0};
     a.size = sizes(&op->y);
-    a.a = matrix(&op->a);
-    a.c = matrix(&op->c);
-    a.y = matrix(&op->y);
-    a.c_out = matrix(&op->c_out);
-    a.gates = matrix(&op->gates);
+    a.a = plan_rnn_matrix(&op->a);
+    a.c = plan_rnn_matrix(&op->c);
+    a.y = plan_rnn_matrix(&op->y);
+    a.c_out = plan_rnn_matrix(&op->c_out);
+    a.gates = plan_rnn_matrix(&op->gates);
     plan_kernel(p, KERNEL_lstm_cell_forward, KEYS(d));
     floats_bind(p, &op->a, d, ACCESS_READ);
     plan_bind(p, &op->c, ACCESS_READ);
     floats_bind(p, &op->y, d, ACCESS_WRITE);
     plan_bind(p, &op->c_out, ACCESS_WRITE);
     floats_bind(p, &op->gates, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
+    plan_groups(p, &a, sizeof(a), rnn_tasks_of(&a.size), cell_loops(p));
 }
 
 static void lstm(struct plan *p, const struct lstm_cell_op *op)
@@ -85,14 +85,14 @@ static void lstm_backward_window(struct plan *p, const struct op *some,
     uint8_t d = FLOATS_KEY(&op->gates, &op->dy, &op->dh, &op->da);
     struct lstm_backward_args a = {0};
     a.size = sizes(&op->c_out);
-    a.gates = matrix(&op->gates);
-    a.c_out = matrix(&op->c_out);
-    a.c = matrix(&op->c);
-    a.dy = matrix(&op->dy);
-    a.dh = matrix(&op->dh);
-    a.dc = matrix(&op->dc);
-    a.da = matrix(&op->da);
-    a.dc_in = matrix(&op->dc_in);
+    a.gates = plan_rnn_matrix(&op->gates);
+    a.c_out = plan_rnn_matrix(&op->c_out);
+    a.c = plan_rnn_matrix(&op->c);
+    a.dy = plan_rnn_matrix(&op->dy);
+    a.dh = plan_rnn_matrix(&op->dh);
+    a.dc = plan_rnn_matrix(&op->dc);
+    a.da = plan_rnn_matrix(&op->da);
+    a.dc_in = plan_rnn_matrix(&op->dc_in);
     plan_kernel(p, KERNEL_lstm_cell_gradient, KEYS(d));
     floats_bind(p, &op->gates, d, ACCESS_READ);
     plan_bind(p, &op->c_out, ACCESS_READ);
@@ -102,7 +102,7 @@ static void lstm_backward_window(struct plan *p, const struct op *some,
     plan_bind(p, &op->dc, ACCESS_READ);
     floats_bind(p, &op->da, d, ACCESS_WRITE);
     plan_bind(p, &op->dc_in, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
+    plan_groups(p, &a, sizeof(a), rnn_tasks_of(&a.size), cell_loops(p));
 }
 
 static void lstm_backward(struct plan *p,
@@ -121,12 +121,12 @@ static void gru_window(struct plan *p, const struct op *some, void *user)
     uint8_t d = FLOATS_KEY(&op->u, &op->v, &op->h, &op->y, &op->gates, &op->q);
     struct gru_args a = {.stage = op->stage};
     a.size = sizes(&op->y);
-    a.u = matrix(&op->u);
-    a.v = matrix(&op->v);
-    a.h = matrix(&op->h);
-    a.y = matrix(&op->y);
-    a.gates = matrix(&op->gates);
-    a.q = matrix(&op->q);
+    a.u = plan_rnn_matrix(&op->u);
+    a.v = plan_rnn_matrix(&op->v);
+    a.h = plan_rnn_matrix(&op->h);
+    a.y = plan_rnn_matrix(&op->y);
+    a.gates = plan_rnn_matrix(&op->gates);
+    a.q = plan_rnn_matrix(&op->q);
     plan_kernel(p, KERNEL_gru_cell_forward, KEYS(d));
     floats_bind(p, &op->u, d, ACCESS_READ);
     floats_bind(p, &op->v, d, ACCESS_READ);
@@ -134,7 +134,7 @@ static void gru_window(struct plan *p, const struct op *some, void *user)
     floats_bind(p, &op->y, d, ACCESS_WRITE);
     floats_bind(p, &op->gates, d, ACCESS_WRITE);
     floats_bind(p, &op->q, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
+    plan_groups(p, &a, sizeof(a), rnn_tasks_of(&a.size), cell_loops(p));
 }
 
 static void gru(struct plan *p, const struct gru_cell_op *op)
@@ -158,14 +158,14 @@ static void gru_backward_window(struct plan *p, const struct op *some,
      * operands may be absent or have other shapes. */
     const struct view state = view_columns(&op->du, 0, op->du.shape[1] / 3);
     a.size = sizes(&state);
-    a.gates = matrix(&op->gates);
-    a.q = matrix(&op->q);
-    a.h = matrix(&op->h);
-    a.dy = matrix(&op->dy);
-    a.dh = matrix(&op->dh);
-    a.du = matrix(&op->du);
-    a.dv = matrix(&op->dv);
-    a.dh_in = matrix(&op->dh_in);
+    a.gates = plan_rnn_matrix(&op->gates);
+    a.q = plan_rnn_matrix(&op->q);
+    a.h = plan_rnn_matrix(&op->h);
+    a.dy = plan_rnn_matrix(&op->dy);
+    a.dh = plan_rnn_matrix(&op->dh);
+    a.du = plan_rnn_matrix(&op->du);
+    a.dv = plan_rnn_matrix(&op->dv);
+    a.dh_in = plan_rnn_matrix(&op->dh_in);
     plan_kernel(p, KERNEL_gru_cell_gradient, KEYS(d));
     floats_bind(p, &op->gates, d, ACCESS_READ);
     floats_bind(p, &op->q, d, ACCESS_READ);
@@ -175,7 +175,7 @@ static void gru_backward_window(struct plan *p, const struct op *some,
     floats_bind(p, &op->du, d, ACCESS_WRITE);
     floats_bind(p, &op->dv, d, ACCESS_WRITE);
     floats_bind(p, &op->dh_in, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
+    plan_groups(p, &a, sizeof(a), rnn_tasks_of(&a.size), cell_loops(p));
 }
 
 static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)

@@ -13,7 +13,8 @@
 
 /* Return the parameters, which are the same in every phase except `phase`. */
 static struct softmax_backward_args
-args_of(const struct softmax_backward_op *op, const struct rows *r)
+softmax_backward_args_of(const struct softmax_backward_op *op,
+                         const struct rows *r)
 {
     struct softmax_backward_args a = {.rows = r->walked,
                                       .n = r->n,
@@ -37,9 +38,12 @@ args_of(const struct softmax_backward_op *op, const struct rows *r)
 }
 
 /* Record one pass over y and dy; `known` as in softmax.c. */
-static void launch(struct plan *p, const struct softmax_backward_op *op,
-                   const struct rows *r, const struct softmax_backward_args *a,
-                   const struct view *known, enum access access)
+static void softmax_backward_launch(struct plan *p,
+                                    const struct softmax_backward_op *op,
+                                    const struct rows *r,
+                                    const struct softmax_backward_args *a,
+                                    const struct view *known,
+                                    enum access access)
 {
     plan_kernel(p, KERNEL_softmax_backward,
                 KEYS((uint8_t)dtype_bytes(op->y.dtype),
@@ -56,34 +60,36 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
  * have sums, which a plain reduction adds. Then a second pass over y and dy
  * computes dx. If a group has a whole row, one pass does both, and `part` is
  * absent. */
-static void window(struct plan *p, const struct op *some, void *whole)
+static void softmax_backward_window(struct plan *p, const struct op *some,
+                                    void *whole)
 {
     const struct softmax_backward_op *op =
         (const struct softmax_backward_op *)some;
     struct rows r = rows_window(whole, &op->y);
-    struct softmax_backward_args a = args_of(op, &r);
+    struct softmax_backward_args a = softmax_backward_args_of(op, &r);
     struct view part = {.buffer = NULL}, known;
     if (r.splits == 1) {
-        launch(p, op, &r, &a, &part, ACCESS_READ);
+        softmax_backward_launch(p, op, &r, &a, &part, ACCESS_READ);
         return;
     }
     plan_scratch(p, SSQ_F32, (uint64_t)r.walked * r.splits, &part);
     plan_scratch(p, SSQ_F32, r.walked, &known);
     a.phase = SOFTMAX_PARTS;
-    launch(p, op, &r, &a, &part, ACCESS_WRITE);
+    softmax_backward_launch(p, op, &r, &a, &part, ACCESS_WRITE);
     plan_reduce_sums(p, &part, r.splits, &known);
     a.phase = SOFTMAX_APPLY;
-    launch(p, op, &r, &a, &known, ACCESS_READ);
+    softmax_backward_launch(p, op, &r, &a, &known, ACCESS_READ);
 }
 
-static void build(struct plan *p, const struct softmax_backward_op *op)
+static void softmax_backward_build(struct plan *p,
+                                   const struct softmax_backward_op *op)
 {
     struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
     struct softmax_backward_op part = *op;
     const struct window_cut cut = {.walked = 7,
                                    .dims = plan_dims(op->y.rank - 1)};
-    plan_windows(p, &part.op, &cut, window, &r);
+    plan_windows(p, &part.op, &cut, softmax_backward_window, &r);
 }
 
 const struct softmax_backward_plan softmax_backward_plans[] = {
-    {"portable", NULL, build}, {NULL}};
+    {"portable", NULL, softmax_backward_build}, {NULL}};
