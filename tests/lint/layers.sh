@@ -12,7 +12,7 @@ plan=ARCHITECTURE.md
 # The table's rows as "LAYER ALLOWED...".
 sed -n 's/^| `\([a-z/]*\)` | \([a-z/ ]*\)|$/\1 \2/p' "$plan" >"$tmp/table"
 tap_ok "$(($(grep -c '' "$tmp/table") < 15))" \
-    "$plan has $(grep -c '' "$tmp/table") rows of who may include whom"
+    "$plan has $(grep -c '' "$tmp/table") rows of the table of layers"
 
 # A row may allow only rows above it: then no layers include each other.
 out_of_order() {
