@@ -25,6 +25,8 @@ files() {
     for file; do
         case $file in
         *_clblast.c | */cpu/native_table.c | */cpu/compiled.h) continue ;;
+        */cpu/native/* | */cpu/pre/*) continue ;;
+        */cpu/isa/*) [ "$variable" = cpu_isa_sources ] || continue ;;
         esac
         [ ! -f "$file" ] || echo "$variable += $file"
     done
@@ -39,6 +41,7 @@ write() {
     files core_sources lib/*/[a-z]*.[ch] lib/*/*/[a-z]*.[ch] \
         backends/reference/[a-z]*.[ch] backends/reference/*/[a-z]*.[ch] \
         backends/guard/[a-z]*.[ch] backends/cpu/[a-z]*.[ch] \
+        backends/cpu/*/[a-z]*.[ch] \
         comms/local/[a-z]*.[ch]
     files cpu_isa_sources backends/cpu/isa/[a-z]*.[ch]
     files common_sources backends/common/[a-z]*.[ch]

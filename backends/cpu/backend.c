@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.c - the slots of the cpu backend, and its own implementations. */
-#include "backends/cpu/attention.h"
+#include "backends/cpu/attention/attention.h"
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/conv.h"
-#include "backends/cpu/cross_entropy.h"
-#include "backends/cpu/dense.h"
-#include "backends/cpu/extreme.h"
-#include "backends/cpu/gemm.h"
-#include "backends/cpu/layer_norm.h"
-#include "backends/cpu/norm.h"
-#include "backends/cpu/pool.h"
-#include "backends/cpu/softmax.h"
-#include "backends/cpu/unary.h"
+#include "backends/cpu/conv/conv.h"
+#include "backends/cpu/norm/cross_entropy.h"
+#include "backends/cpu/gemm/dense.h"
+#include "backends/cpu/norm/extreme.h"
+#include "backends/cpu/gemm/gemm.h"
+#include "backends/cpu/norm/layer_norm.h"
+#include "backends/cpu/norm/norm.h"
+#include "backends/cpu/conv/pool.h"
+#include "backends/cpu/norm/softmax.h"
+#include "backends/cpu/elementwise/unary.h"
 #include "backends/reference/reference.h"
 
 /* Copies from and to host memory are the reference's. */

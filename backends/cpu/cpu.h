@@ -8,10 +8,10 @@
 #define BACKENDS_CPU_CPU_H
 
 #include "backends/cpu/isa.h"
-#include "backends/cpu/parallel.h"
-#include "backends/cpu/scratch.h"
+#include "backends/cpu/threads/parallel.h"
+#include "backends/cpu/threads/scratch.h"
 #include "backends/cpu/table.h"
-#include "backends/cpu/tiles.h"
+#include "backends/cpu/gemm/tiles.h"
 #include "lib/core/module/backend.h"
 
 struct backend_device {

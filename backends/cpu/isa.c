@@ -2,8 +2,8 @@
 /* isa.c - the sets of instructions for which the library was compiled. */
 #include "backends/cpu/isa.h"
 
-#include "backends/cpu/attention_kernels.h"
-#include "backends/cpu/terms.h"
+#include "backends/cpu/attention/attention_kernels.h"
+#include "backends/cpu/device/terms.h"
 
 #include <stddef.h>
 #include <string.h>

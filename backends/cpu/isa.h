@@ -8,7 +8,7 @@
 #define BACKENDS_CPU_ISA_H
 
 #include "backends/cpu/compiled.h"
-#include "backends/cpu/features.h"
+#include "backends/cpu/device/features.h"
 #include "backends/cpu/kernel.h"
 
 /* ISA is plain, avx2 or avx512 in code that is compiled for one. */

@@ -8,7 +8,7 @@
 #define BACKENDS_CPU_TABLE_H
 
 #include "backends/cpu/isa.h"
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -10,7 +10,7 @@
  *   LIKE  that of the kind in the last column, and the same programs
  *
  * What a kind keeps, reads and begins with is a row of
- * lib/amp/optimizer_kinds.c.
+ * lib/amp/optimizer/optimizer_kinds.c.
  *
  * The steps are written once, for kernels and reference. They get an element
  * and the words of its group by value and return the element: where the truth

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - check the arguments of saving and loading. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/disk.h"
 #include "lib/core/queue/queue.h"

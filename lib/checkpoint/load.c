@@ -7,7 +7,7 @@
  * removed if anything differs. Values are written last. */
 #include <sesqui/ops/data.h>
 
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/disk.h"

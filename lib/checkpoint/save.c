@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save.c - save a training to a file. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/write.h"
 #include "lib/core/device/choices.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
-#include "lib/amp/shards.h"
+#include "lib/amp/optimizer/shards.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Names and the order of dimensions may be different there. */
 #include <sesqui/ops/data.h>
 
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/values.h"

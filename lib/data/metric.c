@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/amp/mailbox.h"
+#include "lib/amp/common/mailbox.h"
 #include "lib/core/queue/queue.h"
 
 enum { WORD_MAGIC, WORD_SUM, WORD_WEIGHT, WORD_ONE, WORDS };

@@ -6,7 +6,7 @@
  * the tape keeps. A later push of the same text allocates nothing. */
 #include "lib/tape/tape.h"
 
-#include "lib/amp/policy.h"
+#include "lib/amp/policy/policy.h"
 #include "lib/tape/rules.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
-#include "lib/amp/scaler.h"
+#include "lib/amp/scaler/scaler.h"
 #include "lib/tape/params.h"
 #include "lib/tape/rules.h"
 #include "lib/tape/tape.h"

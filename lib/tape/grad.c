@@ -7,7 +7,7 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
-#include "lib/amp/scaler.h"
+#include "lib/amp/scaler/scaler.h"
 #include "lib/tape/second.h"
 
 /* A call in progress. */

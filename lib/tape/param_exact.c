@@ -7,10 +7,10 @@
  * begin. */
 #include <sesqui/ops/data.h>
 
-#include "lib/amp/optimizer.h"
-#include "lib/amp/split.h"
+#include "lib/amp/optimizer/optimizer.h"
+#include "lib/amp/optimizer/split.h"
 #include "lib/tape/params.h"
-#include "lib/amp/shards.h"
+#include "lib/amp/optimizer/shards.h"
 
 /* Return the optimizer's data for a parameter. NULL: the optimizer lacks it, or
  * another parameter of the optimizer has this name. */

@@ -5,8 +5,8 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/random.h>
 
-#include "lib/amp/optimizer.h"
-#include "lib/amp/policy.h"
+#include "lib/amp/optimizer/optimizer.h"
+#include "lib/amp/policy/policy.h"
 #include "lib/tape/pattern.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <sesqui/tape.h>
 
-#include "lib/amp/origin.h"
+#include "lib/amp/common/origin.h"
 #include "lib/core/core.h"
 #include "lib/core/base/names.h"
 #include "lib/core/queue/witness.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params_values.c - copy parameters from and to host memory, and count them. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 

@@ -3,7 +3,7 @@
  * the dtypes of their policy when it goes on. */
 #include <sesqui/ops/data.h>
 
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 

@@ -9,8 +9,8 @@
  *
  * The first step does not use buckets: it creates the sums, and ranks have not
  * compared their parameters before it. */
-#include "lib/amp/buckets.h"
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/buckets.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/comm/parts.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* digest.c - compare values that must be equal on all ranks, every
  * compare_every steps. This finds the first step after which they differ. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/comm/parts.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"

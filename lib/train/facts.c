@@ -4,9 +4,9 @@
  *
  * Numbers are printed with enough digits to distinguish any two doubles. A
  * value that is too long to print is represented by a digest. */
-#include "lib/amp/optimizer.h"
-#include "lib/amp/options.h"
-#include "lib/amp/scaler_object.h"
+#include "lib/amp/optimizer/optimizer.h"
+#include "lib/amp/scaler/options.h"
+#include "lib/amp/scaler/scaler_object.h"
 #include "lib/core/base/crc64.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"

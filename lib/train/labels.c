@@ -6,7 +6,7 @@
  * `busy`. A thread that finds it taken returns without doing anything. */
 #include "lib/train/labels.h"
 
-#include "lib/amp/mailbox.h"
+#include "lib/amp/common/mailbox.h"
 #include "lib/core/queue/queue.h"
 #include "lib/core/queue/report.h"
 

@@ -4,7 +4,7 @@
  * A window is the set of passes since the previous window was taken.
  * ssq_trainer_loss() takes a window and waits for it. ssq_trainer_poll() sends
  * the window's sums to the host and begins another window. */
-#include "lib/amp/mailbox.h"
+#include "lib/amp/common/mailbox.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"

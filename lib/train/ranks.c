@@ -4,7 +4,7 @@
  * The optimizer's check reads the summed gradients. Its overflow flag and norm
  * therefore cover all ranks, and no other agreement is needed: a gradient that
  * is not finite on one rank makes the sum not finite. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/train/trainer.h"
 
 static ssq_status sum_tensors(ssq_trainer *t, const ssq_tensor *const *tensors,

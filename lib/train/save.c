@@ -2,7 +2,7 @@
 /* save.c - save a trainer to a file, and load it. */
 #include <sesqui/checkpoint.h>
 
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - passes, and the step after the last pass of an accumulation. */
-#include "lib/amp/optimizer.h"
-#include "lib/amp/scaler_object.h"
+#include "lib/amp/optimizer/optimizer.h"
+#include "lib/amp/scaler/scaler_object.h"
 #include "lib/core/queue/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"

@@ -2,9 +2,9 @@
 /* trainer.c - create and destroy a trainer, and access its parts. */
 #include "lib/train/trainer.h"
 
-#include "lib/amp/optimizer.h"
-#include "lib/amp/policy.h"
-#include "lib/amp/scaler.h"
+#include "lib/amp/optimizer/optimizer.h"
+#include "lib/amp/policy/policy.h"
+#include "lib/amp/scaler/scaler.h"
 #include "lib/comm/parts.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"

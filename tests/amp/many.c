@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* many.c - a model of a thousand tensors: a handful of launches, and the bits
  * of the reference. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "lib/core/queue/plan.h"
 #include "tests/amp/amp.h"
 

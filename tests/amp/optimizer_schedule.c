@@ -3,7 +3,7 @@
  *
  * With sgd the lr of each step can be read off exactly: the host repeats the
  * float32 arithmetic of one weight. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 #include "tests/amp/train.h"
 
 #include "tests/running.h"

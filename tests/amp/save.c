@@ -3,7 +3,7 @@
  * blob that was damaged, cut, or made elsewhere is believed. */
 #include "tests/amp/train.h"
 
-#include "lib/amp/blob.h"
+#include "lib/amp/common/blob.h"
 #include "lib/core/core.h"
 
 #define STEPS 40

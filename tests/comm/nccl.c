@@ -2,7 +2,7 @@
 /* nccl.c - communicators over NCCL, by a stand-in for it and for the driver:
  * values against those of local ranks, graphs, programs' own streams and
  * communicators, comparisons, weights, trainings. What the stand-in does not
- * prove is in tests/fakecuda/fakenccl.h. */
+ * prove is in tests/fakecuda/nccl/fakenccl.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

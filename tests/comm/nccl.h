@@ -10,7 +10,7 @@
 
 #include "tests/comm/comm.h"
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakenccl.h"
+#include "tests/fakecuda/nccl/fakenccl.h"
 
 #define NCCL_TEST_RANKS 3
 

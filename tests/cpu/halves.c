@@ -3,7 +3,7 @@
  * them; where its error bound holds; the model of the instructions; and whether
  * the system gives tiles, which a filter in a child refuses. */
 #define _GNU_SOURCE
-#include "backends/cpu/gemm_tiles.h"
+#include "backends/cpu/gemm/gemm_tiles.h"
 #include "backends/cpu/isa/tile_model.h"
 #include "tests/core/core.h"
 

@@ -2,7 +2,7 @@
 /* lent.c - a team on the program's threads: every task once whatever the
  * program's parallel-for does, no two with one worker at a time, loops within
  * loops, and children of fork. */
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 /* parallel.c - the team of threads: every task once, no two with one worker at
  * a time, no thread before there is work; children of fork, several callers. */
 #define _GNU_SOURCE
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
 
 #include <pthread.h>

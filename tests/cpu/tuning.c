@@ -8,7 +8,7 @@
 #include <sesqui/tune.h>
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/gemm.h"
+#include "backends/cpu/gemm/gemm.h"
 #include "lib/op/gemm/tuned.h"
 #include "tests/core/core.h"
 #include "tests/cpu/sets.h"

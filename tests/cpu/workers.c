@@ -4,7 +4,7 @@
  * short of stack, or given no threads; and how many there are unless told, by
  * control groups of both versions. */
 #define _GNU_SOURCE
-#include "backends/cpu/parallel.h"
+#include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
 
 #include <dirent.h>

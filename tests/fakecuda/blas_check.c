@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blas_check.c - what cublasLtMatmul's documentation demands of a product. */
-#include "tests/fakecuda/blas_state.h"
+#include "tests/fakecuda/blas/blas_state.h"
 
 #include <limits.h>
 

@@ -7,7 +7,7 @@
 #include <sesqui/cuda.h>
 
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakeblas.h"
+#include "tests/fakecuda/blas/fakeblas.h"
 
 #define M    24
 #define N    40

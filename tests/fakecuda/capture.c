@@ -8,7 +8,7 @@
 
 #include "tests/api/training.h"
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 
 #include <pthread.h>
 

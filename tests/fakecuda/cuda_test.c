@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_test.c - the manners of the stand-in for libcuda: what is documented
  * works, asynchronously, and what is not is refused. */
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 #include "tests/tap.h"
 
 #include <pthread.h>

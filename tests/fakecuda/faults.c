@@ -4,7 +4,7 @@
  * illegal address or memory that rots. */
 #include "tests/api/faults.h"
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 
 static struct {
     CUresult result; /* of the call that fails */

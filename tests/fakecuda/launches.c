@@ -3,7 +3,7 @@
  * clipped and stepped by as many launches as one is, but for a few. */
 #include "tests/amp/amp.h"
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 
 #define TENSORS 1000
 /* Seven where all lies in one memory: the check and its fold, the join, tick,

@@ -6,7 +6,7 @@
 #include <sesqui/cuda.h>
 
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 
 #include <pthread.h>
 

@@ -8,7 +8,7 @@
  * 4 steps, and the loop of k alone. Bank conflicts are counted over all of it,
  * the epilogue included. */
 #include "kernels/gemm/gemm_args.h"
-#include "tests/fakecuda/ptx.h"
+#include "tests/fakecuda/ptx/ptx.h"
 #include "tests/tap.h"
 
 #include <stdlib.h>

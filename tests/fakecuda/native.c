@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakecuda.h"
+#include "tests/fakecuda/driver/fakecuda.h"
 
 #define N 1003
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_test.c - the interpreter: each operation against results worked out by
  * hand, and every fault that it is there to find. */
-#include "tests/fakecuda/ptx_cases.h"
-#include "tests/fakecuda/ptx_code.h"
+#include "tests/fakecuda/ptx/ptx_cases.h"
+#include "tests/fakecuda/ptx/ptx_code.h"
 #include "tests/tap.h"
 
 #define HEAD ".version 6.0\n.target sm_70\n.address_size 64\n"

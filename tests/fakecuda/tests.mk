@@ -6,40 +6,40 @@
 
 check_LTLIBRARIES += tests/fakecuda/libcuda.la tests/fakecuda/libptx.la
 tests_fakecuda_libptx_la_SOURCES = \
-	tests/fakecuda/ptx_access.c \
-	tests/fakecuda/ptx_banks.c \
-	tests/fakecuda/ptx_decode.c \
-	tests/fakecuda/ptx_emit.c \
-	tests/fakecuda/ptx_flight.c \
-	tests/fakecuda/ptx_matrix.c \
-	tests/fakecuda/ptx_memory.c \
-	tests/fakecuda/ptx_module.c \
-	tests/fakecuda/ptx_read.c \
-	tests/fakecuda/ptx_run.c \
-	tests/fakecuda/ptx_warp.c \
-	tests/fakecuda/ptx.h \
-	tests/fakecuda/ptx_bits.h \
-	tests/fakecuda/ptx_code.h \
-	tests/fakecuda/ptx_emit.h \
-	tests/fakecuda/ptx_memory.h \
-	tests/fakecuda/ptx_ops.h \
-	tests/fakecuda/ptx_read.h \
-	tests/fakecuda/ptx_warp.h \
+	tests/fakecuda/ptx/ptx_access.c \
+	tests/fakecuda/ptx/ptx_banks.c \
+	tests/fakecuda/ptx/ptx_decode.c \
+	tests/fakecuda/ptx/ptx_emit.c \
+	tests/fakecuda/ptx/ptx_flight.c \
+	tests/fakecuda/ptx/ptx_matrix.c \
+	tests/fakecuda/ptx/ptx_memory.c \
+	tests/fakecuda/ptx/ptx_module.c \
+	tests/fakecuda/ptx/ptx_read.c \
+	tests/fakecuda/ptx/ptx_run.c \
+	tests/fakecuda/ptx/ptx_warp.c \
+	tests/fakecuda/ptx/ptx.h \
+	tests/fakecuda/ptx/ptx_bits.h \
+	tests/fakecuda/ptx/ptx_code.h \
+	tests/fakecuda/ptx/ptx_emit.h \
+	tests/fakecuda/ptx/ptx_memory.h \
+	tests/fakecuda/ptx/ptx_ops.h \
+	tests/fakecuda/ptx/ptx_read.h \
+	tests/fakecuda/ptx/ptx_warp.h \
 	tests/fakecuda/tensor_core.h
 tests_fakecuda_libcuda_la_SOURCES = \
-	tests/fakecuda/cuda.h \
-	tests/fakecuda/cuda_call.c \
-	tests/fakecuda/cuda_copy.c \
-	tests/fakecuda/cuda_device.c \
-	tests/fakecuda/cuda_event.c \
-	tests/fakecuda/cuda_external.c \
-	tests/fakecuda/cuda_graph.c \
-	tests/fakecuda/cuda_memory.c \
-	tests/fakecuda/cuda_module.c \
-	tests/fakecuda/cuda_run.c \
-	tests/fakecuda/cuda_state.h \
-	tests/fakecuda/cuda_stream.c \
-	tests/fakecuda/fakecuda.h
+	tests/fakecuda/driver/cuda.h \
+	tests/fakecuda/driver/cuda_call.c \
+	tests/fakecuda/driver/cuda_copy.c \
+	tests/fakecuda/driver/cuda_device.c \
+	tests/fakecuda/driver/cuda_event.c \
+	tests/fakecuda/driver/cuda_external.c \
+	tests/fakecuda/driver/cuda_graph.c \
+	tests/fakecuda/driver/cuda_memory.c \
+	tests/fakecuda/driver/cuda_module.c \
+	tests/fakecuda/driver/cuda_run.c \
+	tests/fakecuda/driver/cuda_state.h \
+	tests/fakecuda/driver/cuda_stream.c \
+	tests/fakecuda/driver/fakecuda.h
 # symbolic: it needs none of its names itself, so that a copy may lack some
 tests_fakecuda_libcuda_la_LDFLAGS = -version-info 1:0:0 -no-undefined \
 	-Wl,-Bsymbolic -Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
@@ -47,11 +47,11 @@ tests_fakecuda_libcuda_la_LIBADD = tests/fakecuda/libptx.la -lm -lpthread
 
 check_LTLIBRARIES += tests/fakecuda/libcublasLt.la
 tests_fakecuda_libcublasLt_la_SOURCES = \
-	tests/fakecuda/blas.c \
+	tests/fakecuda/blas/blas.c \
 	tests/fakecuda/blas_check.c \
-	tests/fakecuda/blas_product.c \
-	tests/fakecuda/blas_state.h \
-	tests/fakecuda/fakeblas.h \
+	tests/fakecuda/blas/blas_product.c \
+	tests/fakecuda/blas/blas_state.h \
+	tests/fakecuda/blas/fakeblas.h \
 	tests/fakecuda/tensor_core.h
 tests_fakecuda_libcublasLt_la_LDFLAGS = -version-info 13:0:0 -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
@@ -59,10 +59,10 @@ tests_fakecuda_libcublasLt_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
 
 check_LTLIBRARIES += tests/fakecuda/libnccl.la
 tests_fakecuda_libnccl_la_SOURCES = \
-	tests/fakecuda/fakenccl.h \
-	tests/fakecuda/nccl.c \
-	tests/fakecuda/nccl_run.c \
-	tests/fakecuda/nccl_state.h
+	tests/fakecuda/nccl/fakenccl.h \
+	tests/fakecuda/nccl/nccl.c \
+	tests/fakecuda/nccl/nccl_run.c \
+	tests/fakecuda/nccl/nccl_state.h
 tests_fakecuda_libnccl_la_LDFLAGS = -version-info 2:0:0 -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
 tests_fakecuda_libnccl_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
@@ -90,29 +90,29 @@ TESTS += $(cuda_module_tests)
 slow_tests += $(cuda_module_tests)
 endif
 tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
-	tests/core/driver.h tests/fakecuda/fakeblas.h
+	tests/core/driver.h tests/fakecuda/blas/fakeblas.h
 tests_fakecuda_blas_test_LDADD = tests/fakecuda/libcublasLt.la \
 	tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_tuning_SOURCES = tests/fakecuda/tuning.c \
-	tests/core/driver.h tests/fakecuda/fakeblas.h
+	tests/core/driver.h tests/fakecuda/blas/fakeblas.h
 tests_fakecuda_tuning_LDADD = tests/fakecuda/libcublasLt.la \
 	tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_capture_SOURCES = tests/fakecuda/capture.c \
-	tests/core/driver.h tests/fakecuda/fakecuda.h
+	tests/core/driver.h tests/fakecuda/driver/fakecuda.h
 tests_fakecuda_capture_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 	-lpthread
 tests_fakecuda_faults_SOURCES = tests/fakecuda/faults.c tests/core/driver.h \
-	tests/api/faults.h tests/fakecuda/fakecuda.h
+	tests/api/faults.h tests/fakecuda/driver/fakecuda.h
 tests_fakecuda_faults_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_misuse_SOURCES = tests/fakecuda/misuse.c tests/core/driver.h \
-	tests/fakecuda/fakecuda.h
+	tests/fakecuda/driver/fakecuda.h
 tests_fakecuda_misuse_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 	-lpthread
 tests_fakecuda_mma_refused_SOURCES = tests/fakecuda/mma_refused.c \
 	tests/core/driver.h
 tests_fakecuda_mma_refused_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_launches_SOURCES = tests/fakecuda/launches.c \
-	tests/core/driver.h tests/fakecuda/fakecuda.h
+	tests/core/driver.h tests/fakecuda/driver/fakecuda.h
 tests_fakecuda_launches_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
@@ -168,11 +168,11 @@ tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 tests_fakecuda_cuda_test_SOURCES = tests/fakecuda/cuda_test.c
 tests_fakecuda_cuda_test_LDADD = tests/fakecuda/libcuda.la -lpthread
 tests_fakecuda_ptx_test_SOURCES = tests/fakecuda/ptx_test.c \
-	tests/fakecuda/ptx_cases.h
+	tests/fakecuda/ptx/ptx_cases.h
 tests_fakecuda_ptx_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
-tests_fakecuda_ptx_warp_test_SOURCES = tests/fakecuda/ptx_warp_test.c
+tests_fakecuda_ptx_warp_test_SOURCES = tests/fakecuda/ptx/ptx_warp_test.c
 tests_fakecuda_ptx_warp_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
 tests_fakecuda_mma_count_SOURCES = tests/fakecuda/mma_count.c
 tests_fakecuda_mma_count_LDADD = tests/fakecuda/libptx.la -lm -lpthread
-tests_fakecuda_ptx_decode_all_SOURCES = tests/fakecuda/ptx_decode_all.c
+tests_fakecuda_ptx_decode_all_SOURCES = tests/fakecuda/ptx/ptx_decode_all.c
 tests_fakecuda_ptx_decode_all_LDADD = tests/fakecuda/libptx.la -lm -lpthread

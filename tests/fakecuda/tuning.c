@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/core/driver.h"
-#include "tests/fakecuda/fakeblas.h"
+#include "tests/fakecuda/blas/fakeblas.h"
 
 #define M 16
 #define N 24

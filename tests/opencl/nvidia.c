@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/fakecuda/ptx.h"
+#include "tests/fakecuda/ptx/ptx.h"
 
 #define BUFFERS 8
 #define ITEMS   256

@@ -24,7 +24,7 @@ TESTS += tests/opencl/nvidia.sh
 slow_tests += tests/opencl/nvidia.sh
 full_tests += tests/opencl/nvidia.sh
 endif
-tests_opencl_nvidia_la_SOURCES = tests/opencl/nvidia.c tests/fakecuda/ptx.h
+tests_opencl_nvidia_la_SOURCES = tests/opencl/nvidia.c tests/fakecuda/ptx/ptx.h
 tests_opencl_nvidia_la_LDFLAGS = -module -avoid-version -no-undefined \
 	-rpath $(abs_builddir)/tests/opencl
 tests_opencl_nvidia_la_LIBADD = tests/fakecuda/libptx.la $(OPENCL_LIBS) -lm \

@@ -4,7 +4,7 @@
 #ifndef BACKENDS_CPU_ISA_ATTENTION_H
 #define BACKENDS_CPU_ISA_ATTENTION_H
 
-#include "backends/cpu/attention_kernels.h"
+#include "backends/cpu/attention/attention_kernels.h"
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/half.h"
 #include "kernels/gemm/tile.h"

@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_ISA_CONV_H
 #define BACKENDS_CPU_ISA_CONV_H
 
-#include "backends/cpu/conv_kernels.h"
+#include "backends/cpu/conv/conv_kernels.h"
 #include "backends/cpu/isa.h"
 
 conv_fill_fn ISA_NAME(conv_fill);

@@ -5,7 +5,7 @@
  * Where all operands are bf16, the first vector has the even elements and the
  * second the odd ones: bf16 is the upper half of a float32, so that a shift and
  * a mask take a word apart, and as much puts it together. */
-#include "backends/cpu/dense_kernels.h"
+#include "backends/cpu/gemm/dense_kernels.h"
 
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/row.h"

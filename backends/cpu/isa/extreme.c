@@ -4,7 +4,7 @@
  * Where the least is looked for, all of them are. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/vector.h"
-#include "backends/cpu/extreme_kernels.h"
+#include "backends/cpu/norm/extreme_kernels.h"
 
 typedef int16_t shorts __attribute__((vector_size(4 * LANES)));
 

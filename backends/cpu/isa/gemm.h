@@ -3,7 +3,7 @@
 #ifndef BACKENDS_CPU_ISA_GEMM_H
 #define BACKENDS_CPU_ISA_GEMM_H
 
-#include "backends/cpu/gemm_kernels.h"
+#include "backends/cpu/gemm/gemm_kernels.h"
 #include "backends/cpu/isa.h"
 
 gemm_pack_fn ISA_NAME(gemm_pack);

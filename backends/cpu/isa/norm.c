@@ -6,7 +6,7 @@
  * however many lines are shorter than a vector. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/cells.h"
-#include "backends/cpu/norm_kernels.h"
+#include "backends/cpu/norm/norm_kernels.h"
 #include "kernels/gemm/epilogue.h"
 
 #define VECTORS (64 / LANES)

@@ -3,7 +3,7 @@
  * taps of each in the order of rows, as kernels/pool/pool2d.k has them. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/cells.h"
-#include "backends/cpu/pool_kernels.h"
+#include "backends/cpu/conv/pool_kernels.h"
 
 typedef int32_t numbers __attribute__((vector_size(4 * LANES)));
 

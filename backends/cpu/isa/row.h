@@ -10,7 +10,7 @@
 #define BACKENDS_CPU_ISA_ROW_H
 
 #include "backends/cpu/isa/cells.h"
-#include "backends/cpu/row_kernels.h"
+#include "backends/cpu/norm/row_kernels.h"
 #include "lib/core/base/size.h"
 
 #define NATIVE /* the kernels' stores: this is code for one processor, too */

@@ -4,7 +4,7 @@
  * pairs, pairs of pairs, and at last the lanes by halves. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/row.h"
-#include "backends/cpu/sum_kernels.h"
+#include "backends/cpu/norm/sum_kernels.h"
 
 #define LINKS  64 /* steps of a block */
 #define LEVELS 4  /* of pairs: SUM_LONGEST is less than 2^4 blocks */

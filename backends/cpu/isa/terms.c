@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* terms.c - sums over ranks, by the vectors of one set of instructions; the
  * last elements one by one, by the arithmetic of kernels/scalar. */
-#include "backends/cpu/terms.h"
+#include "backends/cpu/device/terms.h"
 
 #include "backends/cpu/isa/half.h"
 #include "kernels/elementwise/elementwise.h"

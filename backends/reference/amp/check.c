@@ -4,7 +4,7 @@
  * The counts of a check do not depend on any order. The norm and the position
  * of the first bad element do. The list is therefore walked from start to end,
  * and each view in row-major order, as the kernels number elements. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 #include "backends/reference/amp/parts.h"
 #include "backends/reference/reduce/fold.h"

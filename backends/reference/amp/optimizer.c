@@ -2,12 +2,12 @@
 /* optimizer.c - reference: the fused step, and LAMB's norms before it. Elements
  * do not depend on each other, so their order does not matter. The norms are
  * summed in the fixed order of kernels/reduce/norm.h. */
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 #include "backends/reference/amp/parts.h"
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
-#include "lib/amp/split.h"
+#include "lib/amp/optimizer/split.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler.c - reference: a scaler's verdict and its state machine. */
-#include "lib/amp/scaler.h"
+#include "lib/amp/scaler/scaler.h"
 
 #include "backends/reference/reference.h"
 #include "kernels/amp/machine.h"

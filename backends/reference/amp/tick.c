@@ -6,7 +6,7 @@
 #include "kernels/amp/tick.h"
 
 #include "backends/reference/reference.h"
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 /* Set *value to a schedule's value for step t. Returns false if the group has
  * no schedule. The table of a removed schedule still exists; its first word is

@@ -4,7 +4,7 @@
 
 #include "kernels/amp/grad_args.h"
 #include "kernels/reduce/norm.h"
-#include "lib/amp/check.h"
+#include "lib/amp/common/check.h"
 
 static void grad_gradient(const void *op, size_t i, struct amp_entry *row)
 {

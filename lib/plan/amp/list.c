@@ -3,7 +3,7 @@
 #include "lib/plan/amp/amp_list.h"
 
 #include "kernels/amp/list_args.h"
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 /* An entry's key consists of its dtypes: the kernel of a launch has one for x
  * and one for y. The variant depends only on their sizes. */

@@ -5,7 +5,7 @@
 
 #include "kernels/amp/step_args.h"
 #include "kernels/reduce/norm.h"
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 /* An entry's key: its form, and the dtypes of parameter and gradient. */
 #define KEY(FORM, P, G)                                                        \

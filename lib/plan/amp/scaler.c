@@ -3,7 +3,7 @@
 #include "lib/core/queue/plan.h"
 
 #include "kernels/amp/scaler_args.h"
-#include "lib/amp/optimizer.h"
+#include "lib/amp/optimizer/optimizer.h"
 
 static void build_join(struct plan *p, const struct scaler_join_op *op)
 {
