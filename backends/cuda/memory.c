@@ -52,7 +52,7 @@ static void cuda_memory_release(const struct backend_device *d,
     CUstreamCaptureMode mode = cuda_relax(d);
     if (origin == CUDA_POOLED)
         (void)CU(d, MemFreeAsync)(address, d->memory_order);
-    else if (origin == CUDA_PLAIN)
+    else if (origin == CUDA_PLAIN || origin == CUDA_SHARED)
         (void)CU(d, MemFree)(address);
     cuda_relaxed(d, mode);
 }

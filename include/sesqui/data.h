@@ -201,7 +201,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_images_read(
     ssq_array **labels);
 
 /** Return the name of class i of labels that ssq_images_read made; NULL if the
- *  array has no such class. It is valid as long as the array. */
+ *  array has no such class. It is valid as long as the array.
+ *  @threads any */
 SSQ_API const char *ssq_array_class(const ssq_array *labels, int64_t i);
 
 /* ---- batches ---- */

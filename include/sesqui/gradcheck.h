@@ -99,12 +99,13 @@ typedef struct ssq_gradcheck_report {
  *  @return
  *   - SSQ_ERR_INVALID  a gradient is wrong: the message has the parameter, the
  *                      element and both values. report->tried is above 0.
- *   - SSQ_ERR_INVALID  step or ulps is out of range; a graph is being captured.
- *                      Nothing has changed then
- *   - SSQ_ERR_INVALID  a parameter is not float32; no parameter has a gradient;
- *                      fn returns an i32, u8 or bool var, or removes
- *                      parameters; in a later call fn makes parameters, or
- *                      returns another number of elements
+ *   - SSQ_ERR_INVALID  step or ulps is not above 0 and finite; a graph is being
+ *                      captured. Nothing has changed then
+ *   - SSQ_ERR_INVALID  step is too small or too large for the value of an
+ *                      element; a parameter is not float32; no parameter has
+ *                      a gradient; fn returns an i32, u8 or bool var, or
+ *                      removes parameters; in a later call fn makes
+ *                      parameters, or returns another number of elements
  *   - the first error that the tape has latched
  *   - SSQ_ERR_NOMEM or the queue's error: parameters and states may keep
  *     changed values then

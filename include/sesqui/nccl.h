@@ -124,7 +124,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_id(void *id, size_t bytes);
  *   - SSQ_ERR_NOMEM        also: no thread can be started. The call can succeed
  *                          on the other ranks then: their first collective
  *                          fails, at the latest after the timeout
- *  @sync waits for all ranks, at most options.timeout
+ *  @sync waits for all ranks, at most options.timeout; after a failure up to 5
+ *        seconds more, until NCCL has aborted
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_join(
     ssq_device *device, const void *id, size_t bytes, unsigned rank,

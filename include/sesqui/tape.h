@@ -727,10 +727,10 @@ SSQ_API ssq_var ssq_var_detach_at(const char *where, ssq_var x);
 #define ssq_var_detach(...) ssq_var_detach_at(SSQ_AT, __VA_ARGS__)
 
 /** Make a var with the same value for which ssq_tape_grad can compute
- *  gradients: torch's detach().requires_grad_(). Ops on it are recorded. No
- *  gradient flows to x, and ssq_tape_backward computes none for it. Like the
- *  result of ssq_var_detach it shows the memory of x.
- *  @param x  a float var, for example an input
+ *  gradients: torch's detach().requires_grad_(). Ops on it are recorded, in a
+ *  pass for training and outside of pauses. No gradient flows to x, and
+ *  ssq_tape_backward computes none for it. It shows the memory of x.
+ *  @param x  a float var; another one latches SSQ_ERR_INVALID
  *  @sync host
  *  @note Since 0.1. */
 SSQ_API ssq_var ssq_var_watch_at(const char *where, ssq_var x);
@@ -782,10 +782,10 @@ SSQ_API ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
 
 /** Concatenate vars along an axis, as ssq_concat.
  *  @param x     n float vars of one tape with equal sizes except along axis;
- *               read during the call. The same var may occur several times
+ *               others latch SSQ_ERR_INVALID. Read during the call; the same
+ *               var may occur several times
  *  @param n     at least 1. With 0, or x NULL, nothing is latched, and the
- *               result is inert. It is not SSQ_VAR_NONE: as an optional operand
- *               it is refused
+ *               result is inert
  *  @param axis  a negative one counts from the end
  *  @return float32 if the dtypes differ, or as the policy's class of concat
  *          says */

@@ -59,8 +59,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
  *  when device memory is short: on cuda with memory pools always, elsewhere if
  *  the buffer shares a slab.
  *  @param buffer  set to NULL; NULL, or a pointer to NULL: does nothing
- *  @sync host but a CUDA driver without memory pools may wait to free a buffer
- *        of more than 32 MiB
+ *  @sync host but a CUDA driver may wait to free a buffer of ssq_buffer_import
+ *        (share.h) and, without memory pools, one of more than 32 MiB
  *  @threads object */
 SSQ_API void ssq_buffer_destroy(ssq_buffer **buffer);
 

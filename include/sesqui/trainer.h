@@ -14,7 +14,8 @@
  * or the arguments name one, a loss scaler. The caller can get each of them and
  * use its functions. All passes and steps are enqueued on one queue, in order.
  * The queue and the owned objects belong to the trainer for @threads: only one
- * thread may use them at a time.
+ * thread may use them at a time. Below, "a graph is being captured" includes a
+ * capture of the queue's stream by the program (cuda.h).
  *
  * Data-parallel training
  *
@@ -119,7 +120,9 @@ typedef struct ssq_trainer_args {
     const ssq_params *from; /**< initial parameters, of the queue's device and
                            at least one; for example a trained float32 model.
                            They are copied under the same names and in the same
-                           order, in the dtypes of policy. Parameters that were
+                           order, in the dtypes of policy, by work that
+                           ssq_trainer_create enqueues on the queue; the set may
+                           be destroyed after that call. Parameters that were
                            created full (norms) stay float32. Masters start from
                            the float32 values of this set, not from rounded
                            ones. The masters of an optimizer are not read:
@@ -194,16 +197,18 @@ typedef struct ssq_trainer_args {
  *                        "dynamic"
  *   - SSQ_ERR_NOT_FOUND  no such policy, optimizer, preset or setting; no such
  *                        op or class in policy
- *   - SSQ_ERR_UNSUPPORTED  as ssq_optimizer_create
  *  @sync waits if it creates a scaler, for the upload of the scaler's state
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 
 /** Destroy a trainer with its parameters, tape, optimizer and scaler. Vars and
- *  tensors of the tape become invalid. Enqueued work is finished normally.
+ *  tensors of the tape become invalid. Enqueued work is finished normally, also
+ *  ops that .replay holds back. Errors of class labels that were not returned
+ *  yet are lost: call ssq_queue_sync first.
  *  @sync waits if ssq_trainer_announce was used with comm, for the announced
- *        rows of this rank */
+ *        rows of this rank; and for all work, if the trainer is the last that
+ *        holds the queue (ssq_queue_destroy) */
 SSQ_API void ssq_trainer_destroy(ssq_trainer **trainer);
 
 /** Replace the scaler: for options that no preset has, or to share one scaler

@@ -21,8 +21,10 @@
  * of this call, results and reserve, gradients, and dloss of a loss (the loss
  * scale is an argument of ssq_tape_backward). Dropout's mask may be set.
  *
- * Autocast does not cast biases of gemm, conv, lstm and gru. It casts gamma and
- * beta of batch and group norm, and c0 of lstm, to float32; cn is float32.
+ * Autocast does not cast biases of gemm, conv, lstm and gru, nor gamma and beta
+ * of layer and RMS norm. It casts gamma and beta of batch and group norm, and
+ * c0 of lstm, to float32; cn is float32. A loss has rank 0, or with
+ * SSQ_REDUCTION_NONE the shape that ssq_<op> says.
  *
  * An activation in options is run as a separate op: the result is rounded
  * before it, too. (That of ssq_glu_var is part of the op.) The gradients of

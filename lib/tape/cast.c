@@ -85,20 +85,21 @@ static ssq_status cast_make(ssq_tape *t, const char *where, uint32_t id,
     ssq_status st = p == NULL ? SSQ_OK : check_places(t, "cast");
     if (st == SSQ_OK && p != NULL)
         st = may_share(t, p, dtype, &shared);
+    struct node n = {.op = &cast, .where = where, .var = {id}};
+    written_note(t, &n, NULL);
     if (st == SSQ_OK && shared) {
         st = cast_share(t, p, dtype, made);
     } else if (st == SSQ_OK) {
         st = value_make(t, dtype, x->rank, x->shape, made);
-        const struct node n = {.var = {id}, .out = {*made}};
+        n.out[0] = *made;
         if (st == SSQ_OK)
             st = cast_again(t, &n);
         t->casts++;
     }
+    n.out[0] = *made;
     if (st != SSQ_OK || !value_of(t, id)->wanted || !t->training ||
         t->quiet > 0)
         return st;
-    const struct node n = {
-        .op = &cast, .where = where, .var = {id}, .out = {*made}};
     return tape_note(t, &n, NULL, 0);
 }
 

@@ -275,11 +275,13 @@ void params_backward_end(ssq_params *params, bool good)
 
 ssq_status param_settle(ssq_queue *queue, struct param *p)
 {
-    if (p->grad == NULL || p->grad_state > GRAD_CLEAN)
+    if (p->grad == NULL || p->grad_state == GRAD_FULL)
         return SSQ_OK;
     ssq_status st = ssq_fill(queue, SSQ_FILL(.x = p->grad));
-    if (st == SSQ_OK)
-        p->grad_state = GRAD_ZERO;
+    if (st == SSQ_OK) {
+        p->begun = true;
+        p->grad_state = GRAD_FULL;
+    }
     return st;
 }
 
@@ -314,7 +316,7 @@ static ssq_status settle_now(ssq_params *p, size_t from, size_t to)
         st = sync;
     for (size_t i = from; i < to && st == SSQ_OK; i++)
         if (p->at[i].grad != NULL && p->at[i].grad_state == GRAD_NONE)
-            p->at[i].grad_state = GRAD_ZERO;
+            p->at[i].grad_state = GRAD_FULL;
     ssq_queue_destroy(&queue);
     return st;
 }

@@ -13,8 +13,8 @@
 enum grad_state {
     GRAD_NONE = 0,  /* the memory was never written */
     GRAD_CLEAN = 1, /* stale: the next gradient overwrites it */
-    GRAD_ZERO = 2,  /* zeros: the next gradient overwrites them */
-    GRAD_FULL = 3   /* the next gradient is added */
+    GRAD_FULL = 2   /* the next gradient is added, also to zeros: a program may
+                       have written them since */
 };
 
 /** A copy of a parameter in another dtype. */

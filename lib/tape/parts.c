@@ -48,7 +48,6 @@ static ssq_status parts_whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
 {
     struct value *v = value_of(t, id);
     ssq_status st = SSQ_OK;
-    bool zeros = false;
     *sum = NULL;
     if (!v->sought)
         return SSQ_OK;
@@ -56,7 +55,6 @@ static ssq_status parts_whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
         struct param *p = param_of(t->params, v->param);
         st = param_grad(t->params, p);
         *fresh = p->grad_state != GRAD_FULL;
-        zeros = p->grad_state == GRAD_ZERO;
         if (*fresh)
             param_grad_begin(p);
         else
@@ -70,7 +68,7 @@ static ssq_status parts_whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
                 held_make(t, grad_dtype(t, v), like.rank, like.shape, &v->grad);
         *sum = &v->grad.tensor;
     }
-    if (st == SSQ_OK && *fresh && !zeros)
+    if (st == SSQ_OK && *fresh)
         st = ssq_fill(t->queue, SSQ_FILL(.x = *sum));
     return st;
 }
@@ -238,6 +236,11 @@ static ssq_status parts_join(ssq_tape *t, const struct join *j,
 static ssq_status join_again(ssq_tape *t, const struct node *n)
 {
     const struct join *j = node_args(t, n);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < j->n && st == SSQ_OK; i++)
+        st = written_check_value(t, j->id[i], j->id[j->n + i], "x");
+    if (st != SSQ_OK)
+        return st;
     const ssq_tensor **tensors = scratch(t, j->n * sizeof(ssq_tensor *));
     return tensors == NULL ? SSQ_ERR_NOMEM
                            : parts_join(t, j, tensors, n->out[0]);
@@ -321,7 +324,7 @@ ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
     if (axis < -rank || axis >= rank)
         st = error_set(SSQ_ERR_INVALID, "%s: axis %d of rank %d", op, axis,
                        rank);
-    size_t ids = sizeof(struct join) + n * sizeof(uint32_t);
+    size_t ids = sizeof(struct join) + 2 * n * sizeof(uint32_t);
     size_t units = (ids + sizeof(max_align_t) - 1) / sizeof(max_align_t);
     struct join *j = NULL;
     if (st == SSQ_OK) {
@@ -331,8 +334,10 @@ ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
     if (st == SSQ_OK) {
         j->n = n;
         j->axis = axis < 0 ? axis + rank : axis;
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             j->id[i] = x[i].id;
+            j->id[n + i] = value_writes(t, x[i].id);
+        }
         void *tensors = (max_align_t *)(void *)j + units;
         st = join_all(t, where, j, tensors, ids, &made);
     }

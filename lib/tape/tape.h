@@ -246,6 +246,9 @@ void written_note(ssq_tape *t, struct node *n, const void *args);
  *  forward call read it: var i of a node, or the tensor at offset `at` in its
  *  arguments. */
 ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i);
+/** The same for a value alone, whose number of writes was `writes`. */
+ssq_status written_check_value(ssq_tape *t, uint32_t id, uint32_t writes,
+                               const char *what);
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at);
 /** Return true for a tensor of the options that the call itself writes: running
  *  statistics, and the mask of dropout. Other calls may write it, too. */

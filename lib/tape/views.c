@@ -90,6 +90,7 @@ ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
         return st;
     struct node note = *n;
     note.out[0] = *id;
+    written_note(t, &note, args);
     return tape_note(t, &note, args, bytes);
 }
 
@@ -104,6 +105,7 @@ static ssq_status make_dense(ssq_tape *t, const char *where, uint32_t *id)
     for (int i = 0; i < v.rank; i++)
         n.axes[i] = i;
     ssq_status st = value_make(t, v.dtype, v.rank, v.shape, &n.out[0]);
+    written_note(t, &n, NULL);
     if (st == SSQ_OK)
         st = copy_again(t, &n);
     if (st == SSQ_OK && value_of(t, *id)->wanted && t->training &&

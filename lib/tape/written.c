@@ -111,12 +111,19 @@ static const char *written_name_of(const struct tape_op *op, unsigned i)
     return "x";
 }
 
+ssq_status written_check_value(ssq_tape *t, uint32_t id, uint32_t writes,
+                               const char *what)
+{
+    return value_writes(t, id) == writes
+               ? SSQ_OK
+               : written_tell(t, value_of(t, written_root_of(t, id)), what);
+}
+
 ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i)
 {
-    if (n->var[i] == NONE || value_writes(t, n->var[i]) == n->writes[i])
-        return SSQ_OK;
-    return written_tell(t, value_of(t, written_root_of(t, n->var[i])),
-                        written_name_of(n->op, i));
+    return n->var[i] == NONE ? SSQ_OK
+                             : written_check_value(t, n->var[i], n->writes[i],
+                                                   written_name_of(n->op, i));
 }
 
 bool slot_is_written(const struct tape_op *op, const struct tape_slot *s,

@@ -166,6 +166,117 @@ static void strided_inputs(const char *name)
     rig_close(&r);
 }
 
+/* ---- gradients that the program writes ---- */
+
+static float gradient_of(const struct rig *r, size_t i, float set)
+{
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    float g = -1.0f;
+    NEED(ssq_params_get(r->params, i, &info));
+    if (set != 0.0f)
+        NEED(ssq_fill(r->queue, SSQ_FILL(.x = info.grad, .value = set)));
+    NEED(ssq_tensor_read(r->queue, info.grad, &g, sizeof(g), SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    return g;
+}
+
+/* A pass with two parameters, whose loss depends on one or on both. */
+static void one_or_both(const struct rig *r, bool both)
+{
+    ssq_tape *t = r->tape;
+    ssq_tape_begin(t, true);
+    const ssq_param_args one =
+        *SSQ_PARAM(.rank = 1, .shape = {1}, .init = SSQ_INIT_CONSTANT,
+                   .value = 2.0);
+    ssq_var a = ssq_var_param(t, "a", &one), b = ssq_var_param(t, "b", &one);
+    ssq_var y = ssq_square_var(a);
+    if (both)
+        y = ssq_add_var(y, ssq_square_var(b));
+    NEED(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL));
+}
+
+/* Zeros that a backward has written are the program's to write again. */
+static void written_zeros(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    one_or_both(&r, true);
+    ssq_params_clean(r.params);
+    one_or_both(&r, false);
+    float was = gradient_of(&r, 1, 5.0f);
+    one_or_both(&r, true);
+    tap_ok(was == 5.0f && gradient_of(&r, 1, 0.0f) == 9.0f,
+           "%s: a gradient is added to what the program wrote: %g", name,
+           gradient_of(&r, 1, 0.0f));
+    ssq_params_clean(r.params);
+    one_or_both(&r, false);
+    (void)gradient_of(&r, 1, 5.0f);
+    ssq_params_clean(r.params);
+    one_or_both(&r, false);
+    tap_ok(gradient_of(&r, 1, 0.0f) == 0.0f,
+           "%s: clean ones that are not reached become zeros: %g", name,
+           gradient_of(&r, 1, 0.0f));
+    rig_close(&r);
+}
+
+/* ---- regions to be recomputed ---- */
+
+/* A region over memory outside of the tape: 0 concatenates an input with a
+ * parameter, 1 makes a transposed parameter dense, 2 casts an input. The memory
+ * is written after the region, or before it and after another op has read it.
+ */
+static ssq_status region(const struct rig *r, ssq_tensor *x, int kind,
+                         bool after)
+{
+    ssq_tape *t = r->tape;
+    NEED(ssq_fill(r->queue, SSQ_FILL(.x = x, .value = 1.0)));
+    ssq_tape_begin(t, true);
+    ssq_var w =
+        ssq_var_param(t, "w",
+                      SSQ_PARAM(.rank = 2, .shape = {2, 3},
+                                .init = SSQ_INIT_CONSTANT, .value = 3.0));
+    ssq_var in = ssq_var_input(t, x), y;
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    NEED(ssq_params_get(r->params, 0, &info));
+    const ssq_tensor *outside = kind == 1 ? info.tensor : x;
+    (void)ssq_relu_var(kind == 1 ? w : in);
+    if (!after)
+        NEED(ssq_fill(r->queue, SSQ_FILL(.x = outside, .value = 2.0)));
+    ssq_tape_recompute_push(t);
+    if (kind == 0) {
+        const ssq_var both[] = {in, w};
+        y = ssq_square_var(ssq_var_concat(both, 2, 0));
+    } else if (kind == 1) {
+        y = ssq_square_var(ssq_var_reshape(ssq_var_transpose(w, NULL), 1,
+                                           (const int64_t[]){6}));
+    } else {
+        y = ssq_mul_var(ssq_var_cast(ssq_var_cast(in, SSQ_F16), SSQ_F32), w);
+    }
+    y = ssq_tape_recompute_pop(t, ssq_sum_var(y, NULL));
+    if (after)
+        NEED(ssq_fill(r->queue, SSQ_FILL(.x = outside, .value = 100.0)));
+    ssq_params_clean(r->params);
+    return ssq_tape_backward(t, y, NULL);
+}
+
+static void written_regions(const char *name)
+{
+    static const char *const kinds[] = {"concat", "a copy by reshape",
+                                        "a cast"};
+    struct rig r = rig_open(name, "float32");
+    static const float ones[6] = {1, 1, 1, 1, 1, 1};
+    ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, ones);
+    for (int kind = 0; kind < 3; kind++) {
+        core_status(region(&r, x, kind, false), SSQ_OK, "",
+                    "%s: an input that was written before %s", name,
+                    kinds[kind]);
+        if (kind < 2)
+            core_status(region(&r, x, kind, true), SSQ_ERR_INVALID,
+                        "was written between", "%s: and after it", name);
+    }
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
 /* ---- ssq_gradcheck ---- */
 
 static ssq_var square(ssq_tape *t, void *user)
@@ -290,6 +401,8 @@ int main(void)
         steps(core_device(i));
         empty_images(core_device(i));
         strided_inputs(core_device(i));
+        written_zeros(core_device(i));
+        written_regions(core_device(i));
     }
-    return tap_done(2 * 21);
+    return tap_done(2 * 28);
 }

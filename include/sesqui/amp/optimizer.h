@@ -522,7 +522,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
 /** Set the masters from the model, or the model from the masters. Use the
  *  former after the program has written parameters. Remainders of split masters
  *  become 0. With split masters the latter changes nothing. Moments, t and the
- *  random counter do not change, except that a first use creates them. Both
+ *  random counter do not change, except that a first use creates them. As a
+ *  first use ssq_optimizer_model_to_master leaves the masters as the top of
+ *  this file says: for example, with the exact values of ssq_params_write. Both
  *  calls are allowed at every stage, also within an accumulation.
  *  @return
  *   - SSQ_ERR_INVALID  no parameters; a first use in a capture
@@ -688,9 +690,10 @@ ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
 
 /** Report the global norm of the last check that measured one, of the unscaled
  *  gradients before clipping, and t, the number of successful steps.
- *  @param norm  out, optional; 0 if no check has measured one
+ *  @param norm  out, optional; 0 if no check has measured one; Inf or NaN if
+ *               that check found such gradients
  *  @param t     out, optional
- *  @return SSQ_ERR_INVALID  norm is given and clip_norm is 0, and the kind is
+ *  @return SSQ_ERR_INVALID  norm is given, clip_norm is 0 now, and the kind is
  *                           not lamb; before the first use; a capture
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_norm(ssq_queue *queue,

@@ -269,7 +269,8 @@ SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
  *  optimizer's step checks its own gradients, and skips by that check alone.
  *  For example, if a gradient is repaired between this call and the step, the
  *  step is taken, but the update still counts an overflow. Check gradients
- *  before you unscale them: the check always multiplies by 1/scale.
+ *  before you unscale them: unscaled ones are not refused, but the check always
+ *  multiplies by 1/scale. It may be called several times before an update.
  *  @param n      may be 0: a check without bad gradients
  *  @param grads  n float tensors of any strides; may be NULL if n is 0
  *  @return
@@ -498,8 +499,9 @@ typedef struct ssq_torch_scaler_state {
     }
 
 /** Load torch's fields into a scaler of any preset: scale, factors, interval
- *  and streak are replaced, and the other counters restart. The fields are
- *  trusted, as in ssq_scaler_state_set.
+ *  and streak are replaced. The other counters restart as in a new scaler, and
+ *  events are cleared. Call it between steps, as ssq_scaler_state_set. The
+ *  fields are trusted, as in ssq_scaler_state_set.
  *  @return as ssq_scaler_create and ssq_scaler_state_set; also SSQ_ERR_INVALID
  *          if growth_interval or _growth_tracker does not fit 32 bits. After an
  *          error nothing has changed. */

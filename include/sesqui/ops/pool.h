@@ -219,7 +219,8 @@ typedef struct ssq_global_avg_pool2d_args {
 
 /** Compute the mean of each channel of each image, as ONNX GlobalAveragePool.
  *  Sums and bound are as in ssq_mean (reduce.h). Without elements (h w = 0) it
- *  is NaN.
+ *  is NaN. On a tape the result has rank 4, for example [n,c,1,1], and
+ *  ssq_var_reshape makes [n,c] of it.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_global_avg_pool2d(ssq_queue *queue, const ssq_global_avg_pool2d_args *args);

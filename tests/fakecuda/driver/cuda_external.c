@@ -76,6 +76,7 @@ cuExternalMemoryGetMappedBuffer(CUdeviceptr *p, CUexternalMemory memory,
     m = fake_memory_map(memory->fd, memory->offset + part->offset, part->size);
     if (m == NULL)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    m->external = memory;
     *p = m->base;
     return fake_leave(CUDA_SUCCESS);
 }
@@ -87,6 +88,10 @@ CUresult cuDestroyExternalMemory(CUexternalMemory memory)
     if (e != CUDA_SUCCESS)
         return e;
     e = fake_check(memory, EXTERNAL, "external memory");
+    for (const struct memory *m = fake.memory; m != NULL; m = m->next)
+        if (e == CUDA_SUCCESS && m->external == memory)
+            e = fake_refuse(CUDA_ERROR_INVALID_VALUE,
+                            "a mapping of the external memory is not freed");
     if (e == CUDA_SUCCESS) {
         memory->object.dead = true;
         close(memory->fd);

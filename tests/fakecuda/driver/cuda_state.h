@@ -54,6 +54,7 @@ struct memory {
     uint64_t base, bytes;
     bool host;   /* pinned: the host may touch it, and so may a device */
     bool mapped; /* of a file: another API's */
+    CUexternalMemory external;       /* it was mapped from this */
     struct CUmemPoolHandle_st *pool; /* NULL: of no pool */
     CUcontext ctx;
     struct point ready; /* of cuMemAllocAsync */
