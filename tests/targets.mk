@@ -238,8 +238,23 @@ check-full: all
 	@SSQ_TEST_FULL=1; export SSQ_TEST_FULL; logs=; \
 	for t in $(sort $(full_tests) $(long_tests) \
 		$(filter-out tests/lint/%,$(TESTS))); do \
-		$(call run_one,variant-full,$$t,); done; \
-	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
+		$(call run_one,variant-full,$$t,); done; status=0; \
+	$(MAKE) check-elsewhere || status=1; \
+	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs && \
+		exit $$status
+
+# Other processors, another C library, other build systems and packages: each
+# target whose tools are there.
+check-elsewhere:
+	@failed=; for pair in cross:s390x-linux-gnu-gcc musl:musl-gcc \
+		subproject:meson debian:dpkg-buildpackage; do \
+		target=check-$${pair%%:*} tool=$${pair#*:}; \
+		command -v $$tool >/dev/null || { \
+			echo "$$target: skipped: there is no $$tool"; \
+			continue; }; \
+		echo "$$target:"; $(MAKE) $$target || failed="$$failed $$target"; \
+	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+.PHONY: check-elsewhere
 
 # Ranks over each MPI that is there, in a build of its own.
 mpis = mpicc.openmpi mpicc.mpich
