@@ -252,7 +252,8 @@ check-elsewhere:
 		command -v $$tool >/dev/null || { \
 			echo "$$target: skipped: there is no $$tool"; \
 			continue; }; \
-		echo "$$target:"; $(MAKE) $$target || failed="$$failed $$target"; \
+		echo "$$target:"; $(MAKE) $$target || \
+			failed="$$failed $$target"; \
 	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 .PHONY: check-elsewhere
 
