@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# layers.sh - the layers are as ARCHITECTURE.md says: who includes and calls
-# whom, and the files and functions that it names.
+# layers.sh - includes and calls follow the table of layers in ARCHITECTURE.md,
+# and the files and functions that it names exist.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/lint/objects.sh"
@@ -37,9 +37,9 @@ find kernels lib backends comms include tools examples -type f \
 tap_ok "$(($(grep -c '' "$tmp/includes") < 900))" \
     "$(grep -c '' "$tmp/includes") lines include our headers"
 
-# The layer of a file is the longest row that its path begins with. What make
-# makes (kernels/kernel_text.h) counts as kernels. A row that allows what nobody
-# does is a wish.
+# The layer of a file is the longest row that its path begins with. Generated
+# files (kernels/kernel_text.h) count as kernels. A row must not allow
+# includes that do not occur.
 ${AWK:-awk} '
     function layer(path) {
         if (path ~ /^(include|tests|tools|examples)\//)
@@ -135,4 +135,16 @@ while read -r name; do
     grep -rqw -- "$name" lib kernels backends comms include || echo "$name"
 done <"$tmp/names" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/names") functions and macros of $plan exist"
-tap_done 11
+
+# "`f()` in `file`", also "`f()` and `g()` in `file`", wherever the line breaks.
+tr -s ' \n' ' ' <"$plan" |
+    grep -oE '(`[a-z_0-9]+\(\)`( and |, )?)+ in `[a-zA-Z0-9_/.-]+`' |
+    sed 's/`//g; s/ and / /g; s/,//g; s/()//g' >"$tmp/in_files"
+while read -r line; do
+    file=${line##* in }
+    for name in ${line% in *}; do
+        grep -qw -- "$name" "$file" || echo "$name is not in $file"
+    done
+done <"$tmp/in_files" >"$tmp/out"
+tap_empty "$(grep -c '' "$tmp/in_files") functions are where $plan says"
+tap_done 12

@@ -11,6 +11,7 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
 	tests/lint/whole.sh tests/lint/layers.sh tests/lint/directories.sh \
 	tests/lint/prose.sh tests/lint/names.sh \
+	tests/lint/faults.sh \
 	tests/lint/dialect.sh tests/lint/dlpack.sh tests/lint/circles.sh \
 	tests/lint/lines.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
