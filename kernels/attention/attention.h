@@ -27,17 +27,17 @@ struct attention_shared {
     u32 blocks; /* of rows */
     u32 heads;
     u32 group; /* heads that share a head of keys */
-    u32 tq;    /* queries */
-    u32 tk;    /* keys */
-    u32 d;     /* elements of a query and a key */
-    u32 dv;    /* elements of a value */
+    u32 tq; /* queries */
+    u32 tk; /* keys */
+    u32 d;  /* elements of a query and a key */
+    u32 dv; /* elements of a value */
     u32 ahead;
     u32 back;
     float scale;
-    float softcap;  /* 0: none */
+    float softcap; /* 0: none */
     u32 dtype;      /* of q, k and v */
     u32 mask_dtype; /* 0: none */
-    u32 dropout;    /* weights are dropped, by random words: */
+    u32 dropout;   /* weights are dropped, by random words: */
     u32 threshold;
     u32 seed_low;
     u32 seed_high;

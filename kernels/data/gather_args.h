@@ -11,10 +11,10 @@
 
 /* The first outer sizes are the index's, the other inner ones a row's. */
 struct table_shape {
-    u32 form;     /* FORM_ROWS: inner is at most 1 */
-    u32 n;        /* positions */
-    u32 cols;     /* elements of a row */
-    u32 rows;     /* of the table */
+    u32 form; /* FORM_ROWS: inner is at most 1 */
+    u32 n;    /* positions */
+    u32 cols; /* elements of a row */
+    u32 rows; /* of the table */
     u32 row_step; /* from a row of the table to the next, in elements */
     u32 outer;
     u32 inner;
@@ -27,8 +27,8 @@ struct gather_args {
     u32 idx_at;
     u32 y_at;
     STRUCT(table_shape) table; /* of the rows that are bound */
-    u32 first;                 /* rows before them */
-    u32 total;                 /* rows of the whole table: others are zeros */
+    u32 first; /* rows before them */
+    u32 total; /* rows of the whole table: others are zeros */
     u32 x_dtype;
     u32 y_dtype;
     u32 y_steps[WALK_RANK];
@@ -84,7 +84,7 @@ struct sort_shape {
     u32 piece; /* keys of one */
     u32 pieces;
     u32 shift; /* bits of a key below the digit */
-    u32 bins;  /* values of a digit: a power of two */
+    u32 bins; /* values of a digit: a power of two */
 };
 
 struct sort_count_args {

@@ -45,14 +45,14 @@ struct cross_entropy_args {
     u32 divisor_dtype;
     u32 dx_dtype;
     u32 loss_dtype;
-    u32 logits;     /* else log-probabilities */
-    u32 smoothed;   /* spread is not 0 */
-    u32 may_ignore; /* rows whose target is ignore_index do not count */
+    u32 logits; /* else log-probabilities */
+    u32 smoothed;     /* spread is not 0 */
+    u32 may_ignore;   /* rows whose target is ignore_index do not count */
     u32 ignore_index;
-    float keep;   /* of the target, 1 - the label smoothing */
-    float spread; /* what the smoothing gives every class */
-    float count;  /* divides, as divisor[0] does */
-    float scale;  /* of the loss */
+    float keep;       /* of the target, 1 - the label smoothing */
+    float spread;     /* what the smoothing gives every class */
+    float count; /* divides, as divisor[0] does */
+    float scale; /* of the loss */
 };
 
 /* What becomes of a row: its loss counts, is 0, or is NaN. */

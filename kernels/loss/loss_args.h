@@ -34,8 +34,8 @@ struct loss_args {
     u32 positive_dtype;
     u32 dx_dtype;
     u32 dloss_given; /* else it is 1 */
-    u32 dloss_each;  /* else one for all */
-    float scale;     /* of values in sums */
+    u32 dloss_each; /* else one for all */
+    float scale;    /* of values in sums */
     float parameter; /* beta or delta of the kind */
     float count;     /* divides the gradient: a mean's */
 };

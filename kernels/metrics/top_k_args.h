@@ -18,8 +18,8 @@ struct top_k_args {
     u32 target_at;
     u32 found_at;
     u32 rows;
-    u32 n;     /* classes */
-    u32 k;     /* places that are a hit */
+    u32 n; /* classes */
+    u32 k; /* places that are a hit */
     u32 items; /* each row by an item, not by a group */
     u32 x_step;
     u32 x_dtype;

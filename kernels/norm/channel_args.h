@@ -20,14 +20,14 @@ struct channel_walk {
     u32 tasks;
     u32 channels;
     u32 per_group; /* channels that share statistics */
-    u32 across;    /* lanes are channels, not neighbours of a line */
+    u32 across; /* lanes are channels, not neighbours of a line */
     u32 chunks;    /* of a row */
     u32 per_chunk; /* pieces */
     u32 pieces;    /* of a row */
     u32 per_line;  /* pieces */
     u32 longest;   /* of a piece, but of a line's last */
-    u32 line;      /* elements of a line */
-    u32 rank;      /* of what counts a row's lines, with its sizes: */
+    u32 line; /* elements of a line */
+    u32 rank; /* of what counts a row's lines, with its sizes: */
     u32 size[CHANNEL_OUTER];
     u32 mean_example; /* from example to example */
     u32 mean_group;   /* and from set of channels to set */
@@ -37,9 +37,9 @@ struct channel_walk {
 /* An operand of such a walk: steps in elements. */
 struct channel_operand {
     u32 dtype;
-    u32 example;              /* from example to example */
-    u32 channel;              /* from channel to channel */
-    u32 step;                 /* along a line */
+    u32 example; /* from example to example */
+    u32 channel; /* from channel to channel */
+    u32 step;    /* along a line */
     u32 steps[CHANNEL_OUTER]; /* between lines */
 };
 
@@ -133,7 +133,7 @@ struct channel_statistics_args {
     u32 rest;    /* is wanted */
     u32 running_mean_step;
     u32 running_var_step;
-    float count;         /* elements of a set */
+    float count; /* elements of a set */
     float running_count; /* divides the squares for running_var */
     float eps;
     float keep; /* 1 - momentum */

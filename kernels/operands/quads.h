@@ -144,10 +144,10 @@ QUAD_OF(float)
 #ifndef DENSE_LARGE
 #define DENSE_LARGE(T) false
 #endif
-#define DENSE_LINE                 512u
-#define IN_LINE(N)                 IN_LINE_##N
-#define IN_LINE_x                  AT(x, x_from + j)
-#define IN_LINE_y                  line[j - begin]
+#define DENSE_LINE     512u
+#define IN_LINE(N)     IN_LINE_##N
+#define IN_LINE_x      AT(x, x_from + j)
+#define IN_LINE_y      line[j - begin]
 #define DENSE_FILL(TY, Y, LEN, DO) DENSE_MAP(TY, Y, TY, Y, QUAD_NEW, LEN, DO)
 #define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO)                                \
     if (DENSE_LARGE(TY)) {                                                     \
@@ -156,7 +156,7 @@ QUAD_OF(float)
             INDEX end = (LEN)-begin < DENSE_LINE ? (LEN) : begin + DENSE_LINE; \
             LANES_LOOP for (INDEX j = begin; j < end; j++){                    \
                 DO(IN_LINE)} stream_out(&AT(Y, Y##_from + begin), line,        \
-                                        (end - begin) * sizeof(TY));           \
+                       (end - begin) * sizeof(TY));                            \
         }                                                                      \
     } else                                                                     \
         DENSE_ONES(0u, LEN, DO)

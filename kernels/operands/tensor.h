@@ -88,7 +88,7 @@ FN u32 to_cell_4(float value, u32 dtype)
  * view; walk_shape and walk_steps of lib/plan/walk.h fill them. WALK2(i, x_off,
  * x_steps, y_off, y_steps) declares each view's element offset at position i of
  * the common shape, row-major. */
-#define WALK_RANK 6
+#define WALK_RANK     6
 
 #define WALK_BEGIN(I)                                                          \
     u32 walk_rest = I;                                                         \

@@ -10,16 +10,16 @@
 
 #include "kernels/scalar/scalar.h"
 
-#define DT_F32  1u
-#define DT_F16  2u
+#define DT_F32 1u
+#define DT_F16 2u
 #define DT_BF16 3u
-#define DT_I32  4u
-#define DT_U8   5u
+#define DT_I32 4u
+#define DT_U8 5u
 
 /* values of ssq_rounding */
-#define ROUND_NEAREST     0u
+#define ROUND_NEAREST 0u
 #define ROUND_TOWARD_ZERO 1u
-#define ROUND_STOCHASTIC  2u
+#define ROUND_STOCHASTIC 2u
 
 /* Exact halves, so that the one addition rounds to nearest even. */
 FN float u32_to_f32(u32 x)

@@ -29,7 +29,7 @@ struct softmax_args {
     u32 part;   /* elements of each part but the last */
     u32 phase;  /* SOFTMAX_WHOLE, .. */
     u32 is_log;
-    u32 cols;  /* softmax_columns.k: neighbouring rows, of one walked place */
+    u32 cols; /* softmax_columns.k: neighbouring rows, of one walked place */
     u32 x_col; /* from one of these rows to the next */
     u32 y_col;
     u32 rank;

@@ -20,11 +20,12 @@
  *            whole.
  * functions  the public functions that enqueue it, each with its autocast class
  *            (lib/amp/policy/policy.c). HALF: matmuls, which matrix units sum
- * in float32. FLOAT32: ranges or sums that 16 bits cannot hold. PROMOTE:
- * several operands. ANY: one operand, and a result that needs no more range or
- * precision. A backward function has the class of its forward function.
- * BACKWARD(x) lists x_backward; BACKWARDS(x) lists x_backward_data and
- * x_backward_weight. UNARY_FUNCTIONS are the lines of UNARY_KINDS in
+ *            in float32. FLOAT32: ranges or sums that 16 bits cannot hold.
+ *            PROMOTE: several operands. ANY: one operand, and a result that
+ *            needs no more range or precision. A backward function has the
+ *            class of its forward function. BACKWARD(x) lists x_backward;
+ *            BACKWARDS(x) lists x_backward_data and x_backward_weight.
+ *            UNARY_FUNCTIONS are the lines of UNARY_KINDS in
  *            kernels/elementwise/unary_kinds.h, UNARY_BACKWARDS their
  *            backwards.
  * tables     its tables of tests: TABLE(x) is x_suite of tests/op. The tables
