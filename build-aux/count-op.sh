@@ -4,10 +4,10 @@
 #
 # usage: sh build-aux/count-op.sh OP, in the top folder of a git checkout
 #
-# The commit is the first one that has the op's entry in the list of ops, as
-# lib/core/module/ops.h has it now or as a file of that name had it. A kind of an op, a
-# unary function or an optimizer, has its line in the list of its kinds. What is
-# listed beside the files of code is for readers.
+# The commit is the first one with the op's entry in the list of ops. The list
+# is lib/core/module/ops.h now, and was an ops.h elsewhere before. A kind of an
+# op, for example a unary function or an optimizer, has its line in the list of
+# its kinds. Files that are not code are listed for readers.
 set -eu
 op=${1-}
 [ -n "$op" ] || {

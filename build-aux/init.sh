@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# init.sh - the functions that set a struct to its defaults, made of the SSQ_X_INIT
-# macros of the public headers.
+# init.sh - writes the functions that set a struct to its defaults, from the
+# SSQ_X_INIT macros of the public headers.
 #
 # usage: sh build-aux/init.sh header|source|list|without CC INCLUDE
 #
-# header: include/sesqui/init.h. source: lib/core/base/init.c. list: every macro with
-# its struct. without: structs that begin with struct_size and have no macro.
+# header: include/sesqui/init.h. source: lib/core/base/init.c. list: every macro
+# with its struct. without: structs that begin with struct_size and have no macro.
 # CC is a C compiler, INCLUDE the folder of the headers.
 set -eu
 LC_ALL=C

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lists.sh - writes lists.mk: which files are in which directory, as make's lists,
-# and the tables of tests that the ops of lib/core/module/ops.h have.
+# lists.sh - writes lists.mk: the files of each directory, as make's lists, and
+# the tables of tests of the ops of lib/core/module/ops.h.
 #
 # usage: sh build-aux/lists.sh, in the top folder of the source
 #
-# The files of a directory belong to it, and are listed nowhere else. autoreconf runs
-# this before automake reads lists.mk, and every make runs it again: a file that
+# The files of a directory are listed nowhere else. autoreconf runs this before
+# automake reads lists.mk, and every make runs it again: a file that
 # was added or removed changes lists.mk, and so makes Makefile.in anew. lists.mk
 # is only written where it differs: the source of a release may be read-only.
 set -eu

@@ -75,8 +75,8 @@ static bool gemm_coopmat_whole(const struct view *v, uint32_t row,
            (column == 1 ? row : column) % 8 == 0 && product_step(v, 0) % 8 == 0;
 }
 
-/* The shader's parameters, but for those of the epilogue, which
- * gemm_coopmat_run() has set. */
+/* Set the shader's parameters. gemm_coopmat_run() has set those of the
+ * epilogue. */
 static void gemm_coopmat_fill(struct gemm_coopmat_args *x,
                               const struct product *g)
 {

@@ -52,8 +52,8 @@ static ssq_status vulkan_graph_begin(struct backend_graph *g,
                : vulkan_error(g->device->core, "vkBeginCommandBuffer", e);
 }
 
-/* Record a part. Its hazards begin with nothing: what comes before a part in
- * its queue is behind a barrier already (graph_run()). */
+/* Record a part. It begins without hazards: graph_run() puts a barrier between
+ * a part and earlier work of its queue. */
 static ssq_status vulkan_graph_record(struct backend_graph *g,
                                       struct graph_part *part,
                                       const struct launch *const *launches,

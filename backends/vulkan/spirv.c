@@ -37,7 +37,7 @@ struct control {
     bool wanted;
 };
 
-/* What a module begins with, found by spirv_walk(). */
+/* The sections at the start of a module, as spirv_walk() finds them. */
 struct layout {
     size_t extensions; /* word behind the capabilities */
     size_t modes;      /* word behind the entry point */

@@ -95,7 +95,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
  *  which runs between the queue's earlier and later work. For example, a
  *  consumer of DLPack passes it to the producer, which makes it wait.
  *
- *  Work behind a collective (comm.h) that is pending is not on the stream yet.
+ *  The stream does not have work yet that waits for a collective (comm.h).
  *  Call ssq_queue_sync if the other library's work must follow it.
  *  @param queue   of a device of the cuda backend
  *  @param stream  out; owned by the queue, or by the caller of

@@ -132,10 +132,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_get(const ssq_device *device,
 SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
 /** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
- *  The cache's folder is that of the environment at this call. Devices that are
- *  open keep the tunings that they have read. If the file does
- *  not exist, ssq_gemm_tuning_path is "" or the cache is off now, the call
- *  succeeds and removes nothing. Also usable in a child of fork.
+ *  The environment at this call names the cache's folder. Devices that are open
+ *  keep the tunings that they have read. If the file does not exist,
+ *  ssq_gemm_tuning_path is "" or the cache is off now, the call succeeds and
+ *  removes nothing. Also usable in a child of fork.
  *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not
  *                      written by the library; the cache's folder is not safe
  *                      to use (a warning has been logged); another process

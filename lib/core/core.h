@@ -211,11 +211,11 @@ ssq_status tensor_wrap(const struct view *view, ssq_tensor **tensor);
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
                          const int64_t *shape, ssq_tensor **tensor);
 
-/** What the owner of a loss scale must know: an op uses its tensor. */
+/** Called when an op uses the tensor of a loss scale, for the scale's owner. */
 struct scale_use {
     /* before the op is enqueued; may fail */
     ssq_status (*bind)(ssq_queue *queue, struct scale_use *use);
-    /* after that */
+    /* after the op is enqueued */
     void (*bound)(struct scale_use *use);
 };
 /** Called by ops with the scale of a loss's gradient, which may be NULL, before

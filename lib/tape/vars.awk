@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # vars.awk - makes of vars.list, and of the headers of the ops, what a tape has
-# of every op: with -v want=table the table in C that lib/tape/table.c includes,
+# of every op: with -v want=table the table in C that lib/tape/vars.c includes,
 # with -v want=header include/sesqui/vars.h.
 #
 # Input: include/sesqui/ops/*.h, then vars.list. A struct of arguments says what

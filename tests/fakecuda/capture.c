@@ -280,8 +280,8 @@ static void captured_graph(const struct learned *expected)
     training_close(&p);
 }
 
-/* A trainer counts its steps and reports on the host: what a launch repeats it
- * cannot know, so its calls are refused, and no pass is lost. */
+/* A trainer counts steps on the host, and cannot count the launches of a graph.
+ * Its calls are therefore refused in a capture, and no pass is lost. */
 static void refused_trainer(void)
 {
     ssq_device *dev = NULL;

@@ -12,7 +12,7 @@
 cd "$srcdir" || exit 1
 layers='.ci backends bench build-aux comms doc examples include kernels lib m4 tests tools'
 
-# What a build or a run of tests has left in a source tree does not count.
+# Files that a build or a run of tests has left in a source tree do not count.
 find $layers \( -name '.[ld]*' -o -path tests/cache -o -path tests/pocl \
     -o -path tests/mesa -o -path doc/reference \) -prune -o -type f \
     ! -name README.md \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \

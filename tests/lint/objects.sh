@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# objects.sh - what the objects of a library define and need; read with ".",
-# after tap.sh.
+# objects.sh - the symbols that the objects of a library define and need; read
+# with ".", after tap.sh.
 
-# The objects of library $1 as "OBJECT SYMBOL TYPE", for files that are there
-# still: a build directory keeps the objects of those that went.
+# The symbols of library $1 as "OBJECT SYMBOL TYPE". A build directory keeps the
+# objects of files that were removed; these do not count.
 symbols() {
     find "$builddir/lib" "$builddir/backends" "$builddir/kernels" \
         -path "*/.libs/$1_la-*.o" -o -name "$1_a-*.o" | while read -r o; do

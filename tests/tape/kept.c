@@ -93,7 +93,7 @@ static void groups(const char *name)
     rig_close(&r);
 }
 
-/* A slice of one element, whatever its step: the element has its gradient. */
+/* The gradient of a slice of one element is right for every step. */
 static void steps(const char *name)
 {
     struct rig r = rig_open(name, "float32");

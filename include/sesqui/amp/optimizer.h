@@ -589,8 +589,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
 
 /** Save the whole optimizer as bytes: parameters, masters, moments, t and the
  *  random counter, with names and shapes. As in ssq_scaler_save, the blob has a
- *  version and a checksum. Its byte order is that of the processor, and a
- *  processor of the other order refuses it. Options, the seed with them,
+ *  version and a checksum. It has the processor's byte order, and a processor
+ *  of the other order refuses it. Options, the seed with them,
  *  hyper-parameters and schedules are not in it: the program must set the same.
  *
  *  The blob is as large as all of these together. If it is large, map a file of
