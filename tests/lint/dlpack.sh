@@ -38,11 +38,13 @@ int main(void)
     SIZE(DLManagedTensor) AT(DLManagedTensor, dl_tensor)
     AT(DLManagedTensor, manager_ctx) AT(DLManagedTensor, deleter)
 #ifdef DLPACK_MAJOR_VERSION
-    SIZE(DLManagedTensorVersioned) AT(DLManagedTensorVersioned, version)
-    AT(DLManagedTensorVersioned, manager_ctx)
-    AT(DLManagedTensorVersioned, deleter)
-    AT(DLManagedTensorVersioned, flags)
-    AT(DLManagedTensorVersioned, dl_tensor)
+    /* dlpack.h 1.0 has no typedef of it */
+    SIZE(struct DLManagedTensorVersioned)
+    AT(struct DLManagedTensorVersioned, version)
+    AT(struct DLManagedTensorVersioned, manager_ctx)
+    AT(struct DLManagedTensorVersioned, deleter)
+    AT(struct DLManagedTensorVersioned, flags)
+    AT(struct DLManagedTensorVersioned, dl_tensor)
 #endif
 END
 }
