@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reference.h - the reference's lists, and access to elements for its ops.
+/* reference.h - the reference's lists of ops, its memory and events.
  *
  * Every op here is a plain loop that a reader can compare with the contract in
  * include/sesqui/ops/. Host backends may use these lists in their op tables,
@@ -7,6 +7,7 @@
 #ifndef BACKENDS_REFERENCE_REFERENCE_H
 #define BACKENDS_REFERENCE_REFERENCE_H
 
+#include "backends/reference/walk.h"
 #include "lib/core/module/backend.h"
 
 #define X(NAME, ...) extern const struct NAME##_impl reference_##NAME[];
@@ -45,32 +46,5 @@ ssq_status reference_event_elapsed(struct backend_event *from,
 #define REFERENCE_IMPL(NAME, RUN)                                              \
     const struct NAME##_impl reference_##NAME[] = {                            \
         {.name = "reference", .run = RUN}, {.name = NULL}}
-
-/** A walk over up to WALK_VIEWS views of one shape, in row-major order. at[k]
- *  is the offset of the current element in view k, in elements. Call
- *  walk_begin(), then `do { .. } while (walk_next(&w));`. The shape must have
- *  elements. */
-#define WALK_VIEWS 8
-/* rank, n: numbers of dimensions and views; shape: of all views; index: of the
- * current element; stride: of each view, in elements */
-struct walk {
-    int rank, n;
-    int64_t shape[SSQ_MAX_RANK];
-    int64_t index[SSQ_MAX_RANK];
-    int64_t stride[WALK_VIEWS][SSQ_MAX_RANK];
-    int64_t at[WALK_VIEWS];
-};
-void walk_begin(struct walk *w, const struct view *const *views, int n);
-bool walk_next(struct walk *w);
-
-/** Load element i (an offset in elements) of any dtype as float32. i32 is
- *  rounded to nearest even. */
-float load_f32(const void *base, ssq_dtype dtype, int64_t i);
-/** Store a float32 in any dtype, by the rules of ssq_convert, rounded to
- *  nearest. */
-void store_f32(void *base, ssq_dtype dtype, int64_t i, float value);
-/** Load the raw bits of element i, zero-extended, or store them. */
-uint32_t load_bits(const void *base, ssq_dtype dtype, int64_t i);
-void store_bits(void *base, ssq_dtype dtype, int64_t i, uint32_t bits);
 
 #endif
