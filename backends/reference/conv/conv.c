@@ -1,321 +1,197 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - reference: convolution and its gradients as products of matrices.
+/* conv.c - reference: convolution and its gradients, as nested loops.
  *
- * Each kind multiplies a matrix of rows by depth with one of depth by columns.
- * This is done for each group and, for forward and data, for each image of the
- * batch. One matrix is an operand as stored (`lies`). The other one is
- * gathered: it is the matrix that im2col would create.
+ * Three operands belong together. For each image n and group g, with
  *
- *     kind      rows  columns    depth      as stored    gathered
- *     forward   o     p, q       c, r, s    filter       image
- *     data      c     h, w       o, r, s    filter       map
- *     weight    o     c, r, s    n, p, q    map          image
+ *     h = p stride - before + r dilation, and w from q and s in the same way,
  *
- * The position of a gathered element is the sum of two parts, one from its
- * column and one from its depth. Each part is an offset (of a channel, or of an
- * image of the batch) and a point. For data the point must be a multiple of the
- * stride. Elements outside are 0. Sums are float64, in ascending order of depth
- * for every layout. Bias and activation are float32, and storing rounds once
- * more. */
+ * each kind computes one of them from the other two:
+ *
+ *     forward  map[n,g,o,p,q]    = sum of image[n,g,c,h,w] filter[g,o,c,r,s]
+ *                                  over c, r, s
+ *     data     image[n,g,c,h,w]  = sum of map[n,g,o,p,q] filter[g,o,c,r,s]
+ *                                  over o, r, s
+ *     weight   filter[g,o,c,r,s] = sum of image[n,g,c,h,w] map[n,g,o,p,q]
+ *                                  over n, p, q
+ *
+ * The loops are nested: four over the positions of the output, three over the
+ * terms of a sum. The innermost loop is over the channels of the output,
+ * because sums of different elements do not wait for each other.
+ *
+ * An element outside of an image or a map is 0, and this 0 is multiplied, too.
+ * Sums are float64, in which products of float32 are exact, with the indexes in
+ * ascending order, the last one fastest. A sum is rounded to float32 once. Bias
+ * and activation are float32, and storing rounds once more. */
 #include "lib/op/conv/conv.h"
 
-#include "backends/reference/gemm/tile.h"
+#include "backends/reference/reference.h"
+#include "backends/reference/work.h"
 #include "kernels/gemm/epilogue.h"
 
-/* The part of an offset and of a point that comes from a column or a depth. */
-struct reference_conv_part {
-    int64_t at, point[AXES];
+/* An operand as float32, in row-major order. */
+struct conv_operand {
+    const float *x;
+    const int64_t *shape;
 };
 
-/* One product: of one image of the batch and a group, or of all images and a
- * group. */
-struct conv_product {
-    const struct conv_op *op;
-    int64_t n, g;
-    int64_t rows, columns, depth;
-    const struct view *lies, *gathered, *made;
-    int64_t lies_at, gathered_at, made_at; /* offsets at which n and g begin */
-    struct reference_conv_part column[TILE_COLS], deep[TILE_DEPTH];
-    int64_t lies_deep[TILE_DEPTH]; /* offset of each depth in `lies` */
-    struct tile tile;
-};
-
-/* An index of three digits, a b c. The last two have the sizes that are passed
- * to digits_of(). */
-struct digits {
-    int64_t a, b, c;
-};
-
-static struct digits digits_of(int64_t i, int64_t b, int64_t c)
+/* Return element [i,j,k,h,w]. */
+static inline double conv_at(const struct conv_operand *v, int64_t i, int64_t j,
+                             int64_t k, int64_t h, int64_t w)
 {
-    return (struct digits){i / c / b, i / c % b, i % c};
+    const int64_t *n = v->shape;
+    return (double)v->x[(((i * n[1] + j) * n[2] + k) * n[3] + h) * n[4] + w];
 }
 
-/* Split i into a channel (or image of the batch) and a position in a window. */
-static struct digits in_window(const struct conv_op *op, int64_t i)
+/* Return element [n,g,k,h,w] of an image or a map; 0 if h or w is outside. */
+static inline double conv_padded(const struct conv_operand *v, int64_t n,
+                                 int64_t g, int64_t k, int64_t h, int64_t w)
 {
-    return digits_of(i, op->slide[HEIGHT].window, op->slide[WIDTH].window);
-}
-
-/* Split i into an image of the batch and a position in the map. */
-static struct digits in_map(const struct conv_op *op, int64_t i)
-{
-    return digits_of(i, op->slide[HEIGHT].map, op->slide[WIDTH].map);
-}
-
-/* Return the part that comes from the position of the window, without its
- * taps. */
-static struct reference_conv_part map_part(const struct conv_op *op,
-                                           struct digits d)
-{
-    const struct slide *s = op->slide;
-    return (struct reference_conv_part){
-        0, {slide_at(&s[HEIGHT], d.b, 0), slide_at(&s[WIDTH], d.c, 0)}};
-}
-
-/* Return the part that comes from a tap of the window. sign is -1 if the point
- * of the image is given, and the point of the map is needed. */
-static struct reference_conv_part tap_part(const struct conv_op *op,
-                                           struct digits d, int sign)
-{
-    const struct slide *s = op->slide;
-    return (struct reference_conv_part){
-        0, {sign * d.b * s[HEIGHT].dilation, sign * d.c * s[WIDTH].dilation}};
-}
-
-/* Return the part that comes from column j of the gathered matrix. */
-static struct reference_conv_part column_part(const struct conv_product *p,
-                                              int64_t j)
-{
-    const struct conv_op *op = p->op;
-    struct reference_conv_part r;
-    struct digits d;
-    switch (op->kind) {
-    case CONV_FORWARD:
-        return map_part(op, in_map(op, j));
-    case CONV_DATA:
-        d = digits_of(j, op->slide[HEIGHT].image, op->slide[WIDTH].image);
-        return (struct reference_conv_part){
-            0, {d.b + op->slide[HEIGHT].before, d.c + op->slide[WIDTH].before}};
-    default:
-        d = in_window(op, j);
-        r = tap_part(op, d, 1);
-        r.at = d.a * op->image.stride[2];
-        return r;
-    }
-}
-
-/* Return the part that comes from depth k. */
-static struct reference_conv_part depth_part(const struct conv_product *p,
-                                             int64_t k)
-{
-    const struct conv_op *op = p->op;
-    struct digits d;
-    struct reference_conv_part r;
-    if (op->kind == CONV_WEIGHT) {
-        d = in_map(op, k);
-        r = map_part(op, d);
-        r.at = d.a * op->image.stride[0];
-        return r;
-    }
-    d = in_window(op, k);
-    r = tap_part(op, d, op->kind == CONV_DATA ? -1 : 1);
-    r.at = d.a * p->gathered->stride[2];
-    return r;
-}
-
-/* Return the offset of depth k in `lies`. */
-static int64_t lies_depth(const struct conv_product *p, int64_t k)
-{
-    const struct conv_op *op = p->op;
-    const int64_t *stride = p->lies->stride;
-    struct digits d;
-    if (op->kind == CONV_WEIGHT) {
-        d = in_map(op, k);
-        return d.a * stride[0] + d.b * stride[3] + d.c * stride[4];
-    }
-    d = in_window(op, k);
-    int channel = op->kind == CONV_FORWARD ? 2 : 1;
-    return d.a * stride[channel] + d.b * stride[3] + d.c * stride[4];
-}
-
-/* Return the stride of the rows in `lies`. */
-static int64_t lies_row(const struct conv_product *p)
-{
-    static const int channel[] = {
-        [CONV_FORWARD] = 1, [CONV_DATA] = 2, [CONV_WEIGHT] = 2};
-    return p->lies->stride[channel[p->op->kind]];
-}
-
-/* Return the offset of row i and column j in `made`. */
-static int64_t made_at(const struct conv_product *p, int64_t i, int64_t j)
-{
-    const struct conv_op *op = p->op;
-    const int64_t *stride = p->made->stride;
-    struct digits d;
-    if (op->kind == CONV_WEIGHT) {
-        d = in_window(op, j);
-        return p->made_at + i * stride[1] + d.a * stride[2] + d.b * stride[3] +
-               d.c * stride[4];
-    }
-    d = digits_of(j, p->made->shape[3], p->made->shape[4]);
-    return p->made_at + i * stride[2] + d.b * stride[3] + d.c * stride[4];
-}
-
-/* Divide *x by the stride. Returns false if there is a remainder. */
-static bool at_stride(int64_t *x, int64_t stride)
-{
-    bool fits = *x % stride == 0;
-    *x /= stride;
-    return fits;
-}
-
-/* Return the gathered element of a column and a depth; 0 if it is outside. */
-static double gather(const struct conv_product *p, const void *base,
-                     const struct reference_conv_part *a,
-                     const struct reference_conv_part *b)
-{
-    int64_t h = a->point[HEIGHT] + b->point[HEIGHT];
-    int64_t w = a->point[WIDTH] + b->point[WIDTH];
-    if (p->op->kind == CONV_DATA &&
-        (!at_stride(&h, p->op->slide[HEIGHT].stride) ||
-         !at_stride(&w, p->op->slide[WIDTH].stride)))
-        return 0.0;
-    const struct view *v = p->gathered;
     if (h < 0 || h >= v->shape[3] || w < 0 || w >= v->shape[4])
         return 0.0;
-    return tile_load(base, v->dtype,
-                     p->gathered_at + a->at + b->at + h * v->stride[3] +
-                         w * v->stride[4]);
+    return conv_at(v, n, g, k, h, w);
 }
 
-/* Compute the sums of the tile whose first row is i. Its columns must be
- * prepared. */
-static void sum_tile(struct conv_product *p, int64_t i, int64_t rows,
-                     int64_t cols)
+/* A convolution. The operand that it computes is not set. */
+struct convolution {
+    const struct slide *vertical, *horizontal;
+    int64_t n, c, o;
+    struct conv_operand image, filter, map;
+};
+
+/* Add to sum[o] the terms of map[n,g,o,p,q]. */
+static void conv_forward(const struct convolution *v, int64_t n, int64_t g,
+                         int64_t p, int64_t q, double *sum)
 {
-    struct tile *t = &p->tile;
-    const void *lies = view_host(p->lies), *gathered = view_host(p->gathered);
-    int64_t row = lies_row(p);
-    tile_clear(t);
-    for (int64_t k0 = 0; k0 < p->depth; k0 += TILE_DEPTH) {
-        int64_t depth = tile_least(TILE_DEPTH, p->depth - k0);
-        for (int64_t k = 0; k < depth; k++) {
-            p->deep[k] = depth_part(p, k0 + k);
-            p->lies_deep[k] = lies_depth(p, k0 + k);
-        }
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t k = 0; k < depth; k++)
-                t->a[r][k] =
-                    tile_load(lies, p->lies->dtype,
-                              p->lies_at + (i + r) * row + p->lies_deep[k]);
-        for (int64_t k = 0; k < depth; k++)
-            for (int64_t j = 0; j < cols; j++)
-                t->b[k][j] = gather(p, gathered, &p->deep[k], &p->column[j]);
-        tile_multiply(t, rows, depth);
+    for (int64_t c = 0; c < v->c; c++)
+        for (int64_t r = 0; r < v->vertical->window; r++)
+            for (int64_t s = 0; s < v->horizontal->window; s++) {
+                const int64_t h = slide_at(v->vertical, p, r);
+                const int64_t w = slide_at(v->horizontal, q, s);
+                const double x = conv_padded(&v->image, n, g, c, h, w);
+                for (int64_t o = 0; o < v->o; o++)
+                    sum[o] += x * conv_at(&v->filter, g, o, c, r, s);
+            }
+}
+
+/* Return the position of the window whose tap r is at index h of the image, or
+ * -1. It may be after the last position. */
+static int64_t conv_position(const struct slide *s, int64_t h, int64_t r)
+{
+    int64_t start = h + s->before - r * s->dilation;
+    return start % s->stride == 0 ? start / s->stride : -1;
+}
+
+/* Add to sum[c] the terms of image[n,g,c,h,w]. */
+static void conv_data(const struct convolution *v, int64_t n, int64_t g,
+                      int64_t h, int64_t w, double *sum)
+{
+    for (int64_t o = 0; o < v->o; o++)
+        for (int64_t r = 0; r < v->vertical->window; r++)
+            for (int64_t s = 0; s < v->horizontal->window; s++) {
+                const int64_t p = conv_position(v->vertical, h, r);
+                const int64_t q = conv_position(v->horizontal, w, s);
+                const double dy = conv_padded(&v->map, n, g, o, p, q);
+                for (int64_t c = 0; c < v->c; c++)
+                    sum[c] += dy * conv_at(&v->filter, g, o, c, r, s);
+            }
+}
+
+/* Add to sum[o] the terms of filter[g,o,c,r,s]. */
+static void conv_weight(const struct convolution *v, int64_t g, int64_t c,
+                        int64_t r, int64_t s, double *sum)
+{
+    for (int64_t n = 0; n < v->n; n++)
+        for (int64_t p = 0; p < v->vertical->map; p++)
+            for (int64_t q = 0; q < v->horizontal->map; q++) {
+                const int64_t h = slide_at(v->vertical, p, r);
+                const int64_t w = slide_at(v->horizontal, q, s);
+                const double x = conv_padded(&v->image, n, g, c, h, w);
+                for (int64_t o = 0; o < v->o; o++)
+                    sum[o] += x * conv_at(&v->map, n, g, o, p, q);
+            }
+}
+
+/* Return activation(sum + bias) of channel k of group g. Gradients of filters
+ * have neither. */
+static float conv_finish(const struct conv_op *op, double sum, int64_t g,
+                         int64_t k)
+{
+    const struct view *b = &op->bias;
+    float x = (float)sum;
+    if (b->buffer != NULL)
+        x = x + view_load(b, g * b->stride[0] + k * b->stride[1]);
+    return activate(x, op->activation);
+}
+
+/* Return a view without dimension d. */
+static struct view conv_without(const struct view *v, int d)
+{
+    struct view rest = *v;
+    rest.rank--;
+    for (int i = d; i < rest.rank; i++) {
+        rest.shape[i] = v->shape[i + 1];
+        rest.stride[i] = v->stride[i + 1];
     }
+    return rest;
 }
 
-/* Return the bias of row i, which is a channel of `made`. */
-static float bias_of(const struct conv_product *p, int64_t i)
+typedef void (*conv_terms_fn)(const struct convolution *v, int64_t i, int64_t j,
+                              int64_t k, int64_t l, double *sum);
+
+/* Compute the output y, position by position. The channels are dimension d. sum
+ * is memory for one element of each. */
+static void conv_compute(const struct conv_op *op, const struct convolution *v,
+                         const struct view *y, int d, double *sum)
 {
-    const struct view *b = &p->op->bias;
-    return load_f32(view_host(b), b->dtype,
-                    p->g * b->stride[0] + i * b->stride[1]);
+    static const conv_terms_fn terms[] = {[CONV_FORWARD] = conv_forward,
+                                          [CONV_DATA] = conv_data,
+                                          [CONV_WEIGHT] = conv_weight};
+    const struct view positions = conv_without(y, d);
+    struct walk at;
+    walk_begin(&at, (const struct view *[]){&positions}, 1);
+    do {
+        const int64_t *i = at.index;
+        for (int64_t k = 0; k < y->shape[d]; k++)
+            sum[k] = 0.0;
+        terms[op->kind](v, i[0], i[1], i[2], i[3], sum);
+        for (int64_t k = 0; k < y->shape[d]; k++)
+            view_store(y, at.at[0] + k * y->stride[d],
+                       conv_finish(op, sum[k], i[1], k));
+    } while (walk_next(&at));
 }
 
-/* Round the sums of a tile to float32, apply bias and activation, and store
- * them in the dtype of `made`. */
-static void store_tile(const struct conv_product *p, int64_t i0, int64_t rows,
-                       int64_t j0, int64_t cols)
-{
-    const struct conv_op *op = p->op;
-    void *made = view_host(p->made);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++) {
-            float x = (float)p->tile.sum[i][j];
-            if (op->bias.buffer != NULL)
-                x = x + bias_of(p, i0 + i);
-            store_f32(made, p->made->dtype, made_at(p, i0 + i, j0 + j),
-                      activate(x, op->activation));
-        }
-}
-
-/* Compute one product, tile by tile. Columns are prepared once for all rows of
- * tiles. */
-static void multiply(struct conv_product *p)
-{
-    for (int64_t j = 0; j < p->columns; j += TILE_COLS) {
-        int64_t cols = tile_least(TILE_COLS, p->columns - j);
-        for (int64_t c = 0; c < cols; c++)
-            p->column[c] = column_part(p, j + c);
-        for (int64_t i = 0; i < p->rows; i += TILE_ROWS) {
-            int64_t rows = tile_least(TILE_ROWS, p->rows - i);
-            sum_tile(p, i, rows, cols);
-            store_tile(p, i, rows, j, cols);
-        }
-    }
-}
-
-/* Return the offset at which image n and group g begin. A filter does not have
- * a dimension n. */
-static int64_t begin(const struct conv_product *p, const struct view *v)
-{
-    if (v == &p->op->filter)
-        return p->g * v->stride[0];
-    return p->n * v->stride[0] + p->g * v->stride[1];
-}
-
-/* Set the sizes and operands of the kind, as in the table above. */
-static void set_up(struct conv_product *p, const struct conv_op *op)
-{
-    const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
-    int64_t taps = h->window * w->window, positions = h->map * w->map;
-    p->op = op;
-    switch (op->kind) {
-    case CONV_FORWARD:
-        p->rows = op->o;
-        p->columns = positions;
-        p->depth = op->c * taps;
-        p->lies = &op->filter;
-        p->gathered = &op->image;
-        p->made = &op->map;
-        break;
-    case CONV_DATA:
-        p->rows = op->c;
-        p->columns = h->image * w->image;
-        p->depth = op->o * taps;
-        p->lies = &op->filter;
-        p->gathered = &op->map;
-        p->made = &op->image;
-        break;
-    case CONV_WEIGHT:
-        p->rows = op->o;
-        p->columns = op->c * taps;
-        p->depth = op->n * positions;
-        p->lies = &op->map;
-        p->gathered = &op->image;
-        p->made = &op->filter;
-        break;
-    }
-}
-
-/* Run a convolution. For weights the batch is part of the depth, so there is
- * one product for each group. */
-static ssq_status conv(struct backend_queue *queue, const struct conv_op *op)
+/* Unpack the two operands that are read, and compute the third one. */
+static ssq_status reference_conv_run(struct backend_queue *queue,
+                                     const struct conv_op *op)
 {
     (void)queue;
-    struct conv_product p = {0};
-    int64_t images = op->kind == CONV_WEIGHT ? 1 : op->n;
-    set_up(&p, op);
-    for (p.n = 0; p.n < images; p.n++)
-        for (p.g = 0; p.g < op->groups; p.g++) {
-            p.lies_at = begin(&p, p.lies);
-            p.gathered_at = begin(&p, p.gathered);
-            p.made_at = begin(&p, p.made);
-            multiply(&p);
-        }
-    return SSQ_OK;
+    struct work w = {.n = 0};
+    struct convolution v = {.vertical = &op->slide[HEIGHT],
+                            .horizontal = &op->slide[WIDTH],
+                            .n = op->n,
+                            .c = op->c,
+                            .o = op->o,
+                            .image.shape = op->image.shape,
+                            .filter.shape = op->filter.shape,
+                            .map.shape = op->map.shape};
+    const struct view *y = op->kind == CONV_FORWARD ? &op->map
+                           : op->kind == CONV_DATA  ? &op->image
+                                                    : &op->filter;
+    int channels = op->kind == CONV_WEIGHT ? 1 : 2;
+    double *sum = work_doubles(&w, y->shape[channels]);
+    if (op->kind != CONV_DATA)
+        v.image.x = work_view(&w, &op->image);
+    if (op->kind != CONV_WEIGHT)
+        v.filter.x = work_view(&w, &op->filter);
+    if (op->kind != CONV_FORWARD)
+        v.map.x = work_view(&w, &op->map);
+    bool failed = w.failed;
+    if (!failed)
+        conv_compute(op, &v, y, channels, sum);
+    work_free(&w);
+    return failed ? error_set(SSQ_ERR_NOMEM,
+                              "conv: no host memory for float32 operands")
+                  : SSQ_OK;
 }
 
-REFERENCE_IMPL(conv, conv);
+REFERENCE_IMPL(conv, reference_conv_run);
