@@ -29,6 +29,16 @@ static inline void walk_row(struct walk *w, const struct view *const *views,
     }
 }
 
+/** Return the number of elements of a row, which is the last `inner`
+ *  dimensions. */
+static inline int64_t row_elements(const struct view *v, int inner)
+{
+    int64_t n = 1;
+    for (int i = v->rank - inner; i < v->rank; i++)
+        n *= v->shape[i];
+    return n;
+}
+
 /** A row of one dimension. */
 struct line {
     void *base; /* NULL: absent */
@@ -55,13 +65,14 @@ static inline void line_store(const struct line *l, int64_t i, float value)
     store_f32(l->base, l->dtype, l->at + i * l->stride, value);
 }
 
-/** Return the sum of squares of n numbers about their mean. squares and apart
- *  are the sums of squares and of deviations from a number near the mean. For
+/** Return the sum of squares of n numbers about their mean. The arguments are
+ *  the sums of squares and of deviations from a number near the mean. For
  *  example, that number is the mean rounded to float32, which differs from the
- *  mean by apart / n. */
-static inline double squares_about_mean(double squares, double apart, double n)
+ *  mean by deviations / n. */
+static inline double squares_about_mean(double squares, double deviations,
+                                        double n)
 {
-    double t = squares - apart * apart / n;
+    double t = squares - deviations * deviations / n;
     return t < 0.0 ? 0.0 : t;
 }
 
