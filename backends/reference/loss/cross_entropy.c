@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cross_entropy.c - reference: cross-entropy, negative log-likelihood. */
+/* cross_entropy.c - reference: cross-entropy, negative log-likelihood.
+ *
+ * With y[k] = [k == target] or the probabilities, e the label smoothing of c
+ * classes, w the weights, and p = softmax(x) of a row:
+ *
+ *     q[k] = w[k] ((1 - e) y[k] + e / c)
+ *     loss = -sum(q log p), its gradient = p sum(q) - q
+ *
+ * If x are log-probabilities, log p is x, and the gradient is -q. Sums are
+ * float64 and rounded once. Everything else is float32, and storing rounds once
+ * more. */
 #include "lib/op/loss/loss.h"
 
 #include "backends/reference/rows.h"
@@ -9,8 +19,8 @@
 enum { X, TARGET, PROB, DLOSS, DX, LOSS, WALKED };
 
 /* Set v to the views, in that order, and return it. */
-static const struct view *const *walked(const struct cross_entropy_op *op,
-                                        const struct view **v)
+static const struct view *const *
+cross_entropy_views(const struct cross_entropy_op *op, const struct view **v)
 {
     v[X] = &op->x;
     v[TARGET] = &op->target;
@@ -23,7 +33,7 @@ static const struct view *const *walked(const struct cross_entropy_op *op,
 
 /* How a row contributes to the loss: an ignored row gives 0. A wrong one gives
  * NaN, because a device has no other way to report an invalid target. */
-enum verdict {
+enum cross_entropy_verdict {
     ROW_COUNTS,
     ROW_IGNORED,
     ROW_WRONG /* the target is not a class */
@@ -34,9 +44,9 @@ struct reference_cross_entropy_row {
     const struct cross_entropy_op *op;
     int64_t n; /* classes */
     struct line x, prob, dx, weight;
-    enum verdict verdict;
-    int64_t target;              /* -1 with probabilities */
-    float max, total, log_total; /* of exp(x - max) */
+    enum cross_entropy_verdict verdict;
+    int64_t target;                  /* -1 with probabilities */
+    float row_max, total, log_total; /* of exp(x - row_max) */
     float sum_q;
 };
 
@@ -44,7 +54,7 @@ struct reference_cross_entropy_row {
  * the op has probabilities (prob), targets do not exist, and every row counts.
  * ignore_index is tested first, because it need not be a class. */
 static struct reference_cross_entropy_row
-row_at(const struct cross_entropy_op *op, const int64_t *at)
+cross_entropy_row_of(const struct cross_entropy_op *op, const int64_t *at)
 {
     struct reference_cross_entropy_row r = {.op = op,
                                             .n = op->x.shape[op->x.rank - 1],
@@ -65,58 +75,61 @@ row_at(const struct cross_entropy_op *op, const int64_t *at)
 }
 
 /* Return the weight of class k; 1 if the op has no weights. */
-static float weight_at(const struct reference_cross_entropy_row *r, int64_t k)
+static float cross_entropy_weight(const struct reference_cross_entropy_row *r,
+                                  int64_t k)
 {
     return r->weight.base == NULL ? 1.0f : line_load(&r->weight, k);
 }
 
 /* Return q[k] of include/sesqui/ops/loss.h. */
-static float q_at(const struct reference_cross_entropy_row *r, int64_t k)
+static float cross_entropy_q(const struct reference_cross_entropy_row *r,
+                             int64_t k)
 {
     const struct cross_entropy_op *op = r->op;
     float y = r->prob.base != NULL ? line_load(&r->prob, k)
               : k == r->target     ? 1.0f
                                    : 0.0f;
-    return (op->keep * y + op->spread) * weight_at(r, k);
+    return (op->keep * y + op->spread) * cross_entropy_weight(r, k);
 }
 
 /* Return whether q[k] is 0 for any data. */
-static bool q_absent(const struct reference_cross_entropy_row *r, int64_t k)
+static bool cross_entropy_q_absent(const struct reference_cross_entropy_row *r,
+                                   int64_t k)
 {
     return r->prob.base == NULL && !r->op->smooth && k != r->target;
 }
 
 /* Compute the values that the log-softmax of logits needs. These are the
- * maximum, which prevents an overflow of exp, and the sum of exp(x - max), in
- * float64 and rounded once. Log-probabilities need neither. */
-static void row_softmax(struct reference_cross_entropy_row *r)
+ * maximum, which prevents an overflow of exp, and the sum of exp(x - row_max),
+ * in float64 and rounded once. Log-probabilities need neither. */
+static void cross_entropy_softmax(struct reference_cross_entropy_row *r)
 {
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS || r->verdict != ROW_COUNTS)
         return;
-    r->max = -INFINITY;
+    r->row_max = -INFINITY;
     for (int64_t k = 0; k < r->n; k++) {
         float x = line_load(&r->x, k);
-        r->max = x > r->max ? x : r->max;
+        r->row_max = x > r->row_max ? x : r->row_max;
     }
     double total = 0.0;
     for (int64_t k = 0; k < r->n; k++)
-        total += (double)s_exp(line_load(&r->x, k) - r->max);
+        total += (double)s_exp(line_load(&r->x, k) - r->row_max);
     r->total = (float)total;
     r->log_total = s_log(r->total);
 }
 
 /* Return the loss of a row, and set r->sum_q to the sum of q. */
-static float row_loss(struct reference_cross_entropy_row *r)
+static float cross_entropy_loss(struct reference_cross_entropy_row *r)
 {
     if (r->verdict != ROW_COUNTS)
         return r->verdict == ROW_IGNORED ? 0.0f : NAN;
     double sum = 0.0, sum_q = 0.0;
     for (int64_t k = 0; k < r->n; k++) {
-        if (q_absent(r, k))
+        if (cross_entropy_q_absent(r, k))
             continue;
-        float q = q_at(r, k), x = line_load(&r->x, k);
+        float q = cross_entropy_q(r, k), x = line_load(&r->x, k);
         if (r->op->kind == CROSS_ENTROPY_LOGITS)
-            x = (x - r->max) - r->log_total;
+            x = (x - r->row_max) - r->log_total;
         sum -= (double)q * (double)x;
         sum_q += (double)q;
     }
@@ -126,26 +139,27 @@ static float row_loss(struct reference_cross_entropy_row *r)
 
 /* Return the derivative of the row's loss with respect to x[k]. For logits this
  * is p sum(q) - q, where p is the softmax; for log-probabilities it is -q. */
-static float row_slope(const struct reference_cross_entropy_row *r, int64_t k)
+static float cross_entropy_slope(const struct reference_cross_entropy_row *r,
+                                 int64_t k)
 {
-    float q = q_absent(r, k) ? 0.0f : q_at(r, k);
+    float q = cross_entropy_q_absent(r, k) ? 0.0f : cross_entropy_q(r, k);
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS)
         return -q;
-    float p = s_div(s_exp(line_load(&r->x, k) - r->max), r->total);
+    float p = s_div(s_exp(line_load(&r->x, k) - r->row_max), r->total);
     return p * r->sum_q - q;
 }
 
 /* Compute dx = slope times seed of a row. seed is dloss divided by the divisor
  * of the mean. */
-static void row_gradient(const struct reference_cross_entropy_row *r,
-                         float seed)
+static void cross_entropy_gradient(const struct reference_cross_entropy_row *r,
+                                   float seed)
 {
     for (int64_t k = 0; k < r->n; k++) {
-        float g = r->verdict == ROW_COUNTS    ? row_slope(r, k) * seed
+        float g = r->verdict == ROW_COUNTS    ? cross_entropy_slope(r, k) * seed
                   : r->verdict == ROW_IGNORED ? 0.0f
                                               : NAN;
-        if (r->op->kind == CROSS_ENTROPY_LOG_PROBS && q_absent(r, k) &&
-            r->verdict == ROW_COUNTS)
+        if (r->op->kind == CROSS_ENTROPY_LOG_PROBS &&
+            cross_entropy_q_absent(r, k) && r->verdict == ROW_COUNTS)
             g = 0.0f; /* not 0 times an infinite seed */
         line_store(&r->dx, k, g);
     }
@@ -153,46 +167,46 @@ static void row_gradient(const struct reference_cross_entropy_row *r,
 
 /* Return the divisor of a mean. For probabilities it is the number of rows;
  * otherwise the sum of the weights of the targets that count. */
-static double divisor(const struct cross_entropy_op *op)
+static double cross_entropy_divisor(const struct cross_entropy_op *op)
 {
     if (op->reduction != SSQ_REDUCTION_MEAN)
         return 1.0;
     const struct view *v[WALKED];
     struct walk w;
     double sum = 0.0;
-    walk_rows(&w, walked(op, v), WALKED, 1);
+    walk_rows(&w, cross_entropy_views(op, v), WALKED, 1);
     do {
-        struct reference_cross_entropy_row r = row_at(op, w.at);
+        struct reference_cross_entropy_row r = cross_entropy_row_of(op, w.at);
         if (!view_absent(&op->prob))
             sum += r.n > 0 ? 1.0 : 0.0;
         else if (r.verdict == ROW_COUNTS)
-            sum += (double)weight_at(&r, r.target);
+            sum += (double)cross_entropy_weight(&r, r.target);
     } while (walk_next(&w));
     return sum;
 }
 
 /* Compute statistics, loss and gradient, row by row. The sum over rows is
  * float64, and rounded when it is stored. */
-static ssq_status cross_entropy(struct backend_queue *queue,
-                                const struct cross_entropy_op *op)
+static ssq_status reference_cross_entropy_run(struct backend_queue *queue,
+                                              const struct cross_entropy_op *op)
 {
     (void)queue;
     const struct view *v[WALKED];
     struct walk w;
     float *loss = view_host(&op->loss);
     const float *dloss = view_host(&op->dloss);
-    double count = divisor(op), sum = 0.0;
+    double count = cross_entropy_divisor(op), sum = 0.0;
     bool each = op->reduction == SSQ_REDUCTION_NONE;
     /* a single loss is not part of the walk */
-    walk_rows(&w, walked(op, v), each ? WALKED : LOSS, 1);
+    walk_rows(&w, cross_entropy_views(op, v), each ? WALKED : LOSS, 1);
     do {
-        struct reference_cross_entropy_row r = row_at(op, w.at);
-        row_softmax(&r);
-        float value = row_loss(&r);
+        struct reference_cross_entropy_row r = cross_entropy_row_of(op, w.at);
+        cross_entropy_softmax(&r);
+        float value = cross_entropy_loss(&r);
         sum += (double)value;
         float seed = dloss == NULL ? 1.0f : dloss[w.at[DLOSS]];
         if (r.dx.base != NULL)
-            row_gradient(&r, s_div(seed, (float)count));
+            cross_entropy_gradient(&r, s_div(seed, (float)count));
         if (each && loss != NULL)
             loss[w.at[LOSS]] = value;
     } while (walk_next(&w));
@@ -201,4 +215,4 @@ static ssq_status cross_entropy(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(cross_entropy, cross_entropy);
+REFERENCE_IMPL(cross_entropy, reference_cross_entropy_run);
