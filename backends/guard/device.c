@@ -57,9 +57,8 @@ static ssq_subnormals guard_device_measure_subnormals(void)
 
 /* Create a device without its list of open memory. guard_reserve() allocates
  * that when the first command determines its length. */
-static ssq_status guard_device_open_device(struct backend_instance *instance,
-                                           unsigned i,
-                                           struct backend_device **device)
+static ssq_status guard_device_open(struct backend_instance *instance,
+                                    unsigned i, struct backend_device **device)
 {
     (void)instance;
     (void)i;
@@ -81,7 +80,7 @@ static ssq_status guard_device_open_device(struct backend_instance *instance,
 }
 
 /* No memory is open between two runs, so only the list itself is freed. */
-static void guard_device_close_device(struct backend_device *device)
+static void guard_device_close(struct backend_device *device)
 {
     pthread_mutex_destroy(&device->lock);
     guard_core->mem_free(device->open);
@@ -90,12 +89,12 @@ static void guard_device_close_device(struct backend_device *device)
 
 /* Lock the device while the process is copied. In the child no other thread can
  * then hold the lock or be in the middle of a run. */
-static void fork_hold(struct backend_device *device)
+static void guard_device_fork_hold(struct backend_device *device)
 {
     pthread_mutex_lock(&device->lock);
 }
 
-static void fork_let_go(struct backend_device *device)
+static void guard_device_fork_let_go(struct backend_device *device)
 {
     pthread_mutex_unlock(&device->lock);
 }
@@ -136,10 +135,10 @@ const struct backend guard_backend = {
     .init = guard_device_init,
     .count = guard_device_count,
     .describe = guard_device_describe,
-    .open = guard_device_open_device,
-    .close = guard_device_close_device,
-    .fork_hold = fork_hold,
-    .fork_let_go = fork_let_go,
+    .open = guard_device_open,
+    .close = guard_device_close,
+    .fork_hold = guard_device_fork_hold,
+    .fork_let_go = guard_device_fork_let_go,
     .props = guard_device_props,
     .limits = guard_device_limits,
     .alloc = guard_alloc,

@@ -11,7 +11,7 @@ struct backend_event {
 
 /* Set the error text for memory that is not a buffer, and return
  * SSQ_ERR_NOMEM. */
-static ssq_status no_host_memory(size_t bytes)
+static ssq_status guard_event_no_memory(size_t bytes)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
                                  "guard: no host memory for %zu bytes", bytes);
@@ -22,7 +22,7 @@ ssq_status guard_event_open(struct backend_device *device,
 {
     struct backend_event *e = guard_core->mem_alloc(sizeof(*e));
     if (e == NULL)
-        return no_host_memory(sizeof(*e));
+        return guard_event_no_memory(sizeof(*e));
     e->device = device;
     *event = e;
     return SSQ_OK;
@@ -45,7 +45,7 @@ ssq_status guard_event_record(struct backend_event *event,
 {
     struct guard_mark *mark = guard_core->mem_alloc(sizeof(*mark));
     if (mark == NULL)
-        return no_host_memory(sizeof(*mark));
+        return guard_event_no_memory(sizeof(*mark));
     mark->refs = 1;
     mark->queue = queue;
     pthread_mutex_lock(&event->device->lock);

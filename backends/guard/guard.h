@@ -49,7 +49,7 @@ struct backend_device {
     uint64_t epoch; /* number of commands that have run */
     /* memory that is not PROT_NONE now; empty unless a queue runs */
     struct guard_mem **open;
-    size_t open_count, open_room;
+    size_t open_count, open_capacity;
 };
 
 /** A position in a queue. References are held by its queue until it is reached,

@@ -29,7 +29,8 @@ static void guard_memory_fill(unsigned char *p, uint64_t bytes,
 
 /* Return the size of the body: whole pages that contain the data and both
  * canaries. 0: it overflows, or does with the two pages around it. */
-static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
+static uint64_t guard_memory_body_bytes(const struct backend_device *device,
+                                        uint64_t bytes)
 {
     uint64_t body;
     if (!size_add(bytes, 2 * (uint64_t)GUARD_ALIGN, &body) ||
@@ -41,7 +42,7 @@ static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
 
 /* Set the error text for a buffer, and return SSQ_ERR_NOMEM. why is the
  * reason. */
-static ssq_status no_memory(uint64_t bytes, const char *why)
+static ssq_status guard_memory_none(uint64_t bytes, const char *why)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
                                  "guard: no memory for a buffer of %llu bytes: "
@@ -53,20 +54,20 @@ static ssq_status no_memory(uint64_t bytes, const char *why)
 static ssq_status guard_memory_map(struct guard_mem *m, uint64_t bytes)
 {
     size_t page = m->device->page;
-    m->body_bytes = body_bytes(m->device, bytes);
+    m->body_bytes = guard_memory_body_bytes(m->device, bytes);
     if (m->body_bytes == 0)
-        return no_memory(bytes, "more than the address space");
+        return guard_memory_none(bytes, "more than the address space");
     m->map_bytes = m->body_bytes + 2 * page;
     void *p =
         mmap(NULL, m->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        return no_memory(bytes, strerror(errno));
+        return guard_memory_none(bytes, strerror(errno));
     m->map = p;
     m->body = m->map + page;
     if (mprotect(m->body, m->body_bytes, PROT_READ | PROT_WRITE) != 0) {
         int error = errno;
         munmap(m->map, m->map_bytes);
-        return no_memory(bytes, strerror(error));
+        return guard_memory_none(bytes, strerror(error));
     }
     guard_memory_fill(m->body, GUARD_ALIGN, GUARD_CANARY);
     guard_memory_fill(m->body + GUARD_ALIGN, bytes, GUARD_POISON);
@@ -92,7 +93,7 @@ ssq_status guard_alloc(struct backend_device *device, uint64_t bytes,
     if (st != SSQ_OK)
         goto out_free;
     if (mprotect(m->body, m->body_bytes, PROT_NONE) != 0) {
-        st = no_memory(bytes, strerror(errno));
+        st = guard_memory_none(bytes, strerror(errno));
         goto out_unmap;
     }
     m->prot = PROT_NONE;
@@ -138,7 +139,7 @@ void guard_free(struct backend_device *device, struct backend_mem *mem)
 
 /* Set the protection of memory. Makes no system call if it does not change:
  * consecutive commands often use the same buffers. */
-static ssq_status protect(struct guard_mem *m, int prot)
+static ssq_status guard_memory_protect(struct guard_mem *m, int prot)
 {
     if (m->prot == prot)
         return SSQ_OK;
@@ -162,7 +163,8 @@ static struct guard_mem *guard_memory_operand(const struct view *v)
 
 /* Add the accesses of a view to the accesses of the current command to its
  * memory. */
-static void name_view(struct backend_device *device, const struct view *v)
+static void guard_memory_name(struct backend_device *device,
+                              const struct view *v)
 {
     struct guard_mem *m = guard_memory_operand(v);
     if (m == NULL)
@@ -175,7 +177,7 @@ static void name_view(struct backend_device *device, const struct view *v)
 }
 
 /* Return the i-th operand of an op: first its views, then its list. */
-static const struct view *op_operand(const struct op *op, size_t i)
+static const struct view *guard_op_operand(const struct op *op, size_t i)
 {
     if (i < op->nviews)
         return &op_views_const(op)[i];
@@ -184,7 +186,7 @@ static const struct view *op_operand(const struct op *op, size_t i)
 
 /* Return the number of operands. An op may have a list of tensors in addition
  * to its views, for example an optimizer's. */
-static size_t op_operands(const struct op *op)
+static size_t guard_op_operands(const struct op *op)
 {
     return op->nviews + (op->list != NULL ? op->list->n : 0);
 }
@@ -194,8 +196,8 @@ static size_t op_operands(const struct op *op)
  * doubled so that it seldom grows. */
 ssq_status guard_reserve(struct backend_device *device, const struct op *op)
 {
-    size_t n = op_operands(op);
-    if (n <= device->open_room)
+    size_t n = guard_op_operands(op);
+    if (n <= device->open_capacity)
         return SSQ_OK;
     size_t bytes = 2 * n * sizeof(struct guard_mem *);
     struct guard_mem **open = guard_core->mem_alloc(bytes);
@@ -205,12 +207,12 @@ ssq_status guard_reserve(struct backend_device *device, const struct op *op)
     /* no memory is open between two runs, so there is nothing to copy */
     guard_core->mem_free(device->open);
     device->open = open;
-    device->open_room = 2 * n;
+    device->open_capacity = 2 * n;
     return SSQ_OK;
 }
 
 /* Close memory that the last command used and this one does not. */
-static ssq_status close_others(struct backend_device *device)
+static ssq_status guard_memory_close_others(struct backend_device *device)
 {
     size_t kept = 0;
     for (size_t i = 0; i < device->open_count; i++) {
@@ -219,7 +221,7 @@ static ssq_status close_others(struct backend_device *device)
             device->open[kept++] = m;
             continue;
         }
-        ssq_status st = protect(m, PROT_NONE);
+        ssq_status st = guard_memory_protect(m, PROT_NONE);
         if (st != SSQ_OK) {
             /* the list stays complete: skipped memory is already closed */
             memmove(&device->open[kept], &device->open[i],
@@ -237,19 +239,19 @@ static ssq_status close_others(struct backend_device *device)
  * written. */
 ssq_status guard_unlock(struct backend_device *device, const struct op *op)
 {
-    size_t n = op_operands(op);
+    size_t n = guard_op_operands(op);
     device->epoch++;
     for (size_t i = 0; i < n; i++)
-        name_view(device, op_operand(op, i));
-    ssq_status st = close_others(device);
+        guard_memory_name(device, guard_op_operand(op, i));
+    ssq_status st = guard_memory_close_others(device);
     for (size_t i = 0; i < n && st == SSQ_OK; i++) {
-        struct guard_mem *m = guard_memory_operand(op_operand(op, i));
+        struct guard_mem *m = guard_memory_operand(guard_op_operand(op, i));
         if (m == NULL)
             continue;
         int prot = (m->access & ACCESS_WRITE) != 0 ? PROT_READ | PROT_WRITE
                                                    : PROT_READ;
         bool closed = m->prot == PROT_NONE;
-        st = protect(m, prot);
+        st = guard_memory_protect(m, prot);
         if (st == SSQ_OK && closed)
             device->open[device->open_count++] = m;
     }
@@ -260,13 +262,13 @@ void guard_lock(struct backend_device *device)
 {
     /* closing does not split a mapping, and therefore cannot fail */
     for (size_t i = 0; i < device->open_count; i++)
-        (void)protect(device->open[i], PROT_NONE);
+        (void)guard_memory_protect(device->open[i], PROT_NONE);
     device->open_count = 0;
 }
 
 /* Return the offset of the first byte that is not the canary; bytes if all are.
  * p must be at the start of a pattern. */
-static uint64_t first_damage(const unsigned char *p, uint64_t bytes)
+static uint64_t guard_memory_damage(const unsigned char *p, uint64_t bytes)
 {
     const uint32_t canary = GUARD_CANARY;
     unsigned char pattern[4];
@@ -279,18 +281,18 @@ static uint64_t first_damage(const unsigned char *p, uint64_t bytes)
 
 /* Return an error if an op wrote outside a buffer. Before the data the first
  * damaged byte is the farthest from it; after the data it is the nearest. */
-static ssq_status check_ends(const struct guard_mem *m, const char *op)
+static ssq_status guard_memory_check(const struct guard_mem *m, const char *op)
 {
     const unsigned char *back = m->body + GUARD_ALIGN + m->mem.bytes;
     uint64_t back_bytes = m->body_bytes - GUARD_ALIGN - m->mem.bytes;
-    uint64_t at = first_damage(m->body, GUARD_ALIGN);
+    uint64_t at = guard_memory_damage(m->body, GUARD_ALIGN);
     if (at < GUARD_ALIGN)
         return guard_core->error_set(
             SSQ_ERR_DEVICE,
             "guard: %s wrote %u bytes before the start of a buffer of %llu "
             "bytes",
             op, GUARD_ALIGN - (unsigned)at, (unsigned long long)m->mem.bytes);
-    at = first_damage(back, back_bytes);
+    at = guard_memory_damage(back, back_bytes);
     if (at < back_bytes)
         return guard_core->error_set(
             SSQ_ERR_DEVICE,
@@ -307,6 +309,6 @@ ssq_status guard_canaries(struct backend_device *device, const struct op *op)
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < device->open_count && st == SSQ_OK; i++)
         if ((device->open[i]->access & ACCESS_WRITE) != 0)
-            st = check_ends(device->open[i], op_name(op->id));
+            st = guard_memory_check(device->open[i], op_name(op->id));
     return st;
 }

@@ -17,7 +17,7 @@
 /** Size of the buffer for a queue's error text. */
 #define TEXT_BYTES 1024
 
-enum what {
+enum entry_kind {
     RUN,  /* a command */
     MARK, /* an event was recorded here */
     WAIT  /* until a mark of another queue is reached */
@@ -26,7 +26,7 @@ enum what {
 /* An entry of the ring. RUN uses command; MARK and WAIT use mark, to which the
  * entry holds a reference. */
 struct queue_entry {
-    enum what what;
+    enum entry_kind kind;
     struct command command;
     struct guard_mark *mark;
 };
@@ -36,7 +36,7 @@ struct queue_entry {
 struct backend_queue {
     struct backend_device *device;
     struct queue_entry *ring;
-    size_t room; /* a power of two, or 0 */
+    size_t capacity; /* a power of two, or 0 */
     size_t head, count;
     atomic_uint_fast64_t completed;
     ssq_status status; /* of the first failure; sticky */
@@ -58,7 +58,7 @@ ssq_status guard_queue_open(struct backend_device *device,
 }
 
 /* Return the queue's first error, with its text. */
-static ssq_status sticky(const struct backend_queue *q)
+static ssq_status guard_queue_status(const struct backend_queue *q)
 {
     if (q->status == SSQ_OK)
         return SSQ_OK;
@@ -68,33 +68,34 @@ static ssq_status sticky(const struct backend_queue *q)
 /* Enlarge the ring for n more entries. */
 static ssq_status guard_queue_grow(struct backend_queue *q, size_t n)
 {
-    if (q->room - q->count >= n)
+    if (q->capacity - q->count >= n)
         return SSQ_OK;
-    size_t room = q->room == 0 ? 64 : 2 * q->room;
-    while (room - q->count < n)
-        room *= 2;
-    struct queue_entry *ring = guard_core->mem_alloc(room * sizeof(*ring));
+    size_t capacity = q->capacity == 0 ? 64 : 2 * q->capacity;
+    while (capacity - q->count < n)
+        capacity *= 2;
+    struct queue_entry *ring = guard_core->mem_alloc(capacity * sizeof(*ring));
     if (ring == NULL)
         return guard_core->error_set(
             SSQ_ERR_NOMEM, "guard: no host memory for %zu queued commands",
-            room);
+            capacity);
     for (size_t i = 0; i < q->count; i++)
-        ring[i] = q->ring[(q->head + i) & (q->room - 1)];
+        ring[i] = q->ring[(q->head + i) & (q->capacity - 1)];
     guard_core->mem_free(q->ring);
     q->ring = ring;
-    q->room = room;
+    q->capacity = capacity;
     q->head = 0;
     return SSQ_OK;
 }
 
 /* Append an entry. A queue that has failed returns its error instead. */
-static ssq_status push(struct backend_queue *q, const struct queue_entry *e)
+static ssq_status guard_queue_push(struct backend_queue *q,
+                                   const struct queue_entry *e)
 {
-    ssq_status st = sticky(q);
+    ssq_status st = guard_queue_status(q);
     if (st == SSQ_OK)
         st = guard_queue_grow(q, 1);
     if (st == SSQ_OK)
-        q->ring[(q->head + q->count++) & (q->room - 1)] = *e;
+        q->ring[(q->head + q->count++) & (q->capacity - 1)] = *e;
     return st;
 }
 
@@ -102,11 +103,11 @@ static ssq_status push(struct backend_queue *q, const struct queue_entry *e)
  * can be returned to the caller. */
 ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
 {
-    const struct queue_entry e = {.what = RUN, .command = *c};
+    const struct queue_entry e = {.kind = RUN, .command = *c};
     pthread_mutex_lock(&queue->device->lock);
     ssq_status st = guard_reserve(queue->device, c->op);
     if (st == SSQ_OK)
-        st = push(queue, &e);
+        st = guard_queue_push(queue, &e);
     pthread_mutex_unlock(&queue->device->lock);
     return st;
 }
@@ -124,11 +125,12 @@ ssq_status guard_queue_reserve(struct backend_queue *queue,
 }
 
 /* Append an entry with a mark. On success the entry holds a reference to it. */
-static ssq_status push_mark(struct backend_queue *q, enum what what,
-                            struct guard_mark *mark)
+static ssq_status guard_queue_push_mark(struct backend_queue *q,
+                                        enum entry_kind kind,
+                                        struct guard_mark *mark)
 {
-    const struct queue_entry e = {.what = what, .mark = mark};
-    ssq_status st = push(q, &e);
+    const struct queue_entry e = {.kind = kind, .mark = mark};
+    ssq_status st = guard_queue_push(q, &e);
     if (st == SSQ_OK)
         mark->refs++;
     return st;
@@ -137,13 +139,13 @@ static ssq_status push_mark(struct backend_queue *q, enum what what,
 ssq_status guard_queue_mark(struct backend_queue *queue,
                             struct guard_mark *mark)
 {
-    return push_mark(queue, MARK, mark);
+    return guard_queue_push_mark(queue, MARK, mark);
 }
 
 ssq_status guard_queue_wait(struct backend_queue *queue,
                             struct guard_mark *mark)
 {
-    return push_mark(queue, WAIT, mark);
+    return guard_queue_push_mark(queue, WAIT, mark);
 }
 
 void guard_mark_put(struct guard_mark *mark)
@@ -175,7 +177,8 @@ static void guard_queue_fail(struct backend_queue *q, ssq_status status)
 /* Open the op's memory, run the reference, and check the canaries. The memory
  * stays open for the next command: the caller must call guard_lock() at the
  * end. */
-static ssq_status run_command(struct backend_queue *q, const struct command *c)
+static ssq_status guard_queue_run_command(struct backend_queue *q,
+                                          const struct command *c)
 {
     ssq_status st = guard_unlock(q->device, c->op);
     if (st == SSQ_OK)
@@ -213,20 +216,20 @@ static void guard_queue_run(struct backend_queue *q,
     while (until != NULL ? !until->done : q->count > 0) {
         struct queue_entry e = q->ring[q->head];
         ssq_status st = SSQ_OK;
-        q->head = (q->head + 1) & (q->room - 1);
+        q->head = (q->head + 1) & (q->capacity - 1);
         q->count--;
-        if (e.what == MARK) {
+        if (e.kind == MARK) {
             guard_queue_reach(q, e.mark);
-        } else if (e.what == WAIT && q->status == SSQ_OK) {
+        } else if (e.kind == WAIT && q->status == SSQ_OK) {
             if (!e.mark->done)
                 guard_queue_run(e.mark->queue, e.mark);
             st = guard_mark_status(e.mark);
         } else if (q->status == SSQ_OK) {
-            st = run_command(q, &e.command);
+            st = guard_queue_run_command(q, &e.command);
         }
         if (st != SSQ_OK)
             guard_queue_fail(q, st);
-        if (e.what == RUN)
+        if (e.kind == RUN)
             atomic_fetch_add(&q->completed, 1);
         guard_mark_put(e.mark);
     }
@@ -246,7 +249,7 @@ ssq_status guard_queue_sync(struct backend_queue *queue)
     pthread_mutex_lock(&queue->device->lock);
     guard_queue_run(queue, NULL);
     guard_lock(queue->device);
-    ssq_status st = sticky(queue);
+    ssq_status st = guard_queue_status(queue);
     pthread_mutex_unlock(&queue->device->lock);
     return st;
 }
@@ -271,7 +274,7 @@ uint64_t guard_completed(struct backend_queue *queue)
 ssq_status guard_queue_failure(struct backend_queue *queue)
 {
     pthread_mutex_lock(&queue->device->lock);
-    ssq_status st = sticky(queue);
+    ssq_status st = guard_queue_status(queue);
     pthread_mutex_unlock(&queue->device->lock);
     return st;
 }
