@@ -26,8 +26,8 @@ static unsigned count_devices(struct backend_instance *instance,
     return 1;
 }
 
-static void describe(const struct backend_instance *instance, unsigned i,
-                     char *text, size_t bytes)
+static void describe_device(const struct backend_instance *instance, unsigned i,
+                            char *text, size_t bytes)
 {
     (void)instance;
     (void)i;
@@ -83,7 +83,8 @@ static uint64_t host_memory(void)
 
 /* f16 and bf16 are stored as 16-bit integers, and computed in float32.
  * p->asynchronous stays false: calls return when their work is done. */
-static void props(const struct backend_device *device, ssq_device_props *p)
+static void device_props(const struct backend_device *device,
+                         ssq_device_props *p)
 {
     p->memory_bytes = host_memory();
     p->binding_bytes = host_memory();
@@ -97,8 +98,8 @@ static void props(const struct backend_device *device, ssq_device_props *p)
 
 /* Set the limits. The fields of launches stay 0, because this backend runs no
  * kernels. Small buffers share slabs of 16 MiB. */
-static void limits(const struct backend_device *device,
-                   struct backend_limits *l)
+static void device_limits(const struct backend_device *device,
+                          struct backend_limits *l)
 {
     (void)device;
     l->slab_bytes = 16u << 20;
@@ -145,13 +146,13 @@ const struct backend reference_backend = {
     .preference = 1,
     .single = true,
     .count = count_devices,
-    .describe = describe,
+    .describe = describe_device,
     .open = open_device,
     .close = close_device,
     .fork_hold = fork_nothing,
     .fork_let_go = fork_nothing,
-    .props = props,
-    .limits = limits,
+    .props = device_props,
+    .limits = device_limits,
     .alloc = reference_alloc,
     .free = reference_free,
     .import = reference_import,

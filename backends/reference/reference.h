@@ -42,9 +42,10 @@ ssq_status reference_event_finished(struct backend_event *event);
 ssq_status reference_event_elapsed(struct backend_event *from,
                                    struct backend_event *to, double *seconds);
 
-/** Define the list of an op with a single implementation, `reference`. */
-#define REFERENCE_IMPL(NAME, RUN)                                              \
+/** Define the list of an op with a single implementation, `reference`, which is
+ *  reference_NAME_run(). */
+#define REFERENCE_IMPL(NAME)                                                   \
     const struct NAME##_impl reference_##NAME[] = {                            \
-        {.name = "reference", .run = RUN}, {.name = NULL}}
+        {.name = "reference", .run = reference_##NAME##_run}, {.name = NULL}}
 
 #endif

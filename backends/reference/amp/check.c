@@ -14,7 +14,7 @@
 
 /* Return the words of an i32 view as unsigned, as the kernels read them. NULL
  * if the view is absent. */
-static uint32_t *words_of(const struct view *v)
+static uint32_t *check_words(const struct view *v)
 {
     return view_host(v);
 }
@@ -62,7 +62,8 @@ struct check_counts {
  * a float32, which represents 16-bit floats exactly. It is subnormal if it is
  * below the least normal number of its dtype. Exponents are compared as signed
  * numbers, because exponents of numbers below 1 are negative. */
-static void count(struct check_counts *c, uint32_t magnitude, ssq_dtype dtype)
+static void check_count(struct check_counts *c, uint32_t magnitude,
+                        ssq_dtype dtype)
 {
     if (magnitude == 0) {
         c->zeros++;
@@ -77,7 +78,7 @@ static void count(struct check_counts *c, uint32_t magnitude, ssq_dtype dtype)
 
 /* Store the statistics of a tensor. The count of lost updates is set to 0: the
  * step that follows the check counts them. */
-static void put_counts(uint32_t *w, const struct check_counts *c)
+static void check_put_counts(uint32_t *w, const struct check_counts *c)
 {
     w[STAT_ZEROS_LO] = (uint32_t)c->zeros;
     w[STAT_ZEROS_HI] = (uint32_t)(c->zeros >> 32);
@@ -90,7 +91,8 @@ static void put_counts(uint32_t *w, const struct check_counts *c)
 /* Count a bad element, and store the position of the first one. The counts stop
  * at the largest u32 and do not wrap, so that they are above 0 if there was
  * one. */
-static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
+static void check_note_bad(struct finding *f, size_t tensor, uint64_t index,
+                           bool nan)
 {
     if (f->infs + f->nans == 0) {
         f->tensor = tensor;
@@ -106,8 +108,8 @@ static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
 /* Return whether an element is finite, and still is after the multiplication by
  * factor in the step. For a scale below 2^-127 the factor is infinite. If the
  * element is bad, *nan is true for a NaN and false for an infinity. */
-static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
-                 bool *nan)
+static bool check_good(uint32_t bits, ssq_dtype dtype, float x, float factor,
+                       bool *nan)
 {
     uint32_t applied = AS_U32(x * factor);
     bool finite = bits_finite(bits, dtype);
@@ -122,8 +124,9 @@ static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
  * The norm is over true gradients, so each element is multiplied by the factor
  * before it is squared. A norm of scaled gradients, divided afterwards, would
  * be rounded differently. */
-static bool look(struct finding *f, const struct view *v, size_t tensor,
-                 struct check_counts *c, uint64_t *index)
+static bool check_elements(struct finding *f, const struct view *v,
+                           size_t tensor, struct check_counts *c,
+                           uint64_t *index)
 {
     struct walk w;
     const struct view *views[] = {v};
@@ -136,11 +139,11 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
         uint32_t bits = load_bits(g, v->dtype, w.at[0]);
         float x = bits_to_f32(bits, v->dtype);
         bool nan;
-        if (!good(bits, v->dtype, x, f->factor, &nan)) {
-            note_bad(f, tensor, *index, nan);
+        if (!check_good(bits, v->dtype, x, f->factor, &nan)) {
+            check_note_bad(f, tensor, *index, nan);
             bad = true;
         } else {
-            count(c, AS_U32(x) & 0x7fffffffu, v->dtype);
+            check_count(c, AS_U32(x) & 0x7fffffffu, v->dtype);
         }
         if (f->norm)
             norm_fold_add(&f->fold, x * f->factor);
@@ -156,13 +159,13 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
  * The fold of the norm continues across pieces, because they consist of whole
  * chunks. It is broken between tensors, each of which begins a new chunk
  * (kernels/reduce/norm.h). */
-static size_t look_whole(struct finding *f, const struct view_list *list,
-                         size_t i, size_t tensor, struct check_counts *c)
+static size_t check_tensor(struct finding *f, const struct view_list *list,
+                           size_t i, size_t tensor, struct check_counts *c)
 {
     uint64_t index = 0;
     bool bad = false;
     do {
-        bad = look(f, &list->v[i++], tensor, c, &index) || bad;
+        bad = check_elements(f, &list->v[i++], tensor, c, &index) || bad;
     } while (i < list->n && list->v[i].continues);
     f->tensors += bad;
     if (f->norm)
@@ -175,8 +178,8 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
  * about the scale. Unless the verdict is VERDICT_BAD, the details of the last
  * bad check are not changed, so that a caller can read them later.
  * RECORD_BAD_CHECK is the number of that check. */
-static void put_record(uint32_t *r, const struct finding *f,
-                       const uint32_t *labels)
+static void check_put_record(uint32_t *r, const struct finding *f,
+                             const uint32_t *labels)
 {
     r[RECORD_CHECKS]++;
     r[RECORD_VERDICT] = f->tensors != 0 ? VERDICT_BAD : VERDICT_GOOD;
@@ -197,9 +200,9 @@ static void put_record(uint32_t *r, const struct finding *f,
 /* Return 1 / scale times the factor of accumulation. The product is rounded
  * before it multiplies a gradient, as in the kernels. Without a block, that is
  * without a scaler, the scale is 1. */
-static float true_factor(const struct view *block, float factor)
+static float check_factor(const struct view *block, float factor)
 {
-    const uint32_t *b = words_of(block);
+    const uint32_t *b = check_words(block);
     return b == NULL ? factor : AS_F32(b[SCALER_INVERSE]) * factor;
 }
 
@@ -207,9 +210,9 @@ static float true_factor(const struct view *block, float factor)
 
 /* Check a chunk, elements from .. end of a contiguous view, and store its words
  * as partial i. */
-static void look_chunk(const struct finding *f, const struct view *v,
-                       int64_t from, int64_t end, const struct amp_parts *p,
-                       size_t i)
+static void check_chunk(const struct finding *f, const struct view *v,
+                        int64_t from, int64_t end, const struct amp_parts *p,
+                        size_t i)
 {
     struct finding found = {.index = 0};
     struct check_counts c = {.exponent = 0x80000000u};
@@ -221,10 +224,10 @@ static void look_chunk(const struct finding *f, const struct view *v,
         float x = bits_to_f32(bits, v->dtype);
         uint32_t magnitude = AS_U32(x) & 0x7fffffffu;
         bool nan;
-        if (!good(bits, v->dtype, x, f->factor, &nan)) {
-            note_bad(&found, 0, (uint64_t)(k - from), nan);
+        if (!check_good(bits, v->dtype, x, f->factor, &nan)) {
+            check_note_bad(&found, 0, (uint64_t)(k - from), nan);
         } else {
-            count(&c, magnitude, v->dtype);
+            check_count(&c, magnitude, v->dtype);
             largest = magnitude > largest ? magnitude : largest;
         }
         if (f->norm)
@@ -242,8 +245,8 @@ static void look_chunk(const struct finding *f, const struct view *v,
     parts_put(p, PART_NORM, i, &fold);
 }
 
-static void look_parts(const struct finding *f, const struct check_op *op,
-                       const struct amp_parts *p)
+static void check_chunks(const struct finding *f, const struct check_op *op,
+                         const struct amp_parts *p)
 {
     const struct view_list *list = op->op.list;
     size_t at = op->first;
@@ -255,21 +258,22 @@ static void look_parts(const struct finding *f, const struct check_op *op,
         for (int64_t from = 0; from < n; from += FOLD_CHUNK, at++) {
             int64_t left = n - from;
             *parts_at(p, PART_TENSOR, at) = tensor;
-            look_chunk(f, v, from,
-                       from + (left < FOLD_CHUNK ? left : FOLD_CHUNK), p, at);
+            check_chunk(f, v, from,
+                        from + (left < FOLD_CHUNK ? left : FOLD_CHUNK), p, at);
         }
     }
 }
 
-static uint32_t add_most(uint32_t a, uint32_t b)
+static uint32_t check_add(uint32_t a, uint32_t b)
 {
     return a + b < a ? UINT32_MAX : a + b;
 }
 
 /* Add the partials of a tensor to the results. f->tensors counts it if one of
  * them is bad. */
-static void fold_tensor(struct finding *f, struct check_counts *c,
-                        const struct amp_parts *p, size_t from, size_t end)
+static void check_fold_tensor(struct finding *f, struct check_counts *c,
+                              const struct amp_parts *p, size_t from,
+                              size_t end)
 {
     uint32_t largest = 0;
     bool bad = false;
@@ -281,8 +285,8 @@ static void fold_tensor(struct finding *f, struct check_counts *c,
             f->nan = (first & 1) != 0;
         }
         bad = bad || first != PART_NONE;
-        f->infs = add_most(f->infs, *parts_at(p, PART_INFS, i));
-        f->nans = add_most(f->nans, *parts_at(p, PART_NANS, i));
+        f->infs = check_add(f->infs, *parts_at(p, PART_INFS, i));
+        f->nans = check_add(f->nans, *parts_at(p, PART_NANS, i));
         c->zeros += *parts_at(p, PART_ZEROS, i);
         c->subnormals += *parts_at(p, PART_SUBNORMALS, i);
         if (*parts_at(p, PART_LARGEST, i) > largest)
@@ -294,7 +298,7 @@ static void fold_tensor(struct finding *f, struct check_counts *c,
 }
 
 /* Combine all partials, tensor by tensor. The list is used only for sizes. */
-static void fold_parts(struct finding *f, const struct check_op *op,
+static void check_fold(struct finding *f, const struct check_op *op,
                        const struct amp_parts *p, uint32_t *stats)
 {
     const struct view_list *list = op->op.list;
@@ -305,22 +309,22 @@ static void fold_parts(struct finding *f, const struct check_op *op,
         do
             at += parts_chunks(&list->v[i++]);
         while (i < list->n && list->v[i].continues);
-        fold_tensor(f, &c, p, from, at);
+        check_fold_tensor(f, &c, p, from, at);
         if (stats != NULL)
-            put_counts(stats + tensor * STAT_WORDS, &c);
+            check_put_counts(stats + tensor * STAT_WORDS, &c);
     }
 }
 
 static ssq_status check_parts(struct finding *f, const struct check_op *op)
 {
     const struct amp_parts p = parts_of(&op->parts, PART_WORDS);
-    uint32_t *record = words_of(&op->record);
+    uint32_t *record = check_words(&op->record);
     if (record == NULL) {
-        look_parts(f, op, &p);
+        check_chunks(f, op, &p);
         return SSQ_OK;
     }
-    fold_parts(f, op, &p, words_of(&op->stats));
-    put_record(record, f, words_of(&op->labels));
+    check_fold(f, op, &p, check_words(&op->stats));
+    check_put_record(record, f, check_words(&op->labels));
     if (f->norm)
         record[RECORD_NORM] = AS_U32(parts_norm(&p, PART_NORM, 0, p.n));
     return SSQ_OK;
@@ -331,12 +335,14 @@ static ssq_status check_parts(struct finding *f, const struct check_op *op)
 /* Run a check. control belongs to an optimizer, and says whether a norm is
  * wanted. A check of a scaler alone has no control and computes no norm. stats
  * has a row of words for each tensor, not for each view. */
-static ssq_status check(struct backend_queue *queue, const struct check_op *op)
+static ssq_status reference_check_run(struct backend_queue *queue,
+                                      const struct check_op *op)
 {
     (void)queue;
-    const uint32_t *control = words_of(&op->control);
-    uint32_t *record = words_of(&op->record), *stats = words_of(&op->stats);
-    struct finding f = {.factor = true_factor(&op->block, op->factor),
+    const uint32_t *control = check_words(&op->control);
+    uint32_t *record = check_words(&op->record),
+             *stats = check_words(&op->stats);
+    struct finding f = {.factor = check_factor(&op->block, op->factor),
                         .norm =
                             control != NULL && control[CONTROL_WANT_NORM] != 0};
     if (op->parts.buffer != NULL)
@@ -344,11 +350,11 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
     norm_fold_begin(&f.fold);
     for (size_t i = 0, tensor = 0; i < op->op.list->n; tensor++) {
         struct check_counts c = {.exponent = 0x80000000u};
-        i = look_whole(&f, op->op.list, i, tensor, &c);
+        i = check_tensor(&f, op->op.list, i, tensor, &c);
         if (stats != NULL)
-            put_counts(stats + tensor * STAT_WORDS, &c);
+            check_put_counts(stats + tensor * STAT_WORDS, &c);
     }
-    put_record(record, &f, words_of(&op->labels));
+    check_put_record(record, &f, check_words(&op->labels));
     if (f.norm) {
         float total[3];
         norm_fold_end(&f.fold, total);
@@ -360,11 +366,11 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
 /* Multiply gradients by the factor. The list has n gradients, then n outs. An
  * out may be the same view as its gradient: both are walked together, and an
  * element is loaded before its position is written. */
-static ssq_status unscale(struct backend_queue *queue,
-                          const struct unscale_op *op)
+static ssq_status reference_unscale_run(struct backend_queue *queue,
+                                        const struct unscale_op *op)
 {
     (void)queue;
-    float factor = true_factor(&op->block, op->factor);
+    float factor = check_factor(&op->block, op->factor);
     for (uint32_t i = 0; i < op->n; i++) {
         const struct view *g = &op->op.list->v[i];
         const struct view *y = &op->op.list->v[op->n + i];
@@ -387,8 +393,8 @@ static ssq_status unscale(struct backend_queue *queue,
  * overwrites its sum, which saves a launch that fills it with zeros. In mode
  * ACCUMULATE_ZERO gradients are set to 0, and the list has no sums. All views
  * are contiguous, so element k is at offset k. */
-static ssq_status accumulate(struct backend_queue *queue,
-                             const struct accumulate_op *op)
+static ssq_status reference_accumulate_run(struct backend_queue *queue,
+                                           const struct accumulate_op *op)
 {
     (void)queue;
     for (uint32_t i = 0; i < op->n; i++) {
@@ -411,8 +417,8 @@ static ssq_status accumulate(struct backend_queue *queue,
 
 /* Copy between models and masters. The list has pairs, from and to. A copy from
  * the model to a master is exact. A copy to the model rounds to nearest. */
-static ssq_status master(struct backend_queue *queue,
-                         const struct master_op *op)
+static ssq_status reference_master_run(struct backend_queue *queue,
+                                       const struct master_op *op)
 {
     (void)queue;
     for (uint32_t i = 0; i < op->n; i++) {
@@ -431,7 +437,7 @@ static ssq_status master(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(check, check);
-REFERENCE_IMPL(unscale, unscale);
-REFERENCE_IMPL(accumulate, accumulate);
-REFERENCE_IMPL(master, master);
+REFERENCE_IMPL(check);
+REFERENCE_IMPL(unscale);
+REFERENCE_IMPL(accumulate);
+REFERENCE_IMPL(master);

@@ -26,8 +26,8 @@ struct reference_job {
 /* Return the group whose first word is g, like STEP_GROUP of
  * kernels/amp/step.h. Weight decay is added to the gradient, unless the kind
  * multiplies the parameter by it: `coupled` is then 0. */
-static struct step_group group_of(uint32_t kind, const uint32_t *control,
-                                  const uint32_t *g)
+static struct step_group optimizer_group(uint32_t kind, const uint32_t *control,
+                                         const uint32_t *g)
 {
 #define GROUP_WORD(W) g[W]
     struct step_group group;
@@ -42,10 +42,9 @@ static struct step_group group_of(uint32_t kind, const uint32_t *control,
 /* Return the job of entry i of the list, which belongs to parameter `tensor`.
  * The list has an entry for each piece, and the table one for each parameter.
  * Slots that the group does not have are absent views. */
-static struct reference_job job_of(uint32_t kind, const uint32_t *control,
-                                   const uint32_t *table,
-                                   const struct view_list *list, size_t i,
-                                   size_t tensor)
+static struct reference_job
+optimizer_job(uint32_t kind, const uint32_t *control, const uint32_t *table,
+              const struct view_list *list, size_t i, size_t tensor)
 {
     const struct view *v = &list->v[i * PARAM_VIEWS];
     const uint32_t *entry = table + tensor * TABLE_WORDS;
@@ -55,7 +54,7 @@ static struct reference_job job_of(uint32_t kind, const uint32_t *control,
                                   .truth = entry[TABLE_TRUTH],
                                   .control = control,
                                   .table = entry,
-                                  .group = group_of(kind, control, g),
+                                  .group = optimizer_group(kind, control, g),
                                   .factor = AS_F32(control[CONTROL_FACTOR]),
                                   .coef = AS_F32(control[CONTROL_COEF]),
                                   .param = &v[0],
@@ -66,7 +65,8 @@ static struct reference_job job_of(uint32_t kind, const uint32_t *control,
 
 /* Return whether entry i of n continues the previous one. All views of an entry
  * are cut in the same way, so only the parameter is tested. */
-static bool continues(const struct view_list *list, size_t i, size_t n)
+static bool optimizer_continues(const struct view_list *list, size_t i,
+                                size_t n)
 {
     return i < n && list->v[i * PARAM_VIEWS].continues;
 }
@@ -74,13 +74,13 @@ static bool continues(const struct view_list *list, size_t i, size_t n)
 /* ---- loads and stores ---- */
 
 /* An absent slot reads as 0. */
-static float load_slot(const struct reference_job *j, int slot, int64_t i)
+static float slot_load(const struct reference_job *j, int slot, int64_t i)
 {
     const float *x = view_host(&j->slot[slot]);
     return x == NULL ? 0.0f : x[i];
 }
 
-static void store_slot(const struct reference_job *j, int slot, int64_t i,
+static void slot_store(const struct reference_job *j, int slot, int64_t i,
                        float value)
 {
     float *x = view_host(&j->slot[slot]);
@@ -91,11 +91,11 @@ static void store_slot(const struct reference_job *j, int slot, int64_t i,
 /* Return the exact value of a parameter's element. It is in a float32 master;
  * or in the bf16 parameter and a 16-bit remainder, which together make a
  * float32; or in the parameter itself, of any dtype. */
-static float load_truth(const struct reference_job *j, int64_t i)
+static float truth_load(const struct reference_job *j, int64_t i)
 {
     const void *p = view_host(j->param);
     if (j->truth == TRUTH_F32)
-        return load_slot(j, SLOT_MASTER, i);
+        return slot_load(j, SLOT_MASTER, i);
     if (j->truth != TRUTH_SPLIT)
         return load_f32(p, j->param->dtype, i);
     const uint8_t *rest = view_host(&j->slot[SLOT_MASTER]);
@@ -107,7 +107,7 @@ static float load_truth(const struct reference_job *j, int64_t i)
  * parameter. That number includes the first elements of its shard and of its
  * piece. The words are therefore the same for any division into pieces or among
  * ranks. */
-static uint32_t random_of(const struct reference_job *j, int64_t i)
+static uint32_t optimizer_random(const struct reference_job *j, int64_t i)
 {
     uint64_t first =
         (uint64_t)j->table[TABLE_FIRST_HI] << 32 | j->table[TABLE_FIRST_LO];
@@ -126,8 +126,8 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
     case TRUTH_SPLIT:
         return split_model(AS_U32(value));
     case TRUTH_NONE:
-        return half ? f16_store_sr(value, random_of(j, i))
-                    : bf16_store_sr(value, random_of(j, i));
+        return half ? f16_store_sr(value, optimizer_random(j, i))
+                    : bf16_store_sr(value, optimizer_random(j, i));
     default:
         return half ? f16_store(value) : bf16_store(value);
     }
@@ -135,11 +135,11 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
 
 /* Store a new exact value. Returns whether the 16 bits of the parameter did not
  * change. For a float32 parameter this is always false. */
-static bool store_truth(const struct reference_job *j, int64_t i, float value)
+static bool truth_store(const struct reference_job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
     if (j->truth == TRUTH_F32)
-        store_slot(j, SLOT_MASTER, i, value);
+        slot_store(j, SLOT_MASTER, i, value);
     if (j->truth == TRUTH_SPLIT)
         split_store(view_host(&j->slot[SLOT_MASTER]), i,
                     split_rest(AS_U32(value)));
@@ -158,32 +158,32 @@ static bool store_truth(const struct reference_job *j, int64_t i, float value)
 /* Load an element. The gradient is multiplied by factor and then by coef, and
  * each product is rounded. The result equals unscaling in place and clipping
  * afterwards. */
-static struct element load_element(const struct reference_job *j, int64_t i)
+static struct element optimizer_load(const struct reference_job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
     return (struct element){
-        .value = load_truth(j, i),
+        .value = truth_load(j, i),
         .grad = gradient_true(g, j->factor, j->coef, j->group.flags),
-        .a = load_slot(j, SLOT_A, i),
-        .b = load_slot(j, SLOT_B, i),
-        .c = load_slot(j, SLOT_C, i)};
+        .a = slot_load(j, SLOT_A, i),
+        .b = slot_load(j, SLOT_B, i),
+        .c = slot_load(j, SLOT_C, i)};
 }
 
 /* Update one element. Returns whether an update that is not 0 was lost in 16
  * bits. The weight decay of AdamW multiplies the value before the step is
  * subtracted, as in torch. It counts as an update even if the step is 0. */
-static bool step_element(const struct reference_job *j, int64_t i)
+static bool optimizer_step(const struct reference_job *j, int64_t i)
 {
-    struct element e = kind_step(j->kind, load_element(j, i), j->group);
+    struct element e = kind_step(j->kind, optimizer_load(j, i), j->group);
     float kept = p_keep(e.value, j->group.keep);
     bool moved = e.delta != 0.0f || kept != e.value;
-    store_slot(j, SLOT_A, i, e.a);
-    store_slot(j, SLOT_B, i, e.b);
-    store_slot(j, SLOT_C, i, e.c);
-    return store_truth(j, i, p_step(kept, e.delta)) && moved;
+    slot_store(j, SLOT_A, i, e.a);
+    slot_store(j, SLOT_B, i, e.b);
+    slot_store(j, SLOT_C, i, e.c);
+    return truth_store(j, i, p_step(kept, e.delta)) && moved;
 }
 
-static void put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
+static void optimizer_put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
 {
     stats[i * STAT_WORDS + STAT_ROUNDED_LO] = (uint32_t)rounded;
     stats[i * STAT_WORDS + STAT_ROUNDED_HI] = (uint32_t)(rounded >> 32);
@@ -193,8 +193,8 @@ static void put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
  * of lost updates become 0. The counters in control are advanced at the end,
  * unless the step is skipped. For LAMB, ratio contains the step length of each
  * parameter, which replaces the group's lr. */
-static ssq_status optimizer(struct backend_queue *queue,
-                            const struct optimizer_op *op)
+static ssq_status reference_optimizer_run(struct backend_queue *queue,
+                                          const struct optimizer_op *op)
 {
     (void)queue;
     uint32_t *control = view_host(&op->control);
@@ -205,17 +205,17 @@ static ssq_status optimizer(struct backend_queue *queue,
         uint64_t rounded = 0, first = 0;
         do {
             struct reference_job j =
-                job_of(op->kind, control, view_host(&op->table), op->op.list,
-                       i++, tensor);
+                optimizer_job(op->kind, control, view_host(&op->table),
+                              op->op.list, i++, tensor);
             j.first = first;
             if (ratio != NULL)
                 j.group.lr = ratio[tensor];
             for (int64_t k = 0; k < j.n && !skip; k++)
-                rounded += step_element(&j, k);
+                rounded += optimizer_step(&j, k);
             first += (uint64_t)j.n;
-        } while (continues(op->op.list, i, op->n));
+        } while (optimizer_continues(op->op.list, i, op->n));
         if (stats != NULL)
-            put_rounded(stats, tensor, rounded);
+            optimizer_put_rounded(stats, tensor, rounded);
     }
     if (skip)
         return SSQ_OK;
@@ -231,13 +231,13 @@ static void lamb_norms(const struct reference_job *j, int64_t from, int64_t end,
                        struct norm_fold *p, struct norm_fold *u)
 {
     for (int64_t k = from; k < end; k++) {
-        struct element e = lamb_direction(load_element(j, k), j->group);
+        struct element e = lamb_direction(optimizer_load(j, k), j->group);
         norm_fold_add(p, e.value);
         norm_fold_add(u, e.delta);
     }
 }
 
-static float norm_of(struct norm_fold *f)
+static float optimizer_norm(struct norm_fold *f)
 {
     float total[3];
     norm_fold_end(f, total);
@@ -249,10 +249,10 @@ static void lamb_parts(const struct lamb_op *op, const struct amp_parts *parts)
 {
     size_t at = op->first, tensor = 0;
     for (size_t i = 0; i < op->n; i++) {
-        tensor += i > 0 && !continues(op->op.list, i, op->n);
+        tensor += i > 0 && !optimizer_continues(op->op.list, i, op->n);
         struct reference_job j =
-            job_of(OPT_lamb, view_host(&op->control), view_host(&op->table),
-                   op->op.list, i, tensor);
+            optimizer_job(OPT_lamb, view_host(&op->control),
+                          view_host(&op->table), op->op.list, i, tensor);
         for (int64_t from = 0; from < j.n; from += FOLD_CHUNK, at++) {
             int64_t left = j.n - from;
             struct norm_fold p, u;
@@ -282,7 +282,7 @@ static void lamb_lengths(const struct lamb_op *op,
             at += parts_chunks(&v[i++]);
         while (i < op->n && v[i].continues);
         uint32_t group = table[tensor * TABLE_WORDS + TABLE_GROUP];
-        struct step_group g = group_of(
+        struct step_group g = optimizer_group(
             OPT_lamb, control, control + CONTROL_WORDS + group * GROUP_WORDS);
         ratio[tensor] = lamb_ratio(parts_norm(parts, 0, from, at - from),
                                    parts_norm(parts, 3, from, at - from), g.lr,
@@ -294,7 +294,8 @@ static void lamb_lengths(const struct lamb_op *op,
  * each but the last consists of whole chunks. All of them have the same group,
  * so the last one's is used. A skipped step computes nothing, because its
  * result would not be read. */
-static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
+static ssq_status reference_lamb_run(struct backend_queue *queue,
+                                     const struct lamb_op *op)
 {
     (void)queue;
     const uint32_t *control = view_host(&op->control);
@@ -315,15 +316,15 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
         norm_fold_begin(&p);
         norm_fold_begin(&u);
         do {
-            j = job_of(OPT_lamb, control, view_host(&op->table), op->op.list,
-                       i++, tensor);
+            j = optimizer_job(OPT_lamb, control, view_host(&op->table),
+                              op->op.list, i++, tensor);
             lamb_norms(&j, 0, j.n, &p, &u);
-        } while (continues(op->op.list, i, op->n));
-        ratio[tensor] = lamb_ratio(norm_of(&p), norm_of(&u), j.group.lr,
-                                   j.group.decay, j.group.flags);
+        } while (optimizer_continues(op->op.list, i, op->n));
+        ratio[tensor] = lamb_ratio(optimizer_norm(&p), optimizer_norm(&u),
+                                   j.group.lr, j.group.decay, j.group.flags);
     }
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(optimizer, optimizer);
-REFERENCE_IMPL(lamb, lamb);
+REFERENCE_IMPL(optimizer);
+REFERENCE_IMPL(lamb);

@@ -10,8 +10,8 @@
 
 /* Add the verdict of a check to the scaler's. A clean check does not reset the
  * verdict: only an update does. */
-static ssq_status join(struct backend_queue *queue,
-                       const struct scaler_join_op *op)
+static ssq_status reference_scaler_join_run(struct backend_queue *queue,
+                                            const struct scaler_join_op *op)
 {
     (void)queue;
     const uint32_t *record = view_host(&op->record);
@@ -23,8 +23,8 @@ static ssq_status join(struct backend_queue *queue,
 
 /* Run an update of the scale. If op->set is not 0, for ssq_scaler_update_to(),
  * the scale becomes the caller's value. */
-static ssq_status update(struct backend_queue *queue,
-                         const struct scaler_update_op *op)
+static ssq_status reference_scaler_update_run(struct backend_queue *queue,
+                                              const struct scaler_update_op *op)
 {
     (void)queue;
     uint32_t *block = view_host(&op->block);
@@ -32,5 +32,5 @@ static ssq_status update(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(scaler_join, join);
-REFERENCE_IMPL(scaler_update, update);
+REFERENCE_IMPL(scaler_join);
+REFERENCE_IMPL(scaler_update);

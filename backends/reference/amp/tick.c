@@ -11,7 +11,7 @@
 /* Set *value to a schedule's value for step t. Returns false if the group has
  * no schedule. The table of a removed schedule still exists; its first word is
  * then 0. */
-static bool scheduled(const struct view *table, uint32_t t, float *value)
+static bool tick_schedule(const struct view *table, uint32_t t, float *value)
 {
     const uint32_t *w = view_host(table);
     uint32_t n = w == NULL ? 0 : w[0];
@@ -24,15 +24,15 @@ static bool scheduled(const struct view *table, uint32_t t, float *value)
 /* Compute the words of one group. g is its first word, and gn is the norm of
  * the gradients after clipping. The two views contain the schedules of its lr
  * and its momentum. */
-static void tick_one(uint32_t kind, uint32_t *g, const struct view *schedules,
-                     uint32_t t, float gn)
+static void tick_one_group(uint32_t kind, uint32_t *g,
+                           const struct view *schedules, uint32_t t, float gn)
 {
 #define GROUP_WORD(W) g[W]
     struct tick_group group;
     float momentum;
     TICK_LOAD(group, GROUP_WORD)
-    (void)scheduled(&schedules[SCHEDULE_LR], t, &group.lr);
-    if (scheduled(&schedules[SCHEDULE_MOMENTUM], t, &momentum))
+    (void)tick_schedule(&schedules[SCHEDULE_LR], t, &group.lr);
+    if (tick_schedule(&schedules[SCHEDULE_MOMENTUM], t, &momentum))
         group = tick_momentum(group, momentum);
     struct tick_step step = tick_end(group, kind_needs(kind), t, gn);
     TICK_STORE(step, GROUP_WORD)
@@ -41,7 +41,8 @@ static void tick_one(uint32_t kind, uint32_t *g, const struct view *schedules,
 
 /* Collect the inputs of a step. Without a scaler the block is absent. Bad
  * gradients then do not skip the step, but labels out of range do. */
-static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
+static struct tick_given tick_inputs(const struct tick_op *op,
+                                     const uint32_t *c)
 {
     const uint32_t *record = view_host(&op->record);
     const uint32_t *block = view_host(&op->block);
@@ -64,11 +65,12 @@ static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
 
 /* Compute the words of a step. Only this op evaluates the verdict; later ops of
  * the step read CONTROL_SKIP. LAMB divides by the norm after clipping. */
-static ssq_status tick(struct backend_queue *queue, const struct tick_op *op)
+static ssq_status reference_tick_run(struct backend_queue *queue,
+                                     const struct tick_op *op)
 {
     (void)queue;
     uint32_t *c = view_host(&op->control);
-    struct tick_given given = given_of(op, c);
+    struct tick_given given = tick_inputs(op, c);
     struct tick_words now = tick_begin(given);
     c[CONTROL_SKIP] = now.skip;
     c[CONTROL_NEXT_T] = now.skip ? given.last_t : now.t;
@@ -78,10 +80,10 @@ static ssq_status tick(struct backend_queue *queue, const struct tick_op *op)
     c[CONTROL_FACTOR] = AS_U32(now.factor);
     c[CONTROL_COEF] = AS_U32(now.coef);
     for (uint32_t i = 0; i < op->groups; i++)
-        tick_one(op->kind, c + CONTROL_WORDS + i * GROUP_WORDS,
-                 &op->op.list->v[2 * (size_t)i], now.t,
-                 p_keep(given.norm, now.coef));
+        tick_one_group(op->kind, c + CONTROL_WORDS + i * GROUP_WORDS,
+                       &op->op.list->v[2 * (size_t)i], now.t,
+                       p_keep(given.norm, now.coef));
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(tick, tick);
+REFERENCE_IMPL(tick);

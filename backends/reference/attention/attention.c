@@ -213,4 +213,4 @@ static ssq_status reference_attention_run(struct backend_queue *queue,
                   : SSQ_OK;
 }
 
-REFERENCE_IMPL(attention, reference_attention_run);
+REFERENCE_IMPL(attention);

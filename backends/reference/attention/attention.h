@@ -51,7 +51,7 @@ static inline void add_scaled(double *sum, float a, const float *x, int64_t n)
 
 /** Compute the scores s of a query, for the keys k of its head. Excluded keys
  *  get -Inf. slope is set to the derivatives of the capped scores, unless it is
- *  NULL or there is no softcap. */
+ *  NULL or softcap is 0. */
 void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *k, float *s,
                float *slope);

@@ -158,4 +158,4 @@ reference_attention_backward_run(struct backend_queue *queue,
                   : SSQ_OK;
 }
 
-REFERENCE_IMPL(attention_backward, reference_attention_backward_run);
+REFERENCE_IMPL(attention_backward);

@@ -194,4 +194,4 @@ static ssq_status reference_conv_run(struct backend_queue *queue,
                   : SSQ_OK;
 }
 
-REFERENCE_IMPL(conv, reference_conv_run);
+REFERENCE_IMPL(conv);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* Copy bytes from host memory, or from the op itself if host is NULL. */
-static ssq_status upload(struct backend_queue *queue,
-                         const struct upload_op *op)
+static ssq_status reference_upload_run(struct backend_queue *queue,
+                                       const struct upload_op *op)
 {
     (void)queue;
     memcpy(view_host(&op->dst), op->host == NULL ? op->inlined : op->host,
@@ -19,8 +19,8 @@ static ssq_status upload(struct backend_queue *queue,
 }
 
 /* Copy the bytes of src, which is contiguous, to host memory. */
-static ssq_status download(struct backend_queue *queue,
-                           const struct download_op *op)
+static ssq_status reference_download_run(struct backend_queue *queue,
+                                         const struct download_op *op)
 {
     (void)queue;
     memcpy(op->host, view_host(&op->src), op->bytes);
@@ -29,7 +29,8 @@ static ssq_status download(struct backend_queue *queue,
 
 /* Store the same bits in every element. The call has already converted the
  * value to the dtype. */
-static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
+static ssq_status reference_fill_run(struct backend_queue *queue,
+                                     const struct fill_op *op)
 {
     (void)queue;
     struct walk w;
@@ -44,7 +45,8 @@ static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
 
 /* Copy x to y, which have the same dtype. Bits are moved, so NaNs do not
  * change. If both are contiguous, one memcpy is enough. */
-static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
+static ssq_status reference_copy_run(struct backend_queue *queue,
+                                     const struct copy_op *op)
 {
     (void)queue;
     struct walk w;
@@ -67,7 +69,8 @@ static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
  * random word with the element's number in the whole call; op.first elements
  * came before this op. The step is in device memory, so each launch of a graph
  * may draw other words. If it is absent it is 0. */
-static ssq_status cast(struct backend_queue *queue, const struct cast_op *op)
+static ssq_status reference_cast_run(struct backend_queue *queue,
+                                     const struct cast_op *op)
 {
     (void)queue;
     struct walk w;
@@ -91,8 +94,8 @@ static ssq_status cast(struct backend_queue *queue, const struct cast_op *op)
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(upload, upload);
-REFERENCE_IMPL(download, download);
-REFERENCE_IMPL(fill, fill);
-REFERENCE_IMPL(copy, copy);
-REFERENCE_IMPL(cast, cast);
+REFERENCE_IMPL(upload);
+REFERENCE_IMPL(download);
+REFERENCE_IMPL(fill);
+REFERENCE_IMPL(copy);
+REFERENCE_IMPL(cast);

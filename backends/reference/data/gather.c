@@ -7,7 +7,7 @@
 
 /* Return row `row` of a table as a view without the first dimension. Offsets
  * are in bytes, strides in elements. */
-static struct view row_of(const struct view *table, int64_t row)
+static struct view gather_row_of(const struct view *table, int64_t row)
 {
     struct view v = view_part(table, 1, table->rank);
     v.offset += (uint64_t)(row * table->stride[0]) * dtype_bytes(v.dtype);
@@ -17,7 +17,8 @@ static struct view row_of(const struct view *table, int64_t row)
 /* Copy a row of x to a row of y, or set it to zeros. A conversion rounds to
  * nearest, as a cast does; between equal dtypes it changes no bit. Zero has the
  * same bits in all dtypes. */
-static void copy_row(const struct view *x, bool zeros, const struct view *y)
+static void gather_copy_row(const struct view *x, bool zeros,
+                            const struct view *y)
 {
     struct walk w;
     const struct view *v[] = {x, y};
@@ -36,8 +37,8 @@ static void copy_row(const struct view *x, bool zeros, const struct view *y)
 /* Gather: the row of y at each position is the row of x with the position's
  * index. For an index outside x the row is zeros, and nothing is read. Row 0
  * then replaces it in the computation of addresses. */
-static ssq_status gather(struct backend_queue *queue,
-                         const struct gather_op *op)
+static ssq_status reference_gather_run(struct backend_queue *queue,
+                                       const struct gather_op *op)
 {
     (void)queue;
     struct walk w;
@@ -49,10 +50,10 @@ static ssq_status gather(struct backend_queue *queue,
     do {
         int64_t i = (int32_t)load_bits(index, SSQ_I32, w.at[0]);
         bool outside = i < 0 || i >= op->x.shape[0];
-        struct view from = row_of(&op->x, outside ? 0 : i);
+        struct view from = gather_row_of(&op->x, outside ? 0 : i);
         struct view to = view_part(&op->y, n, op->y.rank);
         to.offset += (uint64_t)w.at[1] * dtype_bytes(to.dtype);
-        copy_row(&from, outside, &to);
+        gather_copy_row(&from, outside, &to);
     } while (walk_next(&w));
     return SSQ_OK;
 }
@@ -60,8 +61,8 @@ static ssq_status gather(struct backend_queue *queue,
 /* List the positions with each row's index, in ascending order. first[row] and
  * next[position] are positions plus 1, and 0 ends a list. The positions are
  * processed backwards, so that each is inserted before the later ones. */
-static void list_positions(const struct scatter_add_op *op, int32_t *first,
-                           int32_t *next)
+static void scatter_list(const struct scatter_add_op *op, int32_t *first,
+                         int32_t *next)
 {
     int64_t rows = op->dx.shape[0];
     for (int64_t r = 0; r < rows; r++)
@@ -83,7 +84,7 @@ static void list_positions(const struct scatter_add_op *op, int32_t *first,
 
 /* Return the offset of position p in the first dimensions of dy, in elements.
  * Positions are numbered in row-major order. */
-static int64_t position_at(const struct scatter_add_op *op, int64_t p)
+static int64_t scatter_at(const struct scatter_add_op *op, int64_t p)
 {
     int64_t at = 0;
     for (int d = op->index_rank - 1; d >= 0; d--) {
@@ -95,11 +96,11 @@ static int64_t position_at(const struct scatter_add_op *op, int64_t p)
 
 /* Add the listed rows of dy to a row of dx, in ascending order of positions, in
  * float32. The sum is rounded to the dtype of dx once, at the end. */
-static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
-                    const int32_t *next)
+static void scatter_add_row(const struct scatter_add_op *op, int64_t row,
+                            int32_t first, const int32_t *next)
 {
     struct walk w;
-    struct view dx = row_of(&op->dx, row);
+    struct view dx = gather_row_of(&op->dx, row);
     struct view dy = view_part(&op->dy, op->index_rank, op->dy.rank);
     const struct view *v[] = {&dy, &dx};
     const void *from = view_host(&dy);
@@ -108,30 +109,30 @@ static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
     do {
         float sum = load_f32(to, dx.dtype, w.at[1]);
         for (int32_t p = first; p != 0; p = next[p - 1])
-            sum += load_f32(from, dy.dtype, w.at[0] + position_at(op, p - 1));
+            sum += load_f32(from, dy.dtype, w.at[0] + scatter_at(op, p - 1));
         store_f32(to, dx.dtype, w.at[1], s_canonical(sum));
     } while (walk_next(&w));
 }
 
 /* Scatter-add. The lists are in op->work: one word for each row of dx, then one
  * for each position. The caller has allocated it. */
-static ssq_status scatter_add(struct backend_queue *queue,
-                              const struct scatter_add_op *op)
+static ssq_status reference_scatter_add_run(struct backend_queue *queue,
+                                            const struct scatter_add_op *op)
 {
     (void)queue;
     int32_t *first = view_host(&op->work);
     int32_t *next = first + op->dx.shape[0];
-    list_positions(op, first, next);
+    scatter_list(op, first, next);
     for (int64_t r = 0; r < op->dx.shape[0]; r++)
         if (first[r] != 0)
-            add_row(op, r, first[r], next);
+            scatter_add_row(op, r, first[r], next);
     return SSQ_OK;
 }
 
 /* One-hot: y = on if the coordinate along the axis equals the index, else off.
  * The view of index has the shape of y, with stride 0 along the axis. */
-static ssq_status one_hot(struct backend_queue *queue,
-                          const struct one_hot_op *op)
+static ssq_status reference_one_hot_run(struct backend_queue *queue,
+                                        const struct one_hot_op *op)
 {
     (void)queue;
     struct walk w;
@@ -147,6 +148,6 @@ static ssq_status one_hot(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(gather, gather);
-REFERENCE_IMPL(scatter_add, scatter_add);
-REFERENCE_IMPL(one_hot, one_hot);
+REFERENCE_IMPL(gather);
+REFERENCE_IMPL(scatter_add);
+REFERENCE_IMPL(one_hot);

@@ -7,8 +7,8 @@
 /* Count invalid indices, and store the first one of this op in the record. The
  * count is a u32 and may wrap. A place is an index's number in row-major
  * order. */
-static ssq_status index_check(struct backend_queue *queue,
-                              const struct index_check_op *op)
+static ssq_status reference_index_check_run(struct backend_queue *queue,
+                                            const struct index_check_op *op)
 {
     (void)queue;
     const struct view *v[] = {&op->index};
@@ -31,4 +31,4 @@ static ssq_status index_check(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(index_check, index_check);
+REFERENCE_IMPL(index_check);

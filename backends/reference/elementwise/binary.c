@@ -10,8 +10,8 @@
 
 /* Compute y = f(a, b). Integers are computed as bits, because a float32 cannot
  * represent all values of an i32. */
-static ssq_status binary(struct backend_queue *queue,
-                         const struct binary_op *op)
+static ssq_status reference_binary_run(struct backend_queue *queue,
+                                       const struct binary_op *op)
 {
     (void)queue;
     struct walk w;
@@ -38,8 +38,8 @@ static ssq_status binary(struct backend_queue *queue,
 /* Set y to 1 if the comparison is true, else to 0. Integers are compared as
  * integers, because two of them may be equal as float32. 16-bit floats are
  * compared as float32, which is exact. */
-static ssq_status compare(struct backend_queue *queue,
-                          const struct compare_op *op)
+static ssq_status reference_compare_run(struct backend_queue *queue,
+                                        const struct compare_op *op)
 {
     (void)queue;
     struct walk w;
@@ -63,7 +63,8 @@ static ssq_status compare(struct backend_queue *queue,
 /* Compute y = cond != 0 ? a : b. a, b and y may have different dtypes: the bits
  * of the chosen element are converted to the dtype of y. The other element is
  * not loaded, so a NaN in it has no effect. */
-static ssq_status where(struct backend_queue *queue, const struct where_op *op)
+static ssq_status reference_where_run(struct backend_queue *queue,
+                                      const struct where_op *op)
 {
     (void)queue;
     struct walk w;
@@ -83,6 +84,6 @@ static ssq_status where(struct backend_queue *queue, const struct where_op *op)
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(binary, binary);
-REFERENCE_IMPL(compare, compare);
-REFERENCE_IMPL(where, where);
+REFERENCE_IMPL(binary);
+REFERENCE_IMPL(compare);
+REFERENCE_IMPL(where);

@@ -16,8 +16,9 @@ struct bases {
 };
 
 /* Return the term for these elements of a, b and dy. */
-static float term(const struct binary_backward_op *op, const struct bases *base,
-                  int64_t a, int64_t b, int64_t dy)
+static float binary_backward_term(const struct binary_backward_op *op,
+                                  const struct bases *base, int64_t a,
+                                  int64_t b, int64_t dy)
 {
     float ai = load_f32(base->a, op->a.dtype, a);
     float bi = load_f32(base->b, op->b.dtype, b);
@@ -30,8 +31,9 @@ static float term(const struct binary_backward_op *op, const struct bases *base,
  * belong to dx. dx was broadcast along the others, so its gradient is a sum
  * over them. struct fold adds in the same order as the kernels, so all devices
  * give the same bits. */
-static ssq_status run(struct backend_queue *queue,
-                      const struct binary_backward_op *op)
+static ssq_status
+reference_binary_backward_run(struct backend_queue *queue,
+                              const struct binary_backward_op *op)
 {
     (void)queue;
     const struct view *all[3] = {&op->a, &op->b, &op->dy};
@@ -52,12 +54,13 @@ static ssq_status run(struct backend_queue *queue,
         fold_begin(&sum, false);
         walk_begin(&t, s, 3);
         do {
-            fold_add(&sum, term(op, &base, w.at[0] + t.at[0], w.at[1] + t.at[1],
-                                w.at[2] + t.at[2]));
+            fold_add(&sum, binary_backward_term(op, &base, w.at[0] + t.at[0],
+                                                w.at[1] + t.at[1],
+                                                w.at[2] + t.at[2]));
         } while (walk_next(&t));
         store_f32(dx, op->dx.dtype, w.at[3], s_canonical(fold_end(&sum)));
     } while (walk_next(&w));
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(binary_backward, run);
+REFERENCE_IMPL(binary_backward);

@@ -7,7 +7,8 @@
 /* Compute y = a f(b), with the f of the gate. f(b) and the product are rounded
  * in float32, by the same code as in the kernel. A 16-bit y rounds once
  * more. */
-static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
+static ssq_status reference_glu_run(struct backend_queue *queue,
+                                    const struct glu_op *op)
 {
     (void)queue;
     struct walk w;
@@ -26,8 +27,8 @@ static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
 
 /* Compute db = dy a f'(b). The gradient of a is glu of dy and b, so it needs no
  * code here. */
-static ssq_status glu_backward(struct backend_queue *queue,
-                               const struct glu_backward_op *op)
+static ssq_status reference_glu_backward_run(struct backend_queue *queue,
+                                             const struct glu_backward_op *op)
 {
     (void)queue;
     struct walk w;
@@ -46,5 +47,5 @@ static ssq_status glu_backward(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(glu, glu);
-REFERENCE_IMPL(glu_backward, glu_backward);
+REFERENCE_IMPL(glu);
+REFERENCE_IMPL(glu_backward);

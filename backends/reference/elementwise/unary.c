@@ -9,7 +9,8 @@
 /* Compute y = f(x). Integers are computed as bits. A test of floats reads the
  * bits, too, because comparisons fail for NaNs and may fail for subnormals; it
  * returns 0 or 1. Every other function reads the value. */
-static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
+static ssq_status reference_unary_run(struct backend_queue *queue,
+                                      const struct unary_op *op)
 {
     (void)queue;
     struct walk w;
@@ -36,8 +37,9 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
 /* Compute dx = dy f'(x) in float32, rounded when it is stored. The slope is
  * computed from x and not from y, which may be rounded to 16 bits. dx may be x
  * or dy. */
-static ssq_status unary_backward(struct backend_queue *queue,
-                                 const struct unary_backward_op *op)
+static ssq_status
+reference_unary_backward_run(struct backend_queue *queue,
+                             const struct unary_backward_op *op)
 {
     (void)queue;
     struct walk w;
@@ -58,7 +60,8 @@ static ssq_status unary_backward(struct backend_queue *queue,
  * kernels/elementwise/scale.k; (x alpha) scale would have other bits. scale is
  * in device memory, for example a loss scale, so the host need not wait for it.
  * If it is absent the factor is alpha. */
-static ssq_status scale(struct backend_queue *queue, const struct scale_op *op)
+static ssq_status reference_scale_run(struct backend_queue *queue,
+                                      const struct scale_op *op)
 {
     (void)queue;
     struct walk w;
@@ -76,6 +79,6 @@ static ssq_status scale(struct backend_queue *queue, const struct scale_op *op)
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(unary, unary);
-REFERENCE_IMPL(unary_backward, unary_backward);
-REFERENCE_IMPL(scale, scale);
+REFERENCE_IMPL(unary);
+REFERENCE_IMPL(unary_backward);
+REFERENCE_IMPL(scale);

@@ -175,7 +175,7 @@ static ssq_status reference_gemm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(gemm, reference_gemm_run);
+REFERENCE_IMPL(gemm);
 
 void reference_gemm_explain(const struct backend_device *device,
                             const struct gemm_op *op, unsigned impl,

@@ -215,4 +215,4 @@ static ssq_status reference_cross_entropy_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(cross_entropy, reference_cross_entropy_run);
+REFERENCE_IMPL(cross_entropy);

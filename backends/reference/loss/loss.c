@@ -6,7 +6,7 @@
 #include "kernels/loss/loss.h"
 
 /* Return element i of an optional operand; 1 if the operand is absent. */
-static float load_or_one(const struct view *v, int64_t i)
+static float loss_load(const struct view *v, int64_t i)
 {
     return v->buffer == NULL ? 1.0f : load_f32(view_host(v), v->dtype, i);
 }
@@ -15,7 +15,8 @@ static float load_or_one(const struct view *v, int64_t i)
  * for a mean or a total is float64, and rounded once. Without a reduction each
  * element has a loss, which is part of the walk. A reduced loss is a single
  * element, which is not. */
-static ssq_status loss(struct backend_queue *queue, const struct loss_op *op)
+static ssq_status reference_loss_run(struct backend_queue *queue,
+                                     const struct loss_op *op)
 {
     (void)queue;
     const struct view *v[] = {&op->x,          &op->target, &op->weight,
@@ -30,9 +31,9 @@ static ssq_status loss(struct backend_queue *queue, const struct loss_op *op)
     do {
         float x = load_f32(view_host(&op->x), op->x.dtype, w.at[0]);
         float t = load_f32(view_host(&op->target), op->target.dtype, w.at[1]);
-        float weight = load_or_one(&op->weight, w.at[2]);
-        float p = load_or_one(&op->pos_weight, w.at[3]);
-        float seed = s_div(load_or_one(&op->dloss, w.at[4]), count);
+        float weight = loss_load(&op->weight, w.at[2]);
+        float p = loss_load(&op->pos_weight, w.at[3]);
+        float seed = s_div(loss_load(&op->dloss, w.at[4]), count);
         float value = loss_value(op->kind, x, t, op->parameter, p) * weight;
         total += (double)value;
         if (op->dx.buffer != NULL)
@@ -50,4 +51,4 @@ static ssq_status loss(struct backend_queue *queue, const struct loss_op *op)
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(loss, loss);
+REFERENCE_IMPL(loss);

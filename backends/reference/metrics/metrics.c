@@ -17,11 +17,11 @@ static uint32_t class_rank(const struct line *x, int64_t i)
  * values, and those with equal values and a smaller index. */
 static int64_t classes_before(const struct line *x, int64_t n, int64_t target)
 {
-    uint32_t mine = class_rank(x, target);
+    uint32_t target_rank = class_rank(x, target);
     int64_t before = 0;
     for (int64_t i = 0; i < n; i++) {
         uint32_t rank = class_rank(x, i);
-        before += rank > mine || (rank == mine && i < target);
+        before += rank > target_rank || (rank == target_rank && i < target);
     }
     return before;
 }
@@ -29,8 +29,9 @@ static int64_t classes_before(const struct line *x, int64_t n, int64_t target)
 /* Count hits and rows. A row is a hit if fewer than k classes come before its
  * target. A row whose target is not a class is counted, and is never a hit.
  * Ignored rows are not counted. Without rows the accuracy is NaN. */
-static ssq_status top_k_accuracy(struct backend_queue *queue,
-                                 const struct top_k_accuracy_op *op)
+static ssq_status
+reference_top_k_accuracy_run(struct backend_queue *queue,
+                             const struct top_k_accuracy_op *op)
 {
     (void)queue;
     const struct view *v[] = {&op->x, &op->target};
@@ -57,4 +58,4 @@ static ssq_status top_k_accuracy(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(top_k_accuracy, top_k_accuracy);
+REFERENCE_IMPL(top_k_accuracy);

@@ -106,7 +106,7 @@ channel_norm_of_batch(const struct channel_norm_op *op,
     return s;
 }
 
-/* Return the running statistics, which replace those of the batch. */
+/* Return the running statistics of channel c. */
 static struct channel_norm_statistics
 channel_norm_running(const struct channel_norm_op *op, int64_t c)
 {
@@ -167,4 +167,4 @@ static ssq_status reference_channel_norm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(channel_norm, reference_channel_norm_run);
+REFERENCE_IMPL(channel_norm);

@@ -80,8 +80,8 @@ channel_norm_average(const struct channel_norm_backward_op *op,
                                           (float)(sum.g_z / m)};
 }
 
-/* Return the averages over a batch in parts: op->average has those of dy and of
- * dy z, of channel c over all parts. */
+/* Return the averages over a batch in parts. op->average contains averages of
+ * dy and of dy z, for channel c over all parts. */
 static struct channel_norm_averages
 channel_norm_average_of_parts(const struct channel_norm_backward_op *op,
                               int64_t c)
@@ -149,4 +149,4 @@ reference_channel_norm_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(channel_norm_backward, reference_channel_norm_backward_run);
+REFERENCE_IMPL(channel_norm_backward);

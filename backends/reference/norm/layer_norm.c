@@ -104,4 +104,4 @@ static ssq_status reference_layer_norm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(layer_norm, reference_layer_norm_run);
+REFERENCE_IMPL(layer_norm);

@@ -118,4 +118,4 @@ reference_layer_norm_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(layer_norm_backward, reference_layer_norm_backward_run);
+REFERENCE_IMPL(layer_norm_backward);

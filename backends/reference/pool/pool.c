@@ -193,4 +193,4 @@ static ssq_status reference_pool_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(pool, reference_pool_run);
+REFERENCE_IMPL(pool);

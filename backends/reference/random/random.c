@@ -9,8 +9,8 @@
  * of the stream, on every device and for any division of the call. op.first
  * elements came before this op. A word belongs to an element and not to a
  * memory address, so strides do not change the numbers. */
-static ssq_status random_fill(struct backend_queue *queue,
-                              const struct random_op *op)
+static ssq_status reference_random_run(struct backend_queue *queue,
+                                       const struct random_op *op)
 {
     (void)queue;
     struct walk w;
@@ -35,8 +35,8 @@ static ssq_status random_fill(struct backend_queue *queue,
 /* Compute y = dropped ? 0 : x scale, and mask = 1 if x was kept. Without a
  * mask, y replaces it in the walk, which needs a view; nothing is stored
  * through that. Element i draws the same word as in random_fill(). */
-static ssq_status dropout(struct backend_queue *queue,
-                          const struct dropout_op *op)
+static ssq_status reference_dropout_run(struct backend_queue *queue,
+                                        const struct dropout_op *op)
 {
     (void)queue;
     struct walk w;
@@ -59,5 +59,5 @@ static ssq_status dropout(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(random, random_fill);
-REFERENCE_IMPL(dropout, dropout);
+REFERENCE_IMPL(random);
+REFERENCE_IMPL(dropout);

@@ -148,6 +148,6 @@ static ssq_status reference_norm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(reduce, reference_reduce_run);
-REFERENCE_IMPL(argmax, reference_argmax_run);
-REFERENCE_IMPL(norm, reference_norm_run);
+REFERENCE_IMPL(reduce);
+REFERENCE_IMPL(argmax);
+REFERENCE_IMPL(norm);

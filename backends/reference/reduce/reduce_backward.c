@@ -76,4 +76,4 @@ reference_reduce_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(reduce_backward, reference_reduce_backward_run);
+REFERENCE_IMPL(reduce_backward);

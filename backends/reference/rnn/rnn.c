@@ -7,7 +7,7 @@
 
 /* Load element (b, column) of a matrix. An absent matrix is 0 everywhere, for
  * example a first state or a gradient that was not given. */
-static float get(const struct view *v, int64_t b, int64_t column)
+static float cell_load(const struct view *v, int64_t b, int64_t column)
 {
     if (v->buffer == NULL)
         return 0.0f;
@@ -16,7 +16,8 @@ static float get(const struct view *v, int64_t b, int64_t column)
 }
 
 /* Store element (b, column) of a matrix. Does nothing if it is absent. */
-static void put(const struct view *v, int64_t b, int64_t column, float value)
+static void cell_store(const struct view *v, int64_t b, int64_t column,
+                       float value)
 {
     if (v->buffer != NULL)
         store_f32(view_host(v), v->dtype,
@@ -29,22 +30,22 @@ static void put(const struct view *v, int64_t b, int64_t column, float value)
 static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
-    float i = rnn_sigmoid(get(&op->a, b, j));
-    float f = rnn_sigmoid(get(&op->a, b, h + j));
-    float g = rnn_tanh(get(&op->a, b, 2 * h + j));
-    float o = rnn_sigmoid(get(&op->a, b, 3 * h + j));
-    float c = lstm_state(i, f, g, get(&op->c, b, j));
-    put(&op->gates, b, j, i);
-    put(&op->gates, b, h + j, f);
-    put(&op->gates, b, 2 * h + j, g);
-    put(&op->gates, b, 3 * h + j, o);
-    put(&op->c_out, b, j, c);
-    put(&op->y, b, j, lstm_value(o, c));
+    float i = rnn_sigmoid(cell_load(&op->a, b, j));
+    float f = rnn_sigmoid(cell_load(&op->a, b, h + j));
+    float g = rnn_tanh(cell_load(&op->a, b, 2 * h + j));
+    float o = rnn_sigmoid(cell_load(&op->a, b, 3 * h + j));
+    float c = lstm_state(i, f, g, cell_load(&op->c, b, j));
+    cell_store(&op->gates, b, j, i);
+    cell_store(&op->gates, b, h + j, f);
+    cell_store(&op->gates, b, 2 * h + j, g);
+    cell_store(&op->gates, b, 3 * h + j, o);
+    cell_store(&op->c_out, b, j, c);
+    cell_store(&op->y, b, j, lstm_value(o, c));
 }
 
 /* Run the cell. Elements of the state do not depend on each other. */
-static ssq_status lstm_run(struct backend_queue *queue,
-                           const struct lstm_cell_op *op)
+static ssq_status reference_lstm_cell_run(struct backend_queue *queue,
+                                          const struct lstm_cell_op *op)
 {
     (void)queue;
     for (int64_t b = 0; b < op->y.shape[0]; b++)
@@ -60,20 +61,22 @@ static void lstm_backward_element(const struct lstm_cell_backward_op *op,
                                   int64_t b, int64_t j)
 {
     int64_t h = op->c_out.shape[1];
-    float i = get(&op->gates, b, j), f = get(&op->gates, b, h + j);
-    float g = get(&op->gates, b, 2 * h + j), o = get(&op->gates, b, 3 * h + j);
-    float c = get(&op->c, b, j), c_out = get(&op->c_out, b, j);
-    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
-    float d = lstm_state_grad(o, c_out, e, get(&op->dc, b, j));
-    put(&op->da, b, j, lstm_i_grad(d, i, g));
-    put(&op->da, b, h + j, lstm_f_grad(d, f, c));
-    put(&op->da, b, 2 * h + j, lstm_g_grad(d, i, g));
-    put(&op->da, b, 3 * h + j, lstm_o_grad(e, o, c_out));
-    put(&op->dc_in, b, j, rnn_mul(d, f));
+    float i = cell_load(&op->gates, b, j), f = cell_load(&op->gates, b, h + j);
+    float g = cell_load(&op->gates, b, 2 * h + j),
+          o = cell_load(&op->gates, b, 3 * h + j);
+    float c = cell_load(&op->c, b, j), c_out = cell_load(&op->c_out, b, j);
+    float e = rnn_add(cell_load(&op->dy, b, j), cell_load(&op->dh, b, j));
+    float d = lstm_state_grad(o, c_out, e, cell_load(&op->dc, b, j));
+    cell_store(&op->da, b, j, lstm_i_grad(d, i, g));
+    cell_store(&op->da, b, h + j, lstm_f_grad(d, f, c));
+    cell_store(&op->da, b, 2 * h + j, lstm_g_grad(d, i, g));
+    cell_store(&op->da, b, 3 * h + j, lstm_o_grad(e, o, c_out));
+    cell_store(&op->dc_in, b, j, rnn_mul(d, f));
 }
 
-static ssq_status lstm_backward_run(struct backend_queue *queue,
-                                    const struct lstm_cell_backward_op *op)
+static ssq_status
+reference_lstm_cell_backward_run(struct backend_queue *queue,
+                                 const struct lstm_cell_backward_op *op)
 {
     (void)queue;
     for (int64_t b = 0; b < op->c_out.shape[0]; b++)
@@ -88,26 +91,27 @@ static ssq_status lstm_backward_run(struct backend_queue *queue,
 static void gru_element(const struct gru_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
-    float r = rnn_sigmoid(rnn_add(get(&op->u, b, j), get(&op->v, b, j)));
+    float r =
+        rnn_sigmoid(rnn_add(cell_load(&op->u, b, j), cell_load(&op->v, b, j)));
     if (op->stage == GRU_RESET) {
-        put(&op->y, b, j, rnn_mul(r, get(&op->h, b, j)));
+        cell_store(&op->y, b, j, rnn_mul(r, cell_load(&op->h, b, j)));
         return;
     }
-    float z =
-        rnn_sigmoid(rnn_add(get(&op->u, b, h + j), get(&op->v, b, h + j)));
-    float q = get(&op->v, b, 2 * h + j);
-    float n =
-        gru_candidate(get(&op->u, b, 2 * h + j), gru_factor(op->stage, r), q);
-    float y = gru_value(z, n, get(&op->h, b, j));
-    put(&op->gates, b, j, r);
-    put(&op->gates, b, h + j, z);
-    put(&op->gates, b, 2 * h + j, n);
-    put(&op->q, b, j, s_canonical(q));
-    put(&op->y, b, j, y);
+    float z = rnn_sigmoid(
+        rnn_add(cell_load(&op->u, b, h + j), cell_load(&op->v, b, h + j)));
+    float q = cell_load(&op->v, b, 2 * h + j);
+    float n = gru_candidate(cell_load(&op->u, b, 2 * h + j),
+                            gru_factor(op->stage, r), q);
+    float y = gru_value(z, n, cell_load(&op->h, b, j));
+    cell_store(&op->gates, b, j, r);
+    cell_store(&op->gates, b, h + j, z);
+    cell_store(&op->gates, b, 2 * h + j, n);
+    cell_store(&op->q, b, j, s_canonical(q));
+    cell_store(&op->y, b, j, y);
 }
 
-static ssq_status gru_run(struct backend_queue *queue,
-                          const struct gru_cell_op *op)
+static ssq_status reference_gru_cell_run(struct backend_queue *queue,
+                                         const struct gru_cell_op *op)
 {
     (void)queue;
     for (int64_t b = 0; b < op->y.shape[0]; b++)
@@ -121,13 +125,14 @@ static ssq_status gru_run(struct backend_queue *queue,
 static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
                                        int64_t b, int64_t j)
 {
-    float r = get(&op->gates, b, j), d = get(&op->q, b, j), d_r = 0.0f;
-    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    float r = cell_load(&op->gates, b, j), d = cell_load(&op->q, b, j),
+          d_r = 0.0f;
+    float e = rnn_add(cell_load(&op->dy, b, j), cell_load(&op->dh, b, j));
     if (op->h.buffer != NULL)
-        d_r = gru_r_grad(d, r, get(&op->h, b, j));
-    put(&op->du, b, j, d_r);
-    put(&op->dv, b, j, d_r);
-    put(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
+        d_r = gru_r_grad(d, r, cell_load(&op->h, b, j));
+    cell_store(&op->du, b, j, d_r);
+    cell_store(&op->dv, b, j, d_r);
+    cell_store(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
 }
 
 /* Compute the gradients of all gates, and the cell's part of the gradient of h.
@@ -138,26 +143,27 @@ static void gru_backward_element(const struct gru_cell_backward_op *op,
                                  int64_t b, int64_t j)
 {
     int64_t h = op->du.shape[1] / 3;
-    float r = get(&op->gates, b, j), z = get(&op->gates, b, h + j);
-    float n = get(&op->gates, b, 2 * h + j), q = get(&op->q, b, j);
-    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    float r = cell_load(&op->gates, b, j), z = cell_load(&op->gates, b, h + j);
+    float n = cell_load(&op->gates, b, 2 * h + j), q = cell_load(&op->q, b, j);
+    float e = rnn_add(cell_load(&op->dy, b, j), cell_load(&op->dh, b, j));
     float k = gru_candidate_grad(e, z, n), d_r = gru_r_grad(k, r, q);
-    float d_z = gru_z_grad(e, z, n, get(&op->h, b, j));
+    float d_z = gru_z_grad(e, z, n, cell_load(&op->h, b, j));
     if (op->stage != GRU_REST) {
-        put(&op->du, b, j, d_r);
-        put(&op->dv, b, j, d_r);
+        cell_store(&op->du, b, j, d_r);
+        cell_store(&op->dv, b, j, d_r);
     }
-    put(&op->du, b, h + j, d_z);
-    put(&op->du, b, 2 * h + j, k);
-    put(&op->dv, b, h + j, d_z);
-    put(&op->dv, b, 2 * h + j, rnn_mul(k, gru_factor(op->stage, r)));
-    put(&op->dh_in, b, j, rnn_mul(e, z));
+    cell_store(&op->du, b, h + j, d_z);
+    cell_store(&op->du, b, 2 * h + j, k);
+    cell_store(&op->dv, b, h + j, d_z);
+    cell_store(&op->dv, b, 2 * h + j, rnn_mul(k, gru_factor(op->stage, r)));
+    cell_store(&op->dh_in, b, j, rnn_mul(e, z));
 }
 
 /* Run the backward of the cell. du has three gates, each as wide as the state.
  * Stage GRU_RESET has a separate function. */
-static ssq_status gru_backward_run(struct backend_queue *queue,
-                                   const struct gru_cell_backward_op *op)
+static ssq_status
+reference_gru_cell_backward_run(struct backend_queue *queue,
+                                const struct gru_cell_backward_op *op)
 {
     (void)queue;
     bool reset = op->stage == GRU_RESET;
@@ -168,7 +174,7 @@ static ssq_status gru_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(lstm_cell, lstm_run);
-REFERENCE_IMPL(lstm_cell_backward, lstm_backward_run);
-REFERENCE_IMPL(gru_cell, gru_run);
-REFERENCE_IMPL(gru_cell_backward, gru_backward_run);
+REFERENCE_IMPL(lstm_cell);
+REFERENCE_IMPL(lstm_cell_backward);
+REFERENCE_IMPL(gru_cell);
+REFERENCE_IMPL(gru_cell_backward);

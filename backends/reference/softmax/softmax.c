@@ -99,5 +99,5 @@ reference_softmax_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-REFERENCE_IMPL(softmax, reference_softmax_run);
-REFERENCE_IMPL(softmax_backward, reference_softmax_backward_run);
+REFERENCE_IMPL(softmax);
+REFERENCE_IMPL(softmax_backward);
