@@ -1,35 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c - functions of 16 bits by a table: of all 65,536 x, the bits of the
- * kernels that do without, in place too, and where there is no memory for
- * tables; with more of them than a device keeps. */
+/* table.c - functions of 16 bits by a table have the bits of the kernels: for
+ * all 65,536 x, in place, without memory for a table, and with more tables than
+ * a device keeps. */
+#include "kernels/elementwise/unary_kinds.h"
 #include "tests/core/core.h"
 
-/* All x several times over, and an end that is no whole chunk or block. */
+/* All x several times, and an end that is not a whole chunk or block. */
 #define N (4 * 65536 + 40777)
 
 typedef ssq_status unary_fn(ssq_queue *queue, const ssq_unary_args *args);
 typedef ssq_status backward_fn(ssq_queue *queue,
                                const ssq_unary_backward_args *args);
 
+/* The kinds without parameters, with their traits. */
 static const struct function {
     const char *name;
     unary_fn *forward;
-    backward_fn *backward; /* NULL: that one has no table */
+    backward_fn *backward;
+    unsigned traits;
 } functions[] = {
-    {"gelu", ssq_gelu, ssq_gelu_backward},
-    {"gelu_tanh", ssq_gelu_tanh, ssq_gelu_tanh_backward},
-    {"silu", ssq_silu, ssq_silu_backward},
-    {"sigmoid", ssq_sigmoid, ssq_sigmoid_backward},
-    {"tanh", ssq_tanh, ssq_tanh_backward},
-    {"exp", ssq_exp, ssq_exp_backward},
-    {"log", ssq_log, NULL},
-    {"erf", ssq_erf, ssq_erf_backward},
-    {"sin", ssq_sin, ssq_sin_backward},
-    {"cos", ssq_cos, ssq_cos_backward},
-    {"log1p", ssq_log1p, NULL},
-    {"expm1", ssq_expm1, ssq_expm1_backward},
-};
+#define ROW_none(NAME, TRAITS)                                                 \
+    {#NAME, ssq_##NAME, ssq_##NAME##_backward, TRAITS},
+#define ROW_alpha(NAME, TRAITS)
+#define ROW_beta(NAME, TRAITS)
+#define ROW_bounds(NAME, TRAITS)
+#define ROW(N, NAME, WITH, CLASS, TRAITS, ...) ROW_##WITH(NAME, TRAITS)
+#define NO_ROW(...)
+    UNARY_KINDS(ROW, ROW, NO_ROW, NO_ROW)};
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
+
+/* Return function number i of those whose y has a table, or NULL. */
+static const struct function *with_table(size_t i)
+{
+    for (size_t k = 0; k < FUNCTIONS; k++)
+        if ((functions[k].traits & Y_BY_TABLE) != 0 && i-- == 0)
+            return &functions[k];
+    return NULL;
+}
 
 /* Large blocks are refused while this is so. */
 static struct {
@@ -174,25 +181,24 @@ static void check_backward(struct bed *b, const struct function *f)
     }
 }
 
-/* A result in the place of what is read. */
+/* y or dx in the memory of an operand. */
 static void check_in_place(struct bed *b)
 {
-    const struct function *f = &functions[0];
+    const struct function *f = with_table(0);
     forward(b, f, "portable", 0, 0, b->want);
     must(ssq_copy(b->queue, SSQ_COPY(.x = b->x[0], .y = b->y[0])), "copy");
     pin(b, "table");
-    must(ssq_gelu(b->queue, SSQ_UNARY(.x = b->y[0], .y = b->y[0])), f->name);
+    must(f->forward(b->queue, SSQ_UNARY(.x = b->y[0], .y = b->y[0])), f->name);
     read_y(b, b->y[0], 0, b->got);
-    tap_ok(alike(b, 0), "gelu of f16 in place");
+    tap_ok(alike(b, 0), "%s of f16 in place", f->name);
     backward(b, f, "portable", (int[]){0, 0, 0}, b->want);
     must(ssq_copy(b->queue, SSQ_COPY(.x = b->g[0], .y = b->y[0])), "copy");
     pin(b, "table");
-    must(ssq_gelu_backward(
-             b->queue,
-             SSQ_UNARY_BACKWARD(.x = b->x[0], .dy = b->y[0], .dx = b->y[0])),
+    must(f->backward(b->queue, SSQ_UNARY_BACKWARD(.x = b->x[0], .dy = b->y[0],
+                                                  .dx = b->y[0])),
          f->name);
     read_y(b, b->y[0], 0, b->got);
-    tap_ok(alike(b, 0), "gelu backward of f16, dx in the place of dy");
+    tap_ok(alike(b, 0), "%s backward of f16, dx in the place of dy", f->name);
 }
 
 /* Without memory for it, an op has the same bits without a table. The last
@@ -200,7 +206,7 @@ static void check_in_place(struct bed *b)
 static void check_poor(struct bed *b)
 {
     for (size_t i = 0; i < 2; i++) {
-        const struct function *f = &functions[i];
+        const struct function *f = with_table(i);
         unsigned before = poor.refused;
         forward(b, f, "portable", 1, 1, b->want);
         poor.on = true;
@@ -238,10 +244,10 @@ int main(void)
     if (b.want == NULL || b.got == NULL)
         tap_bail("no memory");
     fill(&b);
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        check_forward(&b, &functions[i]);
-        if (functions[i].backward != NULL)
-            check_backward(&b, &functions[i]);
+    for (size_t i = 0; with_table(i) != NULL; i++) {
+        check_forward(&b, with_table(i));
+        if ((with_table(i)->traits & BY_TABLE) == BY_TABLE)
+            check_backward(&b, with_table(i));
     }
     check_in_place(&b);
     check_poor(&b);

@@ -21,14 +21,11 @@ static const struct {
 #define FLOAT32(NAME) LINE(NAME)
 #define PROMOTE(NAME) LINE(NAME)
 #define ANY(NAME) LINE(NAME)
-#define UNARY(N, NAME, WITH, CLASS, Y) LINE(NAME)
-#define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX) LINE(NAME)
-#define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) LINE(NAME)
+#define UNARY(N, NAME, ...) LINE(NAME)
 #define BACKWARD(NAME) /* the name of the forward selects them: below */
 #define BACKWARDS(NAME)
 #define UNARY_BACKWARDS
-#define UNARY_FUNCTIONS \
-    UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
+#define UNARY_FUNCTIONS UNARY_KINDS(UNARY, UNARY, UNARY, UNARY)
 #define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) {#NAME, true}, FUNCTIONS
     /* clang-format on */
     SSQ_OPS(X)
@@ -81,8 +78,8 @@ static const char *op_of_function(const char *name, size_t length)
     return NULL;
 }
 
-/* The ops of a backward function: OP_backward has tables of its own, or they
- * belong to OP. */
+/* Does a suite test this backward function? OP_backward has tables, or else OP
+ * has them. */
 static bool backward_named(const struct suite *s, const char *name)
 {
     const char *tail = strstr(name, "_backward");

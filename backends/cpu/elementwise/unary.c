@@ -3,8 +3,8 @@
  * is as quick as a copy (dense.c).
  *
  * There are 65536 such x, and most functions take longer to work out than a
- * load from the second cache does. Bits are those of the kernels, which make
- * the tables. */
+ * load from the second cache does. The kernels make the tables, so the bits are
+ * the same. */
 #include "backends/cpu/elementwise/unary.h"
 
 #include "backends/cpu/cpu.h"
@@ -20,8 +20,8 @@
 #define TABLE_LEAST (4u * TABLE_SIZE)
 /* Elements that a thread takes at a time. */
 #define CHUNK 32768u
-/* An op, as its chunks see it: values is NULL where there is no memory for a
- * table, and exact, the kernel that would have made it, does without. */
+/* An op for its chunks. Without memory for a table, values is NULL, and exact,
+ * the kernel that makes tables, computes the elements. */
 struct lookup {
     const struct table_kernels *kernels;
     const struct backend_kernel *exact;
@@ -34,34 +34,21 @@ struct lookup {
 
 /* ---- which ---- */
 
-/* Functions that memory does not wait for anyway need no table. */
-static bool is_long(uint32_t kind)
+/* The traits of the kinds, by number. */
+#define TRAITS_OF(N, NAME, WITH, CLASS, TRAITS, ...) [N] = TRAITS,
+static const unsigned char traits[] = {
+    UNARY_KINDS(TRAITS_OF, TRAITS_OF, TRAITS_OF, TRAITS_OF)};
+
+/* Return true if y is found in a table faster than it is computed. */
+static bool y_by_table(uint32_t kind)
 {
-    switch (kind) {
-    case UNARY_elu:
-    case UNARY_gelu:
-    case UNARY_gelu_tanh:
-    case UNARY_silu:
-    case UNARY_sigmoid:
-    case UNARY_tanh:
-    case UNARY_softplus:
-    case UNARY_exp:
-    case UNARY_log:
-    case UNARY_erf:
-    case UNARY_sin:
-    case UNARY_cos:
-    case UNARY_log1p:
-    case UNARY_expm1:
-        return true;
-    default:
-        return false;
-    }
+    return (traits[kind] & Y_BY_TABLE) != 0;
 }
 
-/* Of these dx is dy times a slope that x alone decides (UNARY_KINDS). */
-static bool is_slope(uint32_t kind)
+/* Return true if the slope is, too. */
+static bool slope_by_table(uint32_t kind)
 {
-    return is_long(kind) && kind != UNARY_log && kind != UNARY_log1p;
+    return (traits[kind] & BY_TABLE) == BY_TABLE;
 }
 
 static bool unary_is_half(ssq_dtype dtype)
@@ -84,7 +71,7 @@ static bool check_unary(const struct backend_device *d,
                         const struct unary_op *op, struct why *why)
 {
     (void)d;
-    if (!is_long(op->kind))
+    if (!y_by_table(op->kind))
         return refuse(why, "a table is no faster than the function");
     if (!unary_is_half(op->y.dtype))
         return refuse(why, "y is %s: a table's values have 16 bits",
@@ -99,7 +86,7 @@ static bool unary_check_backward(const struct backend_device *d,
                                  struct why *why)
 {
     (void)d;
-    if (!is_slope(op->kind))
+    if (!slope_by_table(op->kind))
         return refuse(why,
                       "dx is not a product of dy and a slope, or is one that "
                       "a table is no faster for");

@@ -25,16 +25,13 @@
 #define BACK(NAME, TAIL) {#NAME TAIL, SSQ_CLASS_ANY, sizeof(#NAME) - 1},
 
 /* The public functions of the op unary: the lines of UNARY_KINDS. */
-#define UNARY(N, NAME, WITH, CLASS, Y)                     CLASS(NAME)
-#define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX)            CLASS(NAME)
-#define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) CLASS(NAME)
-#define BACK_NONE(N, NAME, WITH, CLASS, Y)
-#define BACK_BOTH(N, NAME, WITH, CLASS, Y, DX)            BACKWARD(NAME)
-#define BACK_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) BACKWARD(NAME)
+#define UNARY(N, NAME, WITH, CLASS, ...)      CLASS(NAME)
+#define UNARY_BACK(N, NAME, WITH, CLASS, ...) BACKWARD(NAME)
+#define UNARY_NONE(N, NAME, WITH, CLASS, ...)
 
-#define UNARY_FUNCTIONS UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
+#define UNARY_FUNCTIONS UNARY_KINDS(UNARY, UNARY, UNARY, UNARY)
 #define UNARY_BACKWARDS                                                        \
-    UNARY_KINDS(BACK_BOTH, BACK_SIGNED, BACK_NONE, BACK_NONE)
+    UNARY_KINDS(UNARY_BACK, UNARY_BACK, UNARY_NONE, UNARY_NONE)
 
 /* The public functions with their classes, from the third column of ops.h. */
 static const struct {

@@ -129,7 +129,7 @@ static ssq_status op_unary_backward(ssq_queue *queue, const ssq_tensor *x,
 
 /* Define the public functions of a line of UNARY_KINDS: y alone, or y and dx.
  * Kinds of signed integers differ only in check_unary_dtypes(). */
-#define FORWARD(N, NAME, WITH, CLASS, Y)                                       \
+#define FORWARD(N, NAME, WITH, ...)                                            \
     ssq_status ssq_##NAME(ssq_queue *queue,                                    \
                           const STRUCT_##WITH(NAME, ) * args)                  \
     {                                                                          \
@@ -150,10 +150,8 @@ static ssq_status op_unary_backward(ssq_queue *queue, const ssq_tensor *x,
         return op_unary_backward(queue, args->x, args->dy, args->dx, N, p,     \
                                  #NAME "_backward");                           \
     }
-#define BOTH(N, NAME, WITH, CLASS, Y, DX)                                      \
-    FORWARD(N, NAME, WITH, CLASS, Y)                                           \
+#define BOTH(N, NAME, WITH, CLASS, ...)                                        \
+    FORWARD(N, NAME, WITH, CLASS)                                              \
     BACKWARD(N, NAME, WITH)
-#define SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                           \
-    BOTH(N, NAME, WITH, CLASS, Y, DX)
 
-UNARY_KINDS(BOTH, SIGNED, FORWARD, FORWARD)
+UNARY_KINDS(BOTH, BOTH, FORWARD, FORWARD)
