@@ -37,17 +37,24 @@ nodist_libcore_a_SOURCES = lib/backend_table.h kernel_table.h \
 	kernels/kernel_table.c
 EXTRA_DIST += lib/sesqui.map
 # What they include and make writes, before it is known who includes what.
-$(libcore_a_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h
+$(libcore_a_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h \
+	second_rules.h
 
-# The ops over vars as a table, from the headers of the ops and vars.list. make
-# vars makes include/sesqui/vars.h from the same files; it is kept.
-vars_inputs = lib/tape/vars.awk $(sesquiops_HEADERS) lib/tape/vars.list
+# The ops over vars as a table, and the list of those with a second derivative,
+# from the headers of the ops and the manifest. make vars makes
+# include/sesqui/vars.h from the same files; it is kept.
+unary_kinds = kernels/elementwise/unary_kinds.h
+manifest = lib/core/module/ops.h
+vars_inputs = lib/tape/vars.awk $(sesquiops_HEADERS) $(unary_kinds) $(manifest)
 vars_awk = cd $(srcdir) && LC_ALL=C $(AWK) -v top=. -f lib/tape/vars.awk
-vars_from = $(sesquiops_HEADERS) lib/tape/vars.list
-EXTRA_DIST += lib/tape/vars.awk lib/tape/vars.list lib/tape/vars_head.txt
-CLEANFILES += tape_table.h
+vars_from = $(sesquiops_HEADERS) list=kinds $(unary_kinds) list=ops $(manifest)
+EXTRA_DIST += lib/tape/vars.awk lib/tape/vars_head.txt
+CLEANFILES += tape_table.h second_rules.h
 tape_table.h: $(vars_inputs)
 	$(AM_V_GEN)($(vars_awk) -v want=table $(vars_from)) >$@.new && \
+		mv $@.new $@
+second_rules.h: $(vars_inputs)
+	$(AM_V_GEN)($(vars_awk) -v want=second $(vars_from)) >$@.new && \
 		mv $@.new $@
 vars:
 	$(AM_V_GEN)($(vars_awk) -v want=header $(vars_from)) >vars.h.new && \

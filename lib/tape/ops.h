@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h - a tape's description of every op: a table that vars.awk generates
- * from the ops' headers and from vars.list.
+ * from the manifest and from the headers of the ops.
  *
  * Operands are identified by their offset in a struct of arguments. Therefore
  * one function can call any op, and one function can call any backward. */
@@ -96,7 +96,7 @@ struct tape_op {
     const struct tape_op *const *activations; /* by ssq_activation */
 };
 
-/** All ops in the order of vars.list, followed by NULL. */
+/** All ops in the order of the manifest, followed by NULL. */
 extern const struct tape_op *const tape_ops[];
 
 #endif

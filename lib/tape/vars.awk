@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-# vars.awk - makes of vars.list, and of the headers of the ops, what a tape has
-# of every op: with -v want=table the table in C that lib/tape/vars.c includes,
-# with -v want=header include/sesqui/vars.h.
+# vars.awk - generates what tapes know of each op: with -v want=table the table
+# in C that lib/tape/vars.c includes, with -v want=second the list of rules that
+# lib/tape/second.h includes, with -v want=header include/sesqui/vars.h.
 #
-# Input: include/sesqui/ops/*.h, then vars.list. A struct of arguments says what
-# the operands are called, which are optional, and what the options are; that
-# of a backward says by its names where its operands come from: x is the forward
-# op's, dy the gradient of its result, dx that of its operand.
+# Input, in this order: the headers of the ops (include/sesqui/ops/*.h),
+# list=kinds and the list of unary functions
+# (kernels/elementwise/unary_kinds.h), list=ops and the manifest
+# (lib/core/module/ops.h), which explains the words of TAPE.
+#
+# An op needs no line here. Its struct of arguments gives the names of its
+# operands, which ones are optional, and its options. The struct of its backward
+# gives by its names where operands come from: x is the operand of the forward
+# op, dy the gradient of its result y, dx the gradient of its operand x. The
+# words of TAPE say what the headers cannot.
 
-FILENAME ~ /\.h$/ { header_line($0); next }
-/^#/ || NF == 0 { next }
-{ op($1) }
+list == "" { header_line($0); next }
+list == "kinds" { kind_line($0); next }
+list == "ops" { manifest_line($0) }
 END {
+    manifest(entries)
+    if (nops == 0)
+        fail("the manifest offers no op to tapes")
     if (!failed && want == "table")
         table_end()
+    if (!failed && want == "second")
+        second_end()
     if (!failed && want == "header")
         header_end()
     exit failed
@@ -26,7 +37,7 @@ function fail(text) {
 
 # ---- headers ----
 
-# Structs, names that stand for them, and which struct a function takes.
+# Structs, their aliases, and the struct that each function takes.
 function header_line(line,    part) {
     if (line ~ /^typedef struct ssq_[a-z0-9_]+_args \{/) {
         split(line, part, " ")
@@ -68,7 +79,7 @@ function header_line(line,    part) {
 }
 
 # The members of a struct, in their order, and which of them are optional. A
-# comment stands behind its member's semicolon, or between the two.
+# comment follows its member's semicolon, or precedes the semicolon.
 function members(type, s,    at, d, note) {
     gsub(/SSQ_DEFAULT\( *\{[^}]*\}\)/, "", s)
     while ((at = index(s, ";")) > 0) {
@@ -125,9 +136,55 @@ function upper(name) {
     return toupper(name)
 }
 
+# ---- the manifest ----
+
+# A line of UNARY_KINDS with a gradient: its name, in unary[], and its words.
+function kind_line(line,    part) {
+    if (line !~ /^ +(BOTH|SIGNED)\([0-9]+, /)
+        return
+    if (split(line, part, ", ") < 6)
+        fail("the traits of " part[2] " are not in the first line of its kind")
+    unary[nunary++] = part[2]
+    words[part[2]] = "y:like" (part[5] ~ /DX_OF_Y/ ? " x=y" : "")
+}
+
+# The text of SSQ_OPS, as one line.
+function manifest_line(line) {
+    if (line ~ /^#define SSQ_OPS\(/)
+        inside = 1
+    else if (inside) {
+        if (line !~ /\\$/)
+            inside = 0
+        sub(/\\$/, "", line)
+        entries = entries line
+    }
+}
+
+# Every function of the manifest that tapes offer, in its order.
+function manifest(s,    name, i, left) {
+    left = gsub(/TAPE\(/, "&", s)
+    while (match(s, /[A-Z0-9]+\([a-z0-9_]+\) *TAPE\([^()]*\)|UNARY_FUNCTIONS/)) {
+        name = substr(s, RSTART, RLENGTH)
+        s = substr(s, RSTART + RLENGTH)
+        if (name == "UNARY_FUNCTIONS") {
+            for (i = 0; i < nunary; i++)
+                op(unary[i], words[unary[i]])
+            continue
+        }
+        match(name, /TAPE\(.*\)/)
+        i = substr(name, RSTART + 5, RLENGTH - 6)
+        sub(/\).*/, "", name)
+        sub(/.*\(/, "", name)
+        op(name, i)
+        left--
+    }
+    if (left > 0)
+        fail("a word TAPE of the manifest does not follow a function")
+}
+
 # ---- ops ----
 
-function op(name,    i, part, b, list) {
+function op(name, words_of,    i, n, word, part, list) {
     type = args_of(name)
     if (type == "") {
         fail(name " is no op of a header")
@@ -138,12 +195,17 @@ function op(name,    i, part, b, list) {
     nouts = nvars = nbacks = 0
     backward = own = as_is = full = same = ""
     list = ""
-    for (i = 2; i <= NF; i++)
-        if (split($i, part, ":") == 2) {
+    n = split(words_of, word, " ")
+    for (i = 1; i <= n; i++)
+        if (split(word[i], part, ":") == 2) {
             outs[nouts] = part[1]
             rule[part[1]] = part[2]
             place[part[1]] = nouts++
-        } else if (split($i, part, "=") == 2 && part[1] == "vars")
+        } else if (word[i] == "ONCE")
+            once[name] = 1
+        else if (split(word[i], part, "=") != 2)
+            fail(name ": " word[i] " is not a word of TAPE")
+        else if (part[1] == "vars")
             list = "," part[2] ","
         else if (part[1] == "as_is")
             as_is = "," part[2] ","
@@ -160,7 +222,7 @@ function op(name,    i, part, b, list) {
     variables(list)
     if (want == "table")
         table_op(name)
-    else
+    else if (want == "header")
         header_op(name)
     names[nops++] = name
 }
@@ -193,7 +255,7 @@ function meaning(f,    g) {
     return "same " g
 }
 
-# Which operands gradients go to: those that a backward names, or the list.
+# The operands that receive gradients: a backward names them, or the list does.
 function variables(list,    n, i, k, f, part) {
     split("", variable)
     split("", drawn)
@@ -219,7 +281,7 @@ function variables(list,    n, i, k, f, part) {
 
 # ---- the table ----
 
-# What autocast does with an operand. f: its name between commas.
+# How autocast treats an operand. f: its name between commas.
 function cast_of(f) {
     return index(as_is, f) ? "CAST_NONE" : \
         index(full, f) ? "CAST_FLOAT32" : \
@@ -303,8 +365,8 @@ function table_function(name,    i, s, r) {
         (options_of() ? "options" : "NULL"), r
 }
 
-# Where a field is that the tape looks at itself; 0: there is none. Of what a
-# backward takes as well, as glu's function, it keeps its hands off.
+# Where a field is that the tape looks at itself; 0: there is none. An
+# activation that a backward takes, too, is not one of these.
 function at(f,    k) {
     for (k = 0; k < nbacks && f == "activation"; k++)
         if ((args_of(back[k]), f) in kind)
@@ -357,6 +419,18 @@ function table_end(    i) {
     print "    NULL};"
 }
 
+# ---- second derivatives ----
+
+function second_end(    i) {
+    print "/* second_rules.h - generated by vars.awk from lib/core/module/ops.h:"
+    print " * all ops of tapes that have a second derivative. */"
+    print "#define SECOND_RULES_OF_OPS(X) \\"
+    for (i = 0; i < nops; i++)
+        if (!(names[i] in once))
+            print "    X(" names[i] ") \\"
+    print "    /* the end of the list */"
+}
+
 # ---- the header ----
 
 function header_op(name,    i, s) {
@@ -371,7 +445,7 @@ function header_op(name,    i, s) {
     protos[name] = s
 }
 
-# Has it anything but vars and results?
+# Has it members other than vars and results?
 function options_of(    n, i, part) {
     n = split(fields[type], part, " ")
     for (i = 1; i <= n; i++)

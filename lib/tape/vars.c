@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vars.c - the functions of sesqui/vars.h and their table. vars.awk generates
- * them from vars.list and from the headers of the ops. */
+ * them from the manifest and from the headers of the ops. */
 #include <sesqui/vars.h>
 
 #include "lib/tape/own.h"
