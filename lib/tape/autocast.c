@@ -22,20 +22,31 @@ static size_t autocast_count(const struct tape_op *const *ops)
     return n;
 }
 
-/* A byte of the table contains the op's class and the flag ONE_DTYPE. The flag
- * marks ops whose operands must be cast even if the policy moves them to
- * another class: those whose default class is half, for example matmuls and
- * convolutions, which need operands of one dtype; and those whose result must
- * have the operand's dtype, for example max. */
+/* A byte of the table contains the op's class under the policy, and flags that
+ * do not depend on the policy.
+ *
+ * ONE_DTYPE  operands must be cast even if the policy moves the op to another
+ *            class. The default class is half, for example of matmuls and
+ *            convolutions, which need operands of one dtype; or the result must
+ *            have the operand's dtype, for example of max.
+ * JOINED     the result has the promoted dtype of all operands. The default
+ *            class is promote, or operands are broadcast to each other, or
+ *            ONE_DTYPE. The result of other ops has the dtype of x, for example
+ *            of a norm. */
 #define CLASS     3u
 #define ONE_DTYPE 4u
+#define JOINED    8u
 
-static bool one_dtype(const struct tape_op *op, ssq_op_class own)
+/* Return the flags of an op with this default class; NULL: concat. */
+static unsigned autocast_flags(const struct tape_op *op, ssq_op_class own)
 {
     bool one = own == SSQ_CLASS_HALF;
     for (size_t i = 0; op != NULL && i < op->nslots; i++)
         one = one || op->slots[i].cast == CAST_SAME;
-    return one;
+    if (one)
+        return ONE_DTYPE | JOINED;
+    bool broadcast = op != NULL && op->rule[0] == rule_broadcast;
+    return own == SSQ_CLASS_PROMOTE || broadcast ? JOINED : 0;
 }
 
 static ssq_status autocast_read_policy(const ssq_tape *t, const char *name,
@@ -43,7 +54,7 @@ static ssq_status autocast_read_policy(const ssq_tape *t, const char *name,
 {
     ssq_policy p = SSQ_POLICY_INIT;
     enum policy_scale scale = POLICY_SCALE_DEFAULT;
-    if (name == NULL) /* only to find the ops with the flag ONE_DTYPE */
+    if (name == NULL) /* only for the flags */
         name = "float32";
     ssq_status st = policy_read("autocast", name, &p, &scale);
     if (st == SSQ_OK && scale != POLICY_SCALE_DEFAULT)
@@ -59,8 +70,7 @@ static ssq_status autocast_read_policy(const ssq_tape *t, const char *name,
         st = ssq_policy_op_class(op, &own);
         if (st == SSQ_OK)
             st = ssq_policy_class(name, op, &is);
-        a->classes[i] =
-            (uint8_t)((unsigned)is | (one_dtype(is_op, own) ? ONE_DTYPE : 0));
+        a->classes[i] = (uint8_t)((unsigned)is | autocast_flags(is_op, own));
     }
     return st;
 }
@@ -227,13 +237,9 @@ ssq_dtype autocast_operands(const ssq_tape *t, const struct casting *c)
     return is == SSQ_CLASS_FLOAT32 ? SSQ_F32 : promoted(c, c->from);
 }
 
-/* Return whether the result has the promoted dtype of all operands. glu has the
- * shape rule of unary ops, but multiplies two operands. The result of other
- * ops, for example a norm, has the dtype of x. */
-static bool has_equal_operands(const ssq_tape *t, const struct tape_op *op)
+static bool joins_operands(const ssq_tape *t, const struct tape_op *op)
 {
-    return op->rule[0] == rule_broadcast || op->rule[0] == rule_where ||
-           strcmp(op->name, "glu") == 0 || needs_one_dtype(t, op);
+    return (t->autocast->classes[op->number] & JOINED) != 0;
 }
 
 /* Implements the table of doc/design/semantics.md, which is the same for all
@@ -244,7 +250,7 @@ ssq_dtype autocast_result(const ssq_tape *t, const struct casting *c)
     if (all_wide(t))
         return SSQ_F32;
     if (t->autocast->name == NULL)
-        return has_equal_operands(t, c->op) ? promoted(c, c->to) : c->to[0];
+        return joins_operands(t, c->op) ? promoted(c, c->to) : c->to[0];
     switch (class_of(t, c->op)) {
     case SSQ_CLASS_FLOAT32:
         return SSQ_F32;
