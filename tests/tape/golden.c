@@ -45,7 +45,7 @@ static const char *line_of(const char *name, const char *from)
     return *line == '\0' ? NULL : line;
 }
 
-/* What is behind the names of a line, if it is of this parameter. */
+/* Return the numbers of a line, or NULL if it has another parameter. */
 static const char *numbers(const char *line, const char *parameter)
 {
     const char *at = strchr(line, ' ') + 1;
@@ -106,7 +106,7 @@ static void differentiate(const struct rig *r, ssq_var y)
 struct worst {
     char parameter[SSQ_PARAM_NAME];
     int64_t index;
-    double got, want, part; /* of what is allowed */
+    double got, want, part; /* share of the bound */
 };
 
 static void compare(const struct rig *r, const ssq_param_info *info,
@@ -166,15 +166,8 @@ static size_t compare_all(const struct rig *r, const char *name,
     return n == 0 ? ssq_params_count(r->params) : 0;
 }
 
-/* Numbers of our own are drawn there: gradients.c looks at them alone. */
-static bool drawn(const char *name)
-{
-    return strcmp(name, "dropout") == 0 || strcmp(name, "nn_dropout") == 0 ||
-           strcmp(name, "nn_attention_grouped") == 0;
-}
-
-/* What compare_all() counts for case i, against the lines of a name. Of a
- * second derivative that begins with second_. */
+/* Compare case i with the lines of a name, which begins with second_ for a
+ * second derivative. Returns the count of compare_all(). */
 static size_t run(const char *device, size_t i, const char *name,
                   struct worst *worst)
 {
@@ -243,10 +236,10 @@ int main(void)
     long n = 0;
     load();
     for (size_t i = 0; i < N; i++)
-        for (size_t d = 0; d < 2 && !drawn(cases[i].name); d++) {
+        for (size_t d = 0; d < 2 && cases[i].torch; d++) {
             check(core_device(d), i, "");
             n++;
-            if (only_once(cases[i].name) || strcmp(cases[i].name, "pow") == 0)
+            if (!cases[i].twice)
                 continue;
             check(core_device(d), i, "second_");
             n++;

@@ -4,10 +4,11 @@
 
 Needs torch (1.13 or later); run by hand: python3 golden.py >golden.txt
 
-The cases are those of cases.h, by name, each the same function in torch's words.
-Element i of a parameter is ((i a + 3) mod 31 - 15) / 16, where a is 1 plus the
-sum of the letters of its name mod 13; what is differentiated is sum(w y) with
-w[j] = ((7 j + 5) mod 23 - 11) / 16. A line is
+The cases are those of cases.list, which has the same function in torch's words:
+an expression of the names that are defined here. Element i of a parameter is
+((i a + 3) mod 31 - 15) / 16, where a is 1 plus the sum of the letters of its
+name mod 13. sum(w y) is differentiated, with w[j] = ((7 j + 5) mod 23 - 11) /
+16. A line is
 
     CASE PARAMETER TERMS LARGEST GRADIENT...
 
@@ -23,6 +24,9 @@ of terms whose magnitudes are |H| and |g|. LARGEST is that of |H| (2 |g| + 1),
 and TERMS the additions behind one another: twice the elements of y, one for
 each element of the parameters, and another 16 for the second formula.
 """
+import os
+import re
+
 import torch
 import torch.nn.functional as F
 
@@ -52,7 +56,7 @@ def X(): return P('x', 5, 7)
 def Y(): return P('y', 5, 7)
 def ROW(): return P('row', 7)
 def COL(): return P('col', 5, 1)
-def above(v): return torch.exp(0.5 * v)
+def ABOVE(v): return torch.exp(0.5 * v)
 
 
 classes = torch.tensor([3, -100, 0, 6, 2])
@@ -210,161 +214,41 @@ def softmax_loss(target=classes, **kind):
     return F.cross_entropy(X(), target, **kind)
 
 
-cases = {
-    'relu': lambda: X().relu(),
-    'leaky_relu': lambda: F.leaky_relu(X(), 0.2),
-    'elu': lambda: F.elu(X(), 0.7),
-    'gelu': lambda: F.gelu(X()),
-    'gelu_tanh': lambda: F.gelu(X(), approximate='tanh'),
-    'silu': lambda: F.silu(X()),
-    'sigmoid': lambda: X().sigmoid(),
-    'tanh': lambda: X().tanh(),
-    'softsign': lambda: F.softsign(X()),
-    'softplus': lambda: F.softplus(X()),
-    'exp': lambda: X().exp(),
-    'expm1': lambda: X().expm1(),
-    'log': lambda: above(X()).log(),
-    'log1p': lambda: above(X()).log1p(),
-    'sqrt': lambda: above(X()).sqrt(),
-    'rsqrt': lambda: above(X()).rsqrt(),
-    'reciprocal': lambda: above(X()).reciprocal(),
-    'abs': lambda: X().abs(),
-    'neg': lambda: -X(),
-    'square': lambda: X().square(),
-    'sin': lambda: X().sin(),
-    'cos': lambda: X().cos(),
-    'erf': lambda: X().erf(),
-    'clamp': lambda: X().clamp(-0.5, 0.8),
-    'add': lambda: X() + Y(),
-    'add_row': lambda: X() + ROW(),
-    'sub_column': lambda: COL() - X(),
-    'mul_both': lambda: COL() * ROW(),
-    'mul_itself': lambda: X() * X(),
-    'div': lambda: X() / above(ROW()),
-    'maximum': lambda: torch.maximum(X(), Y()),
-    'minimum': lambda: torch.minimum(X(), COL()),
-    'pow': lambda: above(X()) ** Y(),
-    'glu': lambda: X() * Y().sigmoid(),
-    'swiglu': lambda: X() * F.silu(Y()),
-    'scale': lambda: -1.5 * X(),
-    'sum': lambda: X().sum(),
-    'sum_axis': lambda: X().sum(1),
-    'sum_none': lambda: X() * 1,
-    'mean': lambda: X().mean(),
-    'mean_axis': lambda: X().mean(-2),
-    'prod': lambda: X()[0:2].prod(),
-    'prod_axis': lambda: X().prod(0),
-    'prod_axes': lambda: P('w3', 2, 5, 3).prod(2).prod(0),
-    'max_axis': lambda: X().amax(1),
-    'min': lambda: X().amin(),
-    'gemm': lambda: 0.5 * P('a', 4, 3) @ P('b', 3, 5),
-    'gemm_nt': lambda: P('a', 4, 3) @ P('b', 5, 3).T + P('c', 5),
-    'gemm_tn': lambda: F.gelu(P('a', 3, 4).T @ P('b', 3, 5) + P('c', 5)),
-    'gemm_tt': lambda: P('a', 3, 4).T @ P('b', 5, 3).T,
-    'gemm_batched': lambda: P('a', 2, 4, 3) @ P('b', 2, 3, 5) + P('c', 5),
-    'gemm_broadcast': lambda: P('a', 2, 1, 4, 3) @ P('b', 3, 5, 3).mT,
-    'softmax': lambda: X().softmax(-1),
-    'softmax_axis': lambda: X().softmax(0),
-    'log_softmax': lambda: X().log_softmax(-1),
-    'cross_entropy': lambda: softmax_loss(),
-    'cross_entropy_smooth': lambda: softmax_loss(
-        weight=share.flatten()[:7], label_smoothing=0.1),
-    'cross_entropy_each': lambda: softmax_loss(reduction='none'),
-    'cross_entropy_pixels': lambda: F.cross_entropy(
-        P('z', 2, 5, 3), pixels, reduction='none'),
-    'cross_entropy_soft': lambda: F.cross_entropy(X(), share),
-    'nll_loss': lambda: F.nll_loss(X().log_softmax(-1), classes),
-    'mse': lambda: F.mse_loss(X(), target),
-    'mse_each': lambda: F.mse_loss(X(), target, reduction='none'),
-    'l1': lambda: F.l1_loss(X(), target),
-    'smooth_l1': lambda: F.smooth_l1_loss(X(), target),
-    'huber': lambda: F.huber_loss(X(), target, reduction='sum', delta=0.5),
-    'bce_with_logits': lambda: F.binary_cross_entropy_with_logits(X(), share),
-    'bce_weighted': lambda: F.binary_cross_entropy_with_logits(
-        X(), share, share.flatten()[:7], reduction='none', pos_weight=target),
-    'cross_entropy_soft_smooth': lambda: softmax_loss(
-        target=share, weight=share.flatten()[:7], label_smoothing=0.2,
-        reduction='sum'),
-    'smooth_l1_narrow': lambda: F.smooth_l1_loss(X(), target, beta=0.25),
-    'layer_norm': lambda: F.layer_norm(X(), (7,), ROW(), P('beta', 7)),
-    'layer_norm_plain': lambda: F.layer_norm(P('z', 2, 5, 3), (5, 3)),
-    'rms_norm': lambda: rms(X(), ROW()),
-    'batch_norm': lambda: F.batch_norm(I(), None, None, P('g', 3), P('h', 3),
-                                       True),
-    'batch_norm_running': lambda: F.batch_norm(I(), mean, var, P('g', 3),
-                                               P('h', 3)),
-    'group_norm': lambda: F.group_norm(J(), 2, P('g4', 4), P('h4', 4)),
-    'conv2d': lambda: F.conv2d(I(), P('w', 4, 3, 3, 3), C4(), padding=1),
-    'conv2d_strided': lambda: F.conv2d(
-        pads(J(), 0, 1, 1, 0), P('w', 2, 2, 2, 2), stride=(2, 1), groups=2),
-    'conv2d_last': lambda: last(F.conv2d(
-        first(P('k', 2, 4, 4, 3)), first(P('w', 4, 3, 3, 3)), C4())),
-    'conv2d_moved': lambda: last(F.conv2d(I(), P('w', 4, 3, 3, 3))) *
-    P('w16', 2, 2, 2, 4),
-    'conv2d_left': lambda: F.conv2d(
-        pads(J(), 1, 0, 1, 1), P('wg', 6, 2, 2, 1), stride=(2, 3),
-        dilation=(1, 2), groups=2),
-    'conv_transpose2d': lambda: F.conv_transpose2d(
-        I(), P('w', 3, 2, 3, 3), P('c', 2), stride=2, output_padding=(1, 0)),
-    'max_pool2d': lambda: F.max_pool2d(I(), 2),
-    'avg_pool2d': lambda: F.avg_pool2d(I(), 3, 1, 1),
-    'global_avg_pool2d': lambda: I().mean((2, 3), keepdim=True),
-    'gather_rows': lambda: X()[rows],
-    'attention': lambda: attention(P('q', 1, 2, 4, 4), P('k1', 1, 2, 6, 4),
-                                   P('v', 1, 2, 6, 3), mask),
-    'attention_causal': lambda: attention(
-        P('q', 1, 2, 4, 4), P('k2', 1, 1, 4, 4), P('v2', 1, 1, 4, 3),
-        causal=True),
-    'rotary': lambda: rotary(P('z6', 2, 5, 6)),
-    'lstm': lstm,
-    'gru': gru,
-    'cast': lambda: X().square(),
-    'reshape': lambda: X().reshape(7, -1, 1).tanh(),
-    'transpose': lambda: X().T * P('u', 7, 5),
-    'transpose_reshape': lambda: X().T.reshape(35).square(),
-    'slice': lambda: X()[:, 2:6].square(),
-    'slice_steps': lambda: X().sin()[1:5:2].square(),
-    'slice_parts': slices,
-    'broadcast': lambda: COL().expand(2, 5, 7) * P('w3', 2, 5, 7),
-    'concat': joined,
-    'concat_many': many,
-    'where': lambda: torch.where(cond, X(), Y()),
-    'where_row': lambda: torch.where(cond, ROW(), COL()),
-    'where_once': lambda: torch.where(cond, X(), target),
-    'reshape_twice': twice,
-    'nn_linear': lambda: F.linear(P('z', 2, 5, 3), *layer('fc', 4, 3)),
-    'nn_tied': tied,
-    'nn_conv2d': lambda: F.conv2d(I(), P('conv.weight', 4, 3, 3, 3),
-                                  P('conv.bias', 4), stride=2),
-    'nn_conv_transpose2d': lambda: F.conv_transpose2d(
-        I(), P('up.weight', 3, 2, 2, 2), P('up.bias', 2)),
-    'nn_conv1d': lambda: F.conv1d(
-        F.pad(P('r', 2, 4, 9), (2, 1)), P('c1.weight', 6, 2, 3),
-        P('c1.bias', 6), stride=2, groups=2),
-    'nn_conv1d_last': lambda: last(F.conv1d(
-        first(P('r', 2, 9, 4)), first(P('c1.weight', 3, 2, 4)),
-        P('c1.bias', 3), dilation=3)),
-    'nn_conv_transpose1d': lambda: F.conv_transpose1d(
-        P('r', 2, 4, 5), P('u1.weight', 4, 3, 3), P('u1.bias', 6), stride=2,
-        output_padding=1, groups=2),
-    'nn_max_pool1d': lambda: F.max_pool1d(P('r', 2, 3, 9), 3, 2),
-    'nn_avg_pool1d': lambda: last(F.avg_pool1d(
-        F.pad(first(P('r', 2, 9, 3)), (1, 0)), 2)),
-    'nn_adaptive_even': lambda: F.adaptive_avg_pool2d(P('i', 2, 3, 4, 6),
-                                                      (2, 3)),
-    'nn_adaptive': lambda: last(F.adaptive_avg_pool2d(
-        first(P('i', 2, 5, 7, 3)), (3, 5))),
-    'nn_norms': norms,
-    'nn_attention': lambda: nn_attention(P('z8', 2, 5, 8), 2, True),
-    'nn_lstm': nn_lstm,
-    'nn_gru': nn_gru,
-    'diamond': diamond,
-}
+def read_cases():
+    """The cases of cases.list that have an expression: their name, the word
+    that they begin with, and the expression."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        'cases.list')
+    text = open(path).read()
+    found = {}
+    for entry in re.split(r'^(?=[A-Z])', text, flags=re.M):
+        match = re.match(r'(CASE|ONCE|TORCH_ONCE|UNARY)\(\s*(\w+),.*?,'
+                         r'((?:\s*"[^"]*")+)\)\n', entry, re.S)
+        if match:
+            word, name, strings = match.groups()
+            found[name] = word, ''.join(re.findall(r'"([^"]*)"', strings))
+    return found
+
+
+class Names(dict):
+    """The names of an expression that are parameters, made when it reads
+    them."""
+    made = {'X': X, 'Y': Y, 'ROW': ROW, 'COL': COL, 'I': I, 'J': J, 'C4': C4}
+
+    def __missing__(self, name):
+        return self.made[name]()
+
+
+cases = read_cases()
+
+
+def result(name):
+    made.clear()
+    return eval(cases[name][1], globals(), Names()).flatten()
 
 
 def show(name):
-    made.clear()
-    y = cases[name]().flatten()
+    y = result(name)
     w = torch.tensor([((j * 7 + 5) % 23 - 11) / 16 for j in range(len(y))])
     params = list(made.items())
     each = [torch.autograd.grad(y[j] * w[j], [p for _, p in params],
@@ -378,18 +262,8 @@ def show(name):
               *('%.12g' % v for v in g.sum(0).flatten().tolist()))
 
 
-# Of these some op has no second derivative: penalty.h has the list. torch's pow
-# forgets that b a^(b - 1) has a slope along b at b = 0.
-once = set('''
-    pow max_axis min max_pool2d avg_pool2d global_avg_pool2d
-    attention attention_causal rotary lstm gru nn_max_pool1d nn_avg_pool1d
-    nn_adaptive_even nn_attention nn_lstm nn_gru
-'''.split())
-
-
 def show_second(name):
-    made.clear()
-    y = cases[name]().flatten()
+    y = result(name)
     params = list(made.items())
     ps = [p for _, p in params]
     n = sum(p.numel() for p in ps)
@@ -419,5 +293,5 @@ def show_second(name):
 for name in cases:
     show(name)
 for name in cases:
-    if name not in once:
+    if cases[name][0] in ('CASE', 'UNARY'):
         show_second(name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* penalty.h - values that are made of the gradients of a case (cases.h), whose
- * gradients are second derivatives: what second.c and golden.c look at. */
+/* penalty.h - a value that is computed from the gradients of a case (cases.h).
+ * Its gradients are second derivatives, for second.c and golden.c. */
 #ifndef TESTS_TAPE_PENALTY_H
 #define TESTS_TAPE_PENALTY_H
 
@@ -9,28 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cases of which some op has no second derivative. */
-static inline bool only_once(const char *name)
-{
-    static const char *const all =
-        " max_axis min max_pool2d avg_pool2d global_avg_pool2d"
-        " attention attention_causal rotary lstm gru nn_max_pool1d"
-        " nn_avg_pool1d nn_adaptive_even nn_attention"
-        " nn_attention_grouped nn_lstm nn_gru ";
-    char word[64];
-    snprintf(word, sizeof(word), " %s ", name);
-    return strstr(all, word) != NULL;
-}
-
 /* A case, and weights of its result. */
 struct penalty {
     const struct rig *rig;
     struct data *data;
     size_t i;      /* which case */
-    ssq_tensor *w; /* of the case's result; NULL: nobody has seen it yet */
+    ssq_tensor *w; /* of the case's result; NULL before it is known */
 };
 
-/* w[j] as golden.py has it. */
+/* The same w[j] as in golden.py. */
 static inline ssq_tensor *penalty_weights(const struct rig *r,
                                           const ssq_tensor *like)
 {

@@ -20,7 +20,7 @@ static void check(const char *device, size_t i)
     ssq_status st = ssq_gradcheck(
         r.tape, penalty_fn, &p,
         SSQ_GRADCHECK(.samples = 6, .step = least_step(cases[i].name)), &worst);
-    if (only_once(cases[i].name))
+    if (cases[i].once)
         core_status(st, SSQ_ERR_UNSUPPORTED, "no second derivative",
                     "%s: %s says that it has none", device, cases[i].name);
     else
