@@ -4,7 +4,6 @@
 #include "tests/op/elementwise/functions.h"
 
 #include <math.h>
-#include <string.h>
 
 #define UNUSED (void)x, (void)alpha, (void)beta
 #define VALUE(NAME, EXPRESSION)                                                \
@@ -250,51 +249,133 @@ BACK(clamp, SSQ_CLAMP_BACKWARD, .min = u->alpha, .max = u->beta)
  * contract. Subnormals: a function's result may be 2^-149 off there. tanh: 4
  * times that and a product; elu's and sigmoid's product adds 2^-150. */
 const struct function functions[] = {
-    {BOTH(relu), 0, 0, 0, 0, 1, 1, 0, 0},
-    {BOTH(leaky_relu), 0.5, 0, 0, 0, 0.0099945068359375, 1, 0, 0},
-    {BOTH(elu), 1.5, 3, 2, 0, 0.75, 1, 0, 0},
-    {BOTH(gelu), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(gelu_tanh), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(silu), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(sigmoid), 1, 5, 2, 0, 1, 1, 0, 0},
-    {BOTH(tanh), 1, 5, 5, 0, 1, 1, 0, 0},
-    {BOTH(softplus), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(softplus), 1, 2, 1, 0, 1, 4, 0, 0},
-    {BOTH(softsign), 1.5, 3, 0, 1, 1, 1, 0, 0},
-    {BOTH(clamp), 0, 0, 0, 0, -0.75, 1.5, 0, 0},
-    {BOTH(exp), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(log), 1, 0, 0, 0, 1, 1, 0, 1},
-    {BOTH(sqrt), 0.5, 1, 0, 0, 1, 1, 0, 1},
-    {BOTH(rsqrt), 1, 3, 0, 1, 1, 1, 0, 1},
-    {BOTH(reciprocal), 0.5, 1, 0, 1, 1, 1, 0, 1},
-    {BOTH(abs), 0, 0, 0, 0, 1, 1, 0, 0},
-    {BOTH(neg), 0, 0, 0, 0, 1, 1, 0, 0},
-    {BOTH(erf), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(sin), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(cos), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(log1p), 1, 1, 0, 0, 1, 1, 0, 1},
-    {BOTH(expm1), 1, 2, 1, 0, 1, 1, 0, 0},
-    {BOTH(square), 0.5, 0, 0, 0, 1, 1, 0, 0},
-    {FORWARD(sign), 0, 0, 0, 0, 1, 1, 0, 0},
-    {FORWARD(floor), 0, 0, 0, 0, 1, 1, 0, 0},
-    {FORWARD(ceil), 0, 0, 0, 0, 1, 1, 0, 0},
-    {FORWARD(round), 0, 0, 0, 0, 1, 1, 0, 0},
-    {FORWARD(isnan), 0, 0, 0, 0, 1, 1, 1, 0},
-    {FORWARD(isinf), 0, 0, 0, 0, 1, 1, 1, 0},
-    {FORWARD(isfinite), 0, 0, 0, 0, 1, 1, 1, 0},
+    {BOTH(relu), 0, 0, 0, 0, 1, 1, 0, BUT_AT_ZERO},
+    {BOTH(leaky_relu), 0.5, 0, 0, 0, 0.0099945068359375, 1, 0, BUT_AT_ZERO},
+    {BOTH(elu), 1.5, 3, 2, 0, 0.75, 1, 0, BUT_AT_ZERO},
+    {BOTH(gelu), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(gelu_tanh), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(silu), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(sigmoid), 1, 5, 2, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(tanh), 1, 5, 5, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(softplus), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(softplus), 1, 2, 1, 0, 1, 4, 0, EVERYWHERE},
+    {BOTH(softsign), 1.5, 3, 0, 1, 1, 1, 0, BUT_AT_ZERO},
+    {BOTH(clamp), 0, 0, 0, 0, -0.75, 1.5, 0, BUT_AT_BOUNDS},
+    {BOTH(exp), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(log), 1, 0, 0, 0, 1, 1, 0, ABOVE_ZERO},
+    {BOTH(sqrt), 0.5, 1, 0, 0, 1, 1, 0, ABOVE_ZERO},
+    {BOTH(rsqrt), 1, 3, 0, 1, 1, 1, 0, ABOVE_ZERO},
+    {BOTH(reciprocal), 0.5, 1, 0, 1, 1, 1, 0, ABOVE_ZERO},
+    {BOTH(abs), 0, 0, 0, 0, 1, 1, 0, BUT_AT_ZERO},
+    {BOTH(neg), 0, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(erf), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(sin), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(cos), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(log1p), 1, 1, 0, 0, 1, 1, 0, ABOVE_ZERO},
+    {BOTH(expm1), 1, 2, 1, 0, 1, 1, 0, EVERYWHERE},
+    {BOTH(square), 0.5, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {FORWARD(sign), 0, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {FORWARD(floor), 0, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {FORWARD(ceil), 0, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {FORWARD(round), 0, 0, 0, 0, 1, 1, 0, EVERYWHERE},
+    {FORWARD(isnan), 0, 0, 0, 0, 1, 1, 1, EVERYWHERE},
+    {FORWARD(isinf), 0, 0, 0, 0, 1, 1, 1, EVERYWHERE},
+    {FORWARD(isfinite), 0, 0, 0, 0, 1, 1, 1, EVERYWHERE},
 };
 _Static_assert(sizeof(functions) / sizeof(functions[0]) == FUNCTIONS,
                "a kind of UNARY_KINDS has no line here");
 
+const struct function_exact functions_exact[] = {
+    {"relu", 0x80000000, 0x00000000, 0},
+    {"relu", 0xff800000, 0, 0},
+    {"relu", 0x7f800000, 0x7f800000, 0},
+    {"relu", 0xffc12345, 0x7fc00000, 0},
+    {"relu", 0x7f812345, 0x7fc00000, 0},
+    {"relu", 0x00000001, 0x00000001, 0},
+    {"leaky_relu", 0xffc00001, 0x7fc00000, 0},
+    {"elu", 0xff800000, 0xbf400000, 0},
+    {"elu", 0x80000000, 0x80000000, 0},
+    {"elu", 0x80000000, 0x80000000, -2.0},
+    {"elu", 0x00000000, 0x00000000, -2.0},
+    {"elu", 0x80000000, 0x80000000, (double)INFINITY},
+    {"elu", 0x00000000, 0x00000000, (double)INFINITY},
+    {"gelu", 0xff800000, 0x80000000, 0},
+    {"gelu", 0x7f800000, 0x7f800000, 0},
+    {"gelu_tanh", 0xff800000, 0x80000000, 0},
+    {"silu", 0xff800000, 0x80000000, 0},
+    {"sigmoid", 0xff800000, 0, 0},
+    {"sigmoid", 0x7f800000, 0x3f800000, 0},
+    {"tanh", 0x80000000, 0x80000000, 0},
+    {"tanh", 0xff800000, 0xbf800000, 0},
+    {"softplus", 0xff800000, 0, 0},
+    {"softplus", 0x7f800000, 0x7f800000, 0},
+    {"softsign", 0xff800000, 0xbf800000, 0},
+    {"softsign", 0x80000000, 0x80000000, 0},
+    {"softsign", 0xffc12345, 0x7fc00000, 0},
+    {"clamp", 0xff800000, 0xbf400000, 0},
+    {"clamp", 0x7f800000, 0x3fc00000, 0},
+    {"clamp", 0xffc00000, 0x7fc00000, 0},
+    {"clamp", 0x80000000, 0x80000000, 0},
+    {"exp", 0xff800000, 0, 0},
+    {"exp", 0x80000000, 0x3f800000, 0},
+    {"log", 0x80000000, 0xff800000, 0},
+    {"log", 0x00000000, 0xff800000, 0},
+    {"log", 0xbf800000, 0x7fc00000, 0},
+    {"log", 0x3f800000, 0x00000000, 0},
+    {"sqrt", 0x80000000, 0x80000000, 0},
+    {"sqrt", 0x80000001, 0x7fc00000, 0},
+    {"sqrt", 0x40800000, 0x40000000, 0},
+    {"rsqrt", 0x00000000, 0x7f800000, 0},
+    {"rsqrt", 0x80000000, 0xff800000, 0},
+    {"rsqrt", 0x7f800000, 0x00000000, 0},
+    {"rsqrt", 0xbf800000, 0x7fc00000, 0},
+    {"reciprocal", 0x80000000, 0xff800000, 0},
+    {"reciprocal", 0xff800000, 0x80000000, 0},
+    {"abs", 0x80000000, 0x00000000, 0},
+    {"abs", 0xffc12345, 0x7fc12345, 0},
+    {"neg", 0x7fc12345, 0xffc12345, 0},
+    {"neg", 0x00000000, 0x80000000, 0},
+    {"erf", 0x80000000, 0x80000000, 0},
+    {"erf", 0x7f800000, 0x3f800000, 0},
+    {"sin", 0x80000000, 0x80000000, 0},
+    {"sin", 0x7f800000, 0x7fc00000, 0},
+    {"cos", 0xff800000, 0x7fc00000, 0},
+    {"log1p", 0x80000000, 0x80000000, 0},
+    {"log1p", 0xbf800000, 0xff800000, 0},
+    {"expm1", 0x80000000, 0x80000000, 0},
+    {"expm1", 0xff800000, 0xbf800000, 0},
+    {"square", 0x80000000, 0x00000000, 0},
+    {"square", 0x7f000000, 0x7f800000, 0},
+    {"sign", 0x80000000, 0x80000000, 0},
+    {"sign", 0xffc00000, 0x7fc00000, 0},
+    {"sign", 0x80000001, 0xbf800000, 0},
+    {"floor", 0x80000001, 0xbf800000, 0},
+    {"floor", 0x3f7fffff, 0x00000000, 0},
+    {"floor", 0x80000000, 0x80000000, 0},
+    {"ceil", 0xbf7fffff, 0x80000000, 0},
+    {"ceil", 0x00000001, 0x3f800000, 0},
+    {"round", 0x3f000000, 0x00000000, 0},
+    {"round", 0xbf000000, 0x80000000, 0},
+    {"round", 0x3fc00000, 0x40000000, 0},
+    {"round", 0x40200000, 0x40000000, 0},
+    {"round", 0x4affffff, 0x4b000000, 0},
+    {"isnan", 0x7f800001, 1, 0},
+    {"isnan", 0x7f800000, 0, 0},
+    {"isinf", 0xff800000, 1, 0},
+    {"isfinite", 0x7f7fffff, 1, 0},
+    {NULL, 0, 0, 0},
+};
+
 int function_is_smooth(const struct function *f, double x, double distance)
 {
-    if (f->positive)
+    switch (f->smooth) {
+    case ABOVE_ZERO:
         return x > distance;
-    if (strcmp(f->name, "clamp") == 0)
-        return fabs(x - f->alpha) > distance && fabs(x - f->beta) > distance;
-    if (strcmp(f->name, "relu") == 0 || strcmp(f->name, "leaky_relu") == 0 ||
-        strcmp(f->name, "elu") == 0 || strcmp(f->name, "abs") == 0 ||
-        strcmp(f->name, "softsign") == 0)
+    case BUT_AT_ZERO:
         return fabs(x) > distance;
-    return 1;
+    case BUT_AT_BOUNDS:
+        return fabs(x - f->alpha) > distance && fabs(x - f->beta) > distance;
+    default:
+        return 1;
+    }
 }

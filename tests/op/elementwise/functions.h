@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions.h - the unary functions for their tests: what they are in exact
- * arithmetic, their derivatives, and how many roundings ours may take. */
+/* functions.h - the unary functions for their tests: in exact arithmetic, with
+ * their derivatives, and with the number of roundings that are allowed. */
 #ifndef TESTS_OP_ELEMENTWISE_FUNCTIONS_H
 #define TESTS_OP_ELEMENTWISE_FUNCTIONS_H
 
@@ -20,6 +20,8 @@ struct unary_backward_call {
     double alpha, beta;
 };
 
+enum smooth { EVERYWHERE, ABOVE_ZERO, BUT_AT_ZERO, BUT_AT_BOUNDS };
+
 struct function {
     const char *name;
     ssq_status (*call)(ssq_queue *, const struct unary_call *);
@@ -34,7 +36,7 @@ struct function {
     double divisions;   /* backward, 2^-150 / |x| each */
     double alpha, beta; /* for the tests */
     int test;           /* isnan and its like: y is u8 */
-    int positive;       /* differentiable for x > 0 only */
+    enum smooth smooth; /* where it is differentiable */
 };
 
 /** One for each kind, those with a backward first, and softplus once more. */
@@ -47,6 +49,15 @@ enum {
                             FUNCTION_BACKWARD, FUNCTION_BACKWARD) 1
 };
 extern const struct function functions[FUNCTIONS];
+
+/** Bits that must come out: signs of zeros, infinities, the one NaN. */
+struct function_exact {
+    const char *name; /* of the function; NULL ends the list */
+    uint32_t x, y;
+    double alpha; /* 0: the function's */
+};
+/** Each function has some. */
+extern const struct function_exact functions_exact[];
 
 /** Is f smooth within a distance of x? */
 int function_is_smooth(const struct function *f, double x, double distance);

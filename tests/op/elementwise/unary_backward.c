@@ -319,7 +319,7 @@ static bool run_slopes(struct bed *b, const struct function *f)
     for (int i = 0; i < 307; i++) {
         do {
             value[i] = 8 * bed_uniform(b) - 4;
-            if (f->positive)
+            if (f->smooth == ABOVE_ZERO)
                 value[i] = fabs(value[i]) + 0.25;
         } while (!function_is_smooth(f, value[i], 0x1p-6));
     }
