@@ -2,33 +2,46 @@
 /* pieces.c - parameters longer than a launch sees: steps, reports and scalers
  * give the bits that they give when a launch sees everything. */
 #include "tests/amp/amp.h"
+#include "tests/amp/kinds.h"
 
 /* A piece is a chunk of 16384 elements: three, one, four and a little. */
-#define LIMIT  "70000"
-#define PARAMS 3
-static const int64_t sizes[PARAMS] = {40000, 100, 65540};
+#define LIMIT   "70000"
+#define TENSORS 3
+static const int64_t sizes[TENSORS] = {40000, 100, 65540};
 #define LONGEST 65540
 
-static const struct {
-    const char *kind;
+/* The ways of the cases; each kind of optimizer takes the next one. */
+static const struct way {
     ssq_dtype dtype;
     ssq_master_kind master;
     bool flat, accumulate, unscale;
-} cases[] = {
-    {"adamw", SSQ_F16, SSQ_MASTER_F32, false, false, false},
-    {"adamw", SSQ_BF16, SSQ_MASTER_SPLIT, false, false, false},
-    {"adam", SSQ_BF16, SSQ_MASTER_NONE, false, false, false},
-    {"lamb", SSQ_F16, SSQ_MASTER_F32, false, true, false},
-    {"adadelta", SSQ_F32, SSQ_MASTER_F32, false, false, true},
-    {"rmsprop", SSQ_BF16, SSQ_MASTER_F32, true, true, true},
-    {"adagrad", SSQ_F32, SSQ_MASTER_F32, true, true, false},
+} ways[] = {
+    {SSQ_F32, SSQ_MASTER_F32, true, true, false},
+    {SSQ_BF16, SSQ_MASTER_NONE, false, false, false},
+    {SSQ_F16, SSQ_MASTER_F32, false, false, false},
+    {SSQ_BF16, SSQ_MASTER_F32, true, true, true},
+    {SSQ_BF16, SSQ_MASTER_SPLIT, false, false, false},
+    {SSQ_F16, SSQ_MASTER_F32, false, true, false},
+    {SSQ_F32, SSQ_MASTER_F32, false, false, true},
 };
-#define CASES (sizeof(cases) / sizeof(cases[0]))
+#define WAYS  (sizeof(ways) / sizeof(ways[0]))
+#define CASES (OPT_KINDS > WAYS ? OPT_KINDS : WAYS)
+
+static const struct way *way_of(size_t c)
+{
+    return &ways[c % WAYS];
+}
+
+static const char *kind_of(size_t c)
+{
+    static const char *const kinds[] = {KIND_NAMES};
+    return kinds[c % OPT_KINDS];
+}
 
 struct run {
     ssq_device *dev;
     ssq_queue *q;
-    ssq_tensor *param[PARAMS], *grad[PARAMS];
+    ssq_tensor *param[TENSORS], *grad[TENSORS];
     ssq_optimizer *o;
     ssq_scaler *scaler;
     size_t bytes;
@@ -51,7 +64,7 @@ static float draw(void)
 /* Gradients times the scale, one of them with an infinity late in it. */
 static void send(struct run *r, bool overflow)
 {
-    for (int k = 0; k < PARAMS; k++) {
+    for (int k = 0; k < TENSORS; k++) {
         for (int64_t i = 0; i < sizes[k]; i++)
             values[i] = draw() * 64.0f;
         if (overflow && k == 2)
@@ -87,19 +100,19 @@ static void start(struct run *r, size_t c, const char *name, enum sight sight)
     r->dev = see(name, sight);
     r->q = core_queue(r->dev);
     options.lr = 0.01;
-    options.master = cases[c].master;
-    options.flat_master = cases[c].flat;
+    options.master = way_of(c)->master;
+    options.flat_master = way_of(c)->flat;
     options.clip_norm = 2.0;
     options.weight_decay = 0.1;
     options.statistics = true;
     fixed.init_scale = 64.0;
-    NEED(ssq_optimizer_create(r->dev, cases[c].kind, &options, &r->o));
+    NEED(ssq_optimizer_create(r->dev, kind_of(c), &options, &r->o));
     NEED(ssq_scaler_create(r->dev, "fixed", &fixed, &r->scaler));
     seed = c;
-    for (int k = 0; k < PARAMS; k++) {
-        static const char *const names[PARAMS] = {"a", "b", "c"};
-        r->param[k] = core_vector(r->dev, cases[c].dtype, sizes[k]);
-        r->grad[k] = core_vector(r->dev, cases[c].dtype, sizes[k]);
+    for (int k = 0; k < TENSORS; k++) {
+        static const char *const names[TENSORS] = {"a", "b", "c"};
+        r->param[k] = core_vector(r->dev, way_of(c)->dtype, sizes[k]);
+        r->grad[k] = core_vector(r->dev, way_of(c)->dtype, sizes[k]);
         for (int64_t i = 0; i < sizes[k]; i++)
             values[i] = draw();
         NEED(ssq_tensor_write(r->q, r->param[k], values, sizeof(values),
@@ -127,12 +140,12 @@ static ssq_status keep(void *user, const char *name, const ssq_tensor *t)
 /* One step in the case's way. */
 static void step(struct run *r, size_t c, bool overflow)
 {
-    for (int i = cases[c].accumulate ? 2 : 1; i > 0; i--) {
+    for (int i = way_of(c)->accumulate ? 2 : 1; i > 0; i--) {
         send(r, overflow);
-        if (cases[c].accumulate)
+        if (way_of(c)->accumulate)
             NEED(ssq_optimizer_accumulate(r->q, r->o, 0.5));
     }
-    if (cases[c].unscale && cases[c].dtype != SSQ_F16)
+    if (way_of(c)->unscale && way_of(c)->dtype != SSQ_F16)
         NEED(ssq_optimizer_unscale(r->q, r->o, r->scaler));
     NEED(ssq_optimizer_step(r->q, r->o, r->scaler));
     NEED(ssq_scaler_update(r->q, r->scaler));
@@ -141,16 +154,16 @@ static void step(struct run *r, size_t c, bool overflow)
 /* Steps without an optimizer: check, and unscale into others. */
 static void scale_only(struct run *r)
 {
-    ssq_tensor *outs[PARAMS];
+    ssq_tensor *outs[TENSORS];
 
-    for (int k = 0; k < PARAMS; k++)
+    for (int k = 0; k < TENSORS; k++)
         outs[k] = core_vector(r->dev, SSQ_F32, sizes[k]);
     send(r, false);
-    NEED(ssq_scaler_unscale(r->q, r->scaler, PARAMS,
+    NEED(ssq_scaler_unscale(r->q, r->scaler, TENSORS,
                             (const ssq_tensor *const *)r->grad,
                             (const ssq_tensor *const *)outs));
     NEED(ssq_scaler_update(r->q, r->scaler));
-    for (int k = 0; k < PARAMS; k++) {
+    for (int k = 0; k < TENSORS; k++) {
         NEED(keep(r, "", outs[k]));
         ssq_tensor_destroy(&outs[k]);
     }
@@ -169,7 +182,7 @@ static void train(struct run *r, size_t c, const char *name, enum sight sight)
     NEED(ssq_optimizer_norm(r->q, r->o, &r->norm, NULL));
     NEED(ssq_optimizer_statistics(r->q, r->o, NULL, &r->all));
     NEED(ssq_optimizer_statistics(r->q, r->o, "c", &r->last));
-    for (int k = 0; k < PARAMS; k++) {
+    for (int k = 0; k < TENSORS; k++) {
         NEED(keep(r, "", r->param[k]));
         NEED(keep(r, "", r->grad[k]));
     }
@@ -177,7 +190,7 @@ static void train(struct run *r, size_t c, const char *name, enum sight sight)
     scale_only(r);
     NEED(ssq_optimizer_zero_grad(r->q, r->o));
     NEED(keep(r, "", r->grad[2]));
-    if (cases[c].master == SSQ_MASTER_F32) {
+    if (way_of(c)->master == SSQ_MASTER_F32) {
         NEED(ssq_optimizer_model_to_master(r->q, r->o));
         NEED(ssq_optimizer_master_to_model(r->q, r->o));
         NEED(keep(r, "", r->param[2]));
@@ -186,7 +199,7 @@ static void train(struct run *r, size_t c, const char *name, enum sight sight)
 
 static void drop(struct run *r)
 {
-    for (int k = 0; k < PARAMS; k++) {
+    for (int k = 0; k < TENSORS; k++) {
         ssq_tensor_destroy(&r->param[k]);
         ssq_tensor_destroy(&r->grad[k]);
     }
@@ -219,24 +232,24 @@ static void test(size_t c, const char *name)
 
     train(&whole, c, name, WHOLE);
     train(&cut, c, name, PIECES);
-    const char *way = cases[c].accumulate ? ", accumulated" : "";
+    const char *way = way_of(c)->accumulate ? ", accumulated" : "";
     tap_ok(whole.bytes == cut.bytes &&
                memcmp(whole.image, cut.image, cut.bytes) == 0,
            "%s: %s %s%s: %zu bytes of state are the same in pieces", name,
-           cases[c].kind, ssq_dtype_name(cases[c].dtype), way, cut.bytes);
+           kind_of(c), ssq_dtype_name(way_of(c)->dtype), way, cut.bytes);
     tap_ok(strcmp(cut.report.name, "c") == 0 && cut.report.index == 40000 &&
                cut.report.tensors == 1 && cut.report.infs == 2 &&
                same_report(&whole.report, &cut.report),
            "%s: %s: %u infinities in %u gradient, the first in %s at %llu",
-           name, cases[c].kind, cut.report.infs, cut.report.tensors,
+           name, kind_of(c), cut.report.infs, cut.report.tensors,
            cut.report.name, (unsigned long long)cut.report.index);
     tap_ok(memcmp(&whole.norm, &cut.norm, sizeof(cut.norm)) == 0 &&
                cut.norm > 1.0f,
-           "%s: %s: the norm is %.9g", name, cases[c].kind, (double)cut.norm);
+           "%s: %s: the norm is %.9g", name, kind_of(c), (double)cut.norm);
     tap_ok(same_statistics(&whole.all, &cut.all) &&
                same_statistics(&whole.last, &cut.last) &&
                cut.last.elements == LONGEST && cut.last.zeros > 0,
-           "%s: %s: %llu of %llu gradients are 0", name, cases[c].kind,
+           "%s: %s: %llu of %llu gradients are 0", name, kind_of(c),
            (unsigned long long)cut.last.zeros,
            (unsigned long long)cut.last.elements);
     drop(&whole);
@@ -255,13 +268,12 @@ static void test_helped(const char *name)
     tap_ok(whole.bytes == helped.bytes && info.fallbacks > 3 &&
                memcmp(whole.image, helped.image, helped.bytes) == 0,
            "%s: %s: %zu bytes of state are the same by %llu ops of the host",
-           name, cases[0].kind, helped.bytes,
-           (unsigned long long)info.fallbacks);
+           name, kind_of(0), helped.bytes, (unsigned long long)info.fallbacks);
     drop(&whole);
     drop(&helped);
 }
 
-/* Below a chunk there are no pieces. */
+/* A limit below a chunk is refused. */
 static void test_refused(const char *name)
 {
     setenv("SSQ_LIMIT_BINDING", "60000", 1);

@@ -27,7 +27,7 @@ check_PROGRAMS += $(scaler_tests)
 TESTS += $(scaler_tests) tests/amp/compile_machine.sh
 slow_tests += tests/amp/compile_machine.sh
 full_tests += tests/amp/drift tests/amp/trace tests/amp/wide
-EXTRA_DIST += tests/amp/amp.h tests/amp/compile_machine.sh
+EXTRA_DIST += tests/amp/amp.h tests/amp/compile_machine.sh tests/amp/kinds.h
 
 tests_amp_alloc_SOURCES = tests/amp/alloc.c
 tests_amp_alloc_LDADD = libcore.a -lm

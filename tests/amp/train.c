@@ -11,9 +11,7 @@ const struct storage storages[STORAGES] = {
     {"bf16 alone, f32 gradients", SSQ_BF16, SSQ_F32, SSQ_MASTER_NONE},
 };
 
-#define NAME_OWN(N, NAME, NEEDS)        #NAME,
-#define NAME_LIKE(N, NAME, NEEDS, WHOM) #NAME,
-const char *const kinds[KINDS] = {OPTIMIZER_KINDS(NAME_OWN, NAME_LIKE)};
+const char *const kinds[KINDS] = {KIND_NAMES};
 
 static const char *const names[TRAIN_PARAMS] = {"a", "empty", "b"};
 

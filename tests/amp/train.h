@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.h - what the tests of optimizers share: three parameters, gradients
- * that every device draws alike, and images of the whole state. */
+ * that are the same on every device, and images of the whole state. */
 #ifndef TESTS_AMP_TRAIN_H
 #define TESTS_AMP_TRAIN_H
 
-#include "kernels/amp/kinds.h"
 #include "tests/amp/amp.h"
+#include "tests/amp/kinds.h"
 
 #define TRAIN_PARAMS 3
 
@@ -18,7 +18,7 @@ struct storage {
 extern const struct storage storages[];
 #define STORAGES 6
 
-/** All kinds of optimizers by name: what the library has is tested. */
+/** The names of all kinds of optimizers. */
 extern const char *const kinds[];
 #define KINDS OPT_KINDS
 
@@ -37,14 +37,14 @@ struct train {
  *  give the reference's bits on all devices is for tests/amp/replay. */
 bool train_tries(const struct rig *r, int kind, int storage);
 
-/** "a" (130 elements), "empty" (0) and "b" (33, in a group of its own). */
+/** "a" (130 elements), "empty" (0) and "b" (33, in a separate group). */
 void train_open(struct train *t, const struct rig *r, const char *kind,
                 const struct storage *s, const ssq_optimizer_options *options);
 void train_close(struct train *t);
 /** Defaults that use every slot of a kind, with the storage's master. */
 ssq_optimizer_options train_options(const char *kind, const struct storage *s);
 
-/** What is wrong with a step's gradients. */
+/** A fault of a step's gradients. */
 enum flaw { FLAW_NONE, FLAW_INF, FLAW_NAN };
 /** The gradient of element i: a multiple of 2^-10 in [-1, 1). */
 double train_gradient(unsigned step, int k, int64_t i);

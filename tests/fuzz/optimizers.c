@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/amp/kinds.h"
 #include "tests/fuzz/action.h"
 
 static const double hypers[] = {0.1,  0.0,   0.9,      1.0, 1e-3, 0.5,
@@ -35,13 +36,13 @@ static void choose_options(struct objects *o, struct choice *k)
     k->value = choose_double(o, hypers, HYPERS);
 }
 
-static const char *const kinds[] = {"sgd",     "adam", "adamw",    "rmsprop",
-                                    "adagrad", "lamb", "adadelta", "other"};
+static const char *const kinds[] = {KIND_NAMES "other"};
+enum { KINDS = OPT_KINDS + 1 };
 
 static ssq_optimizer_options options_of(const struct choice *k)
 {
     ssq_optimizer_options p = SSQ_OPTIMIZER_INIT;
-    const char *kind = kinds[k->kind % 8];
+    const char *kind = kinds[k->kind % KINDS];
     bool sgd = strcmp(kind, "sgd") == 0, adam = strstr(kind, "adam") != NULL;
     p.lr = 0.1;
     if ((k->word & 1) != 0)
@@ -91,8 +92,8 @@ static ssq_status create(struct objects *o, unsigned side,
     memset(&o->group[k->slot], 0, sizeof(o->group[k->slot]));
     if (side == 1)
         o->params[k->slot] = 0;
-    return ssq_optimizer_create(o->pair->device[side], kinds[k->kind % 8], &p,
-                                &o->optimizer[k->slot][side]);
+    return ssq_optimizer_create(o->pair->device[side], kinds[k->kind % KINDS],
+                                &p, &o->optimizer[k->slot][side]);
 }
 
 static ssq_status group(struct objects *o, unsigned side,
@@ -218,7 +219,7 @@ static ssq_status set(struct objects *o, unsigned side, const struct choice *k,
                              k->value);
 }
 
-/* A schedule's value is that of the last t which has arrived: after a sync. */
+/* A schedule's value is for the last t that the host knows, after a sync. */
 static ssq_status get(struct objects *o, unsigned side, const struct choice *k,
                       struct got *g)
 {
@@ -275,7 +276,7 @@ static ssq_status master(struct objects *o, unsigned side,
     return st;
 }
 
-/* What is got does not depend on the device but for `other`. */
+/* The results do not depend on the device, except `other`. */
 static ssq_status memory(struct objects *o, unsigned side,
                          const struct choice *k, struct got *g)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.c - fuzz target: states that a program restores.
  *
- * machine    any options and any state: what state_set takes, the simulator
- *            takes too, and both go on with the same trace
+ * machine    any options and any state: if state_set accepts them, the
+ *            simulator does, too, and both continue with the same trace
  * torch      what torch_load takes, torch_save gives back
  * blobs      what was saved is loaded and is the same state; changed, cut off
  *            or lengthened it is refused, and nothing has changed
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/amp/kinds.h"
 #include "tests/fuzz/pair.h"
 
 enum { STEPS = 8, ELEMENTS = 6, STATE_BYTES = 4096 };
@@ -248,7 +249,7 @@ struct blob {
     bool damaged;
 };
 
-/* Room for so many bytes, of any alignment. */
+/* Make room for `needed` bytes, of any alignment. */
 static void blob_place(struct blob *b, struct input *in, size_t needed)
 {
     b->at = b->memory + input_byte(in) % 8;
@@ -355,14 +356,13 @@ static ssq_status visit(void *user, const char *name, const ssq_tensor *t)
 
 static ssq_optimizer *make(struct world *w, struct input *in, unsigned which)
 {
-    static const char *const kinds[] = {"sgd",     "adam",    "adamw",
-                                        "rmsprop", "adagrad", "lamb"};
+    static const char *const kinds[] = {KIND_NAMES};
     ssq_optimizer_options p = SSQ_OPTIMIZER_INIT;
     ssq_optimizer *o = NULL;
-    unsigned kind = input_byte(in) % 6, b = input_byte(in);
+    unsigned kind = input_byte(in) % OPT_KINDS, b = input_byte(in);
     p.master = (ssq_master_kind)(b % 3);
-    p.momentum = kind == 0 && b % 2 == 1 ? 0.9 : 0.0;
-    p.amsgrad = (kind == 1 || kind == 2) && b % 5 == 1;
+    p.momentum = kind == OPT_sgd && b % 2 == 1 ? 0.9 : 0.0;
+    p.amsgrad = (kind == OPT_adam || kind == OPT_adamw) && b % 5 == 1;
     p.clip_norm = b >= 128 ? 1.0 : 0.0;
     must(ssq_optimizer_create(w->device, kinds[kind], &p, &o), "create");
     must(ssq_optimizer_add(o, "p", w->param[which], w->grad, NULL), "add");
@@ -429,7 +429,7 @@ static void optimizer(struct world *w, struct input *in)
         ssq_optimizer_destroy(&o[i]);
 }
 
-/* Two optimizers of one kind; the second goes on from the first's blob. */
+/* Two optimizers of one kind; the second continues from the first's blob. */
 static void optimizer_blob(struct world *w, struct input *in)
 {
     static struct blob b;

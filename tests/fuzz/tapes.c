@@ -5,6 +5,7 @@
  * The first bytes say what the buffers hold and what is made at the beginning;
  * then each byte says what comes next, and what that is reads its choices. */
 
+#include "tests/amp/kinds.h"
 #include "tests/fuzz/tapes.h"
 
 #include <stdio.h>
@@ -279,8 +280,8 @@ static const char *const policies[] = {
     "float32",      "mixed_float16",          "mixed_bfloat16",
     NULL,           "mixed_float16",          "mixed_float16,gelu=float32",
     "mixed_float1", "float32,softmax=nothing"};
-static const char *const kinds[] = {"sgd",     "adam", "adamw",    "rmsprop",
-                                    "adagrad", "lamb", "adadelta", "other"};
+static const char *const kinds[] = {KIND_NAMES "other"};
+enum { KINDS = OPT_KINDS + 1 };
 static const char *const scalers[] = {NULL,     "sesqui", "pytorch", NULL,
                                       "keras3", "fastai", "fixed",   "nobody"};
 
@@ -301,7 +302,7 @@ static void open_trainer(struct program *t)
 {
     ssq_trainer_args args = SSQ_TRAINER_INIT;
     ssq_status st[SIDES];
-    unsigned kind = input_byte(t->in) % 8, b = input_byte(t->in);
+    unsigned kind = input_byte(t->in) % KINDS, b = input_byte(t->in);
     args.policy = PROGRAM_TEXT(t, policies);
     args.params.seed = b;
     args.params.float32_gradients = (b & 16) != 0;
@@ -311,7 +312,7 @@ static void open_trainer(struct program *t)
     args.accumulate = (b & 32) != 0 ? b % 4 : 1;
     args.clip_value = (b & 192) == 192 ? 0.5 : 0.0;
     for (unsigned s = 0; s < SIDES; s++) {
-        args.replay = s != 0 && (b & 1) != 0; /* the same, whoever replays */
+        args.replay = s != 0 && (b & 1) != 0; /* replayed or not */
         st[s] = ssq_trainer_create(t->pair->queue[s], &args, &t->trainer[s]);
     }
     if (program_same(t, "trainer_create", st) != SSQ_OK)
@@ -331,7 +332,7 @@ static void open_parts(struct program *t)
     ssq_status made[SIDES], st[SIDES];
     const char *policy = PROGRAM_TEXT(t, policies);
     const char *preset = PROGRAM_TEXT(t, scalers);
-    unsigned kind = input_byte(t->in) % 8, b = input_byte(t->in);
+    unsigned kind = input_byte(t->in) % KINDS, b = input_byte(t->in);
     options.seed = b;
     options.float32_gradients = (b & 16) != 0;
     ssq_optimizer_options how = some_optimizer(kind, b);
@@ -395,7 +396,7 @@ static void one_step(struct program *t)
     fuzz_trace("-- %u: %s", t->calls, step->name);
     step->act(t);
     t->calls++;
-    /* Behind an error nothing happens until the next pass. */
+    /* After an error nothing happens until the next pass. */
     if (!t->apart && ssq_tape_status(t->tape[0]) != SSQ_OK &&
         input_byte(t->in) % 8 != 7)
         program_begin(t);

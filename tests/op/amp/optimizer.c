@@ -3,7 +3,7 @@
  * of every kind, dtype and master. */
 #include "tests/op/amp/optimizer_run.h"
 
-/* ---- the kinds: a step of each, as its documentation has it ---- */
+/* ---- a step of each kind, from its documentation ---- */
 
 static struct num step_sgd(struct oracle *o, int k, int64_t i, struct num g,
                            struct num lr)
@@ -98,17 +98,19 @@ static struct num step_adadelta(struct oracle *o, int k, int64_t i,
 }
 
 const struct oracle_kind oracle_kinds[] = {
-    {"sgd", .slot = {".momentum_buffer"}, .step = step_sgd},
-    {"adam", .eps = 1e-8,
+    {"sgd", .lr = 1e-3, .slot = {".momentum_buffer"}, .step = step_sgd},
+    {"adam", .lr = 1e-3, .eps = 1e-8,
      .slot = {".exp_avg", ".exp_avg_sq", ".max_exp_avg_sq"}, .step = step_adam},
-    {"adamw", .eps = 1e-8,
+    {"adamw", .lr = 1e-3, .decay = 1e-2, .eps = 1e-8,
      .slot = {".exp_avg", ".exp_avg_sq", ".max_exp_avg_sq"}, .step = step_adam},
-    {"rmsprop", .eps = 1e-8, .alpha = 0.99,
+    {"rmsprop", .lr = 1e-2, .eps = 1e-8, .alpha = 0.99,
      .slot = {".square_avg", ".momentum_buffer", ".grad_avg"},
      .step = step_rmsprop},
-    {"adagrad", .eps = 1e-10, .slot = {".sum"}, .step = step_adagrad},
-    {"lamb", .eps = 1e-6, .slot = {".exp_avg", ".exp_avg_sq"}},
-    {"adadelta", .eps = 1e-6, .alpha = 0.9,
+    {"adagrad", .lr = 1e-2, .eps = 1e-10, .slot = {".sum"},
+     .step = step_adagrad},
+    {"lamb", .lr = 1e-3, .decay = 1e-2, .eps = 1e-6,
+     .slot = {".exp_avg", ".exp_avg_sq"}},
+    {"adadelta", .lr = 1.0, .eps = 1e-6, .alpha = 0.9,
      .slot = {".square_avg", ".acc_delta"}, .step = step_adadelta},
     {NULL},
 };
@@ -206,12 +208,13 @@ static const struct config configs[] = {
 };
 
 /* Cases that only bench runs: a long parameter in the first storages. */
-#define LARGE 3
-#define KINDS (COUNT(oracle_kinds) - 1)
-#define CASES (COUNT(configs) * STORAGES + KINDS * RARE)
+#define LARGE       3
+#define KINDS       (COUNT(oracle_kinds) - 1)
+#define AT_DEFAULTS (COUNT(configs) * STORAGES + KINDS * RARE)
+#define CASES       (AT_DEFAULTS + KINDS)
 
 /* Of a case: all configurations with each storage, then the first one of each
- * kind with the rare ones. */
+ * kind with the rare ones. The defaults of each kind follow. */
 static const struct config *case_of(size_t i, const struct storage **storage)
 {
     if (i < COUNT(configs) * STORAGES) {
@@ -228,11 +231,39 @@ static const struct config *case_of(size_t i, const struct storage **storage)
     return c;
 }
 
+/* The default of a hyper-parameter. */
+static bool has_default(struct bed *b, ssq_optimizer *o, const char *name,
+                        ssq_hyper hyper, double want)
+{
+    double got = -1.0;
+    if (ssq_optimizer_get(o, NULL, hyper, &got) != SSQ_OK)
+        return bed_fail(b, "%s", ssq_last_error());
+    return fabs(got - want) <= 0.0 ||
+           bed_fail(b, "%s is %g, expected %g", name, got, want);
+}
+
+static bool run_defaults(struct bed *b, const struct oracle_kind *kind)
+{
+    ssq_optimizer *o = NULL;
+    if (bed_over(b))
+        return true;
+    if (ssq_optimizer_create(b->device, kind->name, NULL, &o) != SSQ_OK)
+        return bed_fail(b, "%s", ssq_last_error());
+    bool ok = has_default(b, o, "lr", SSQ_HYPER_LR, kind->lr) &&
+              has_default(b, o, "decay", SSQ_HYPER_WEIGHT_DECAY, kind->decay) &&
+              (kind->eps == 0.0 || /* it has none */
+               has_default(b, o, "eps", SSQ_HYPER_EPS, kind->eps));
+    ssq_optimizer_destroy(&o);
+    return ok;
+}
+
 static bool run(struct bed *b, size_t i)
 {
     const struct storage *storage;
     if (i >= CASES)
         return optimizer_run_large(b, &optimizer_storages[i - CASES]);
+    if (i >= AT_DEFAULTS)
+        return run_defaults(b, &oracle_kinds[i - AT_DEFAULTS]);
     const struct config *c = case_of(i, &storage);
     return optimizer_run(b, c, storage);
 }
@@ -241,6 +272,8 @@ static bool run(struct bed *b, size_t i)
 static int turn(size_t i)
 {
     const struct storage *storage;
+    if (i >= AT_DEFAULTS)
+        return SUITE_ALL;
     const struct config *c = case_of(i, &storage);
     return suite_turn(c->kind) + (int)(storage - optimizer_storages);
 }
@@ -251,6 +284,11 @@ static void describe(size_t i, char *text, size_t bytes)
     if (i >= CASES) {
         snprintf(text, bytes, "adamw: a step of 16 M of %s",
                  optimizer_storages[i - CASES].name);
+        return;
+    }
+    if (i >= AT_DEFAULTS) {
+        snprintf(text, bytes, "%s: defaults",
+                 oracle_kinds[i - AT_DEFAULTS].name);
         return;
     }
     const struct config *c = case_of(i, &storage);

@@ -23,11 +23,11 @@ struct config {
 
 struct oracle;
 
-/** What is known of a kind beside its cases. */
+/** The properties of a kind, apart from its cases. */
 struct oracle_kind {
     const char *name;
-    double eps, alpha;   /* defaults */
-    const char *slot[3]; /* what is saved, in the oracle's order; or NULL */
+    double lr, decay, eps, alpha; /* defaults */
+    const char *slot[3]; /* saved tensors, in the oracle's order; or NULL */
     /** p after a step on the true gradient g, and new slots. NULL is lamb,
      *  whose steps need the whole tensor. */
     struct num (*step)(struct oracle *o, int k, int64_t i, struct num g,
@@ -54,7 +54,7 @@ void oracle_begin(struct oracle *o, const struct config *c, ssq_dtype param,
 /** One step on exact gradients. */
 void oracle_step(struct oracle *o, const double (*g)[MOST]);
 
-/* What steps are made of. */
+/* The parts of steps. */
 
 /** 1 - b formed in double, rounded once. */
 struct num oracle_complement(double b);
