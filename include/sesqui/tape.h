@@ -422,12 +422,12 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *                 dtype. Results are float32, and op classes in the text have
  *                 no effect. NULL casts nothing, as torch's enabled=False.
  *                 Results then have the dtype of the operands, and losses are
- *                 float32. If the dtypes differ, results of add, sub, mul, div,
- *                 maximum, minimum, pow, where, glu, concat and ops of class
- *                 half are float32. Other results then have the dtype of the
- *                 first operand, for example of x in a norm. An op that does
- *                 not accept these dtypes latches its error, for example
- *                 attention if q is f16 and k is f32. The text is copied
+ *                 float32. If the dtypes differ, results of pow and of ops
+ *                 whose class is promote or half by default are float32. Other
+ *                 results then have the dtype of the first operand, for example
+ *                 of x in a norm. An op that does not accept these dtypes
+ *                 latches its error, for example attention if q is f16 and k is
+ *                 f32. The text is copied
  *  @note Latches the errors of ssq_policy_from_name, and SSQ_ERR_INVALID if
  *        policy has the word loss_scale, or for a pop without a push. Since
  *        0.1.

@@ -76,13 +76,13 @@ typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
                                 conv, attention, lstm, gru */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
-                                losses, norms, sum, mean, prod, exp, expm1, log,
-                                log1p, pow, square, rsqrt, reciprocal,
-                                softplus */
+                                losses, norms, sums, means, products of
+                                elements, and functions whose range exceeds
+                                that of float16, for example exp, log, pow */
     SSQ_CLASS_PROMOTE = 2, /**< in the dtype of the inputs. If their float
                                 dtypes differ, also f16 and bf16, in float32:
-                                add, sub, mul, div, maximum, minimum, axpby,
-                                comparisons, where, glu, concat */
+                                ops of several operands, for example add,
+                                maximum, comparisons, where, concat */
     SSQ_CLASS_ANY = 3      /**< in the dtype it is given: all other functions of
                                 one operand, for example relu, sqrt, neg, sin,
                                 scale; max, min, transpose, pooling, dropout,

@@ -144,11 +144,10 @@ typedef struct ssq_scaler_options {
     double tolerance
         SSQ_DEFAULT(0.0); /**< in [0, 1]: fairseq's share of overflows */
     bool reset_on_inf SSQ_DEFAULT(true); /**< an overflow restarts the streak:
-                              false for nntrainer and fastai2_non_native only */
+                              false only in presets of systems that keep it */
     bool match_equal
-        SSQ_DEFAULT(false); /**< grow only at good == need: pytorch, fastai2,
-                              fastai2_non_native, keras3, megatron and
-                              colossalai */
+        SSQ_DEFAULT(false); /**< grow only at good == need, not at good > need:
+                              systems that test for equality */
     bool binary64 SSQ_DEFAULT(false); /**< the preset's system computes in
                               double; ssq_scaler_simulate does so too */
     uint32_t max_consecutive_skips
@@ -167,12 +166,11 @@ typedef struct ssq_scaler_options {
 #define SSQ_SCALER_OPTIONS(...)                                                \
     SSQ_ARGS(ssq_scaler_options, SSQ_SCALER_OPTIONS_DEFAULTS, __VA_ARGS__)
 
-/** Get the options of a preset: pytorch, keras3, tf_keras, fastai (v1),
- *  fastai_old (v1 before March 2019), fastai2 (v2: as torch),
- *  fastai2_non_native, megatron, colossalai, deepspeed, deepspeed_old,
- *  deepspeed_consecutive, deepspeed_fused, apex_amp (also apex), nemo, jmp,
- *  flax, fairseq, ort, paddle, nntrainer, tiny-cuda-nn, darknet, sesqui, fixed,
- *  check.
+/** Get the options of a preset, for example "pytorch".
+ *
+ *  ssq_scaler_preset_name() lists the names. Most presets are the loss scalers
+ *  of other systems and have their names; the table of doc/design/scaler.md
+ *  describes each one. Three are our own:
  *
  *   - sesqui, the default: hysteresis 2 refilled by any clean step, clamped at
  *     1, kept finite
@@ -184,7 +182,7 @@ typedef struct ssq_scaler_options {
  *  have an interval and an allowance that no run exhausts.
  *
  *  Settings may follow the name, after commas, for example
- *  "keras3,init_scale=1024,growth_interval=500". They are init_scale,
+ *  "pytorch,init_scale=1024,growth_interval=500". They are init_scale,
  *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
  *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
  *  number is 2^N, or a decimal as in ssq_policy_from_name, for example 1e-4.
@@ -433,8 +431,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *  @return SSQ_ERR_INVALID
  *           - the scale is negative, NaN or not a float32; or it is 0 or
  *             infinite, and a machine with these options does not get there by
- *             its rules (for example, keras3 and colossalai reach both,
- *             pytorch 0, megatron infinity)
+ *             its rules (for example, without a floor and a cap it reaches
+ *             both)
  *           - counters that contradict each other or the options, for example
  *             hyst > hysteresis, grown > 1 or skipped > updates; an unknown
  *             action or event

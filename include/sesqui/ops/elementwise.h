@@ -19,7 +19,8 @@
  *    so is elu for |alpha| between 2^-20 and 2^20 (kernels/scalar/scalar.h).
  *    softplus rounds beta x and log(1 + exp(beta x)) before it divides: with a
  *    beta other than 1 it can be 3 + |beta x| ulp off, and more for beta x
- *    below -87. ssq_glu and ssq_axpby also round intermediate values.
+ *    below -87. Gated units (binary.h) and ssq_axpby also round intermediate
+ *    values.
  *  - The gradient of a function is dy times the slope, which is rounded to
  *    float32 first, so it can be several ulp off, and more if the slope is
  *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
@@ -37,7 +38,7 @@
  *  - An output may be exactly one of the inputs if their elements have the same
  *    size. For example, an f16 y may not be an f32 x. The gradients of ops that
  *    broadcast (binary.h) may not be an input, because they can be sums; those
- *    of glu may.
+ *    of gated units may.
  *
  * A call returns SSQ_ERR_INVALID if shapes or dtypes are not as below, or if an
  * output overlaps an input without being exactly it.

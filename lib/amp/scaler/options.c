@@ -327,8 +327,8 @@ static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
 }
 
 /* Check the scale of a state: positive and finite. 0 and infinity are allowed
- * if these options lead there by themselves (keras3 does), because such a run
- * is saved and restored like any other. */
+ * if these options lead there by themselves, for example without a floor and a
+ * cap, because such a run is saved and restored like any other. */
 static ssq_status options_check_scale(const ssq_scaler_options *options,
                                       bool on_device, double scale,
                                       const char *what)

@@ -181,7 +181,7 @@ static ssq_status unknown(struct word preset)
                      WORD_TEXT(preset), names);
 }
 
-/* ---- texts: "keras3,init_scale=1024" ---- */
+/* ---- texts: "sesqui,init_scale=1024" ---- */
 
 /* The numbers that a text may change: their names and offsets. */
 #define SETTING(name) #name, offsetof(ssq_scaler_options, name)

@@ -2,7 +2,7 @@
 /* words.h - texts of options: words between commas, and the numbers in them.
  *
  *     mixed_float16,gelu=float32,loss_scale=512
- *     keras3,init_scale=2^10 */
+ *     sesqui,init_scale=2^10 */
 #ifndef LIB_CORE_BASE_WORDS_H
 #define LIB_CORE_BASE_WORDS_H
 
