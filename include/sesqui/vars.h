@@ -27,7 +27,7 @@
  * SSQ_REDUCTION_NONE the shape that ssq_<op> says.
  *
  * An activation in options is run as a separate op: the result is rounded
- * before it, too. (That of ssq_glu_var is part of the op.) The gradients of
+ * before it, too. (That of a gated unit is part of the op.) The gradients of
  * ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS. hn and cn
  * receive further results. They may be NULL, and are inert after an error.
  *
