@@ -78,9 +78,9 @@ circles: libcore.a $(module_LTLIBRARIES)
 		>circles.tap; cat circles.tap; ! grep -q '^not ok' circles.tap
 MOSTLYCLEANFILES += circles.tap
 
-# make count-op OP=glu: the files of the commit that added an op.
+# make count-op OP=NAME: the files that name an op.
 count-op:
-	@cd $(srcdir) && $(SHELL) build-aux/count-op.sh '$(OP)'
+	@cd $(srcdir) && AWK='$(AWK)' $(SHELL) build-aux/count-op.sh '$(OP)'
 
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # completion.sh - completion of the tool's command line: each shell's file has
-# the commands and options of `sesqui help`; what bash and fish make of theirs,
-# and that zsh can read its own, if they are installed.
+# the commands and options of `sesqui help`. If they are installed, bash and fish
+# complete words, and zsh reads its file.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -30,7 +30,7 @@ zsh_options() {
     sed -n "/^    $1)/,/;;/p" "$files/_sesqui" |
         grep -oE -e "'--[a-z0-9]+|[\$][a-z]+" | sed "s/[\$']-*/--/"
 }
-# Those of fish's.
+# The same of fish's file.
 fish_options() {
     sed -e :a -e '/\\$/N; s/\\\n//; ta' "$files/sesqui.fish" |
         grep -E "^__sesqui_of '([a-z]* )*$1( [a-z]*)*'" |
@@ -45,7 +45,7 @@ for command in $commands; do
     same "fish: $command has the options of its help"
 done
 
-# ask WORD...: what bash offers for the last word is in $tmp/out, a line each.
+# ask WORD...: write bash's offers for the last word to $tmp/out, a line each.
 ask() {
     bash -c '
         . "$1"
@@ -81,7 +81,7 @@ if command -v bash >"$tmp/out"; then
     offers 'guard' verify --device = g
     offers 'nn nt' tune --trans n
     offers 'relu' bench --op rel
-    offers 'softmax softmax_backward softplus softsign' support --op = soft
+    offers 'layer_norm layer_norm_backward' support --op = layer_n
     : >"$tmp/a file"
     offers "$tmp/a file" verify --report "$tmp/a"
     offers '' bench --threads ''

@@ -13,7 +13,7 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/prose.sh tests/lint/names.sh \
 	tests/lint/faults.sh \
 	tests/lint/dialect.sh tests/lint/dlpack.sh tests/lint/circles.sh \
-	tests/lint/lines.sh \
+	tests/lint/lines.sh tests/lint/count_op.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
 	tests/lint/init.sh tests/lint/api.sh tests/lint/marks.sh \
 	tests/lint/hpp.sh \
