@@ -2,6 +2,7 @@
 /* call.c - the public collectives, and the checks of their arguments. */
 #include "lib/comm/comm.h"
 #include "lib/comm/parts.h"
+#include "lib/core/queue/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* comm.h - the internal parts of a communicator.
  *
  * A call creates a job: its arguments, an event after the work that was
- * enqueued before, and a gate (lib/core/queue/gate.h). The gate holds back work
+ * enqueued before, and a gate (lib/core/queue/gate.h). The gate defers work
  * that is enqueued later. With .work, ssq_comm_wait() puts the gate on the
  * queue (work.c).
  *
@@ -54,7 +54,8 @@ struct job {
     size_t facts_bytes;
     ssq_event *before; /* recorded after the work that was enqueued before */
     ssq_event *after;  /* recorded when the results are written */
-    struct gate *gate; /* holds later work; gate_pass() drops this reference */
+    struct gate
+        *gate; /* defers later work; gate_drain() drops this reference */
     ssq_comm_work **work; /* where to store the caller's handle; valid until
                              the job is enqueued. NULL: the call puts the gate
                              on the queue */
@@ -97,11 +98,11 @@ struct ssq_comm {
     pthread_mutex_t lock; /* for all members that follow */
     pthread_cond_t changed;
     struct job *jobs, **jobs_end;     /* to be run */
-    struct job *passes, **passes_end; /* done: their gates must be passed */
+    struct job *drains, **drains_end; /* done: their gates must be drained */
     struct job end; /* the job of comm_give_up(): without memory or gate */
     char end_text[ERROR_TEXT];
-    bool closing;      /* no job will be added */
-    bool drained;      /* the thread has ended: no pass will be added */
+    bool closing; /* no job will be added */
+    bool drained; /* the thread has ended: no job will be added to drains */
     ssq_status status; /* the error that ended the group */
     char text[ERROR_TEXT];
     pthread_t thread, runner;
@@ -173,7 +174,7 @@ struct view view_range(const struct view *v, int64_t at, int64_t n);
  *  program records it. */
 ssq_status queue_uncaptured(ssq_queue *queue, const char *what);
 
-/* ---- stand.c ---- */
+/* ---- job_enqueue.c ---- */
 
 /** Enqueue a job after the work on the queue. Takes ownership of the job, also
  *  on failure. */
@@ -193,7 +194,7 @@ ssq_comm_work *work_create(ssq_queue *queue, struct gate *gate);
 /* ---- thread.c ---- */
 
 /** The main functions of a communicator's threads: comm_thread() runs jobs,
- *  comm_runner() passes their gates. */
+ *  comm_runner() drains their gates. */
 void *comm_thread(void *comm);
 void *comm_runner(void *comm);
 

@@ -153,7 +153,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     comm->options = *options;
     comm->forks = fork_count();
     comm->jobs_end = &comm->jobs;
-    comm->passes_end = &comm->passes;
+    comm->drains_end = &comm->drains;
     pthread_mutex_init(&comm->lock, NULL);
     pthread_cond_init(&comm->changed, NULL);
     ssq_status st = comm_make_room(comm);

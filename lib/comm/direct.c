@@ -3,14 +3,15 @@
  *
  * A call becomes ops of the queue: conversions before and after (reductions.c),
  * and between them a place where the library enqueues its work
- * (lib/core/queue/enqueue.h). So a call can be held at gates, captured and
- * launched as ops are. All ranks must hand over the same calls in the same
+ * (lib/core/queue/call.h). So a call can be deferred at gates, captured
+ * and launched as ops are. All ranks must submit the same calls in the same
  * order. Therefore a call on another queue than the last call waits for that
  * queue. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/queue/repeat.h"
 #include "lib/core/core.h"
+#include "lib/core/queue/progress.h"
+#include "lib/core/queue/replay.h"
 
 /* ---- calls ---- */
 
@@ -73,10 +74,10 @@ static ssq_status enqueue_ops(ssq_comm *comm, ssq_queue *queue,
     }
 }
 
-/* Make queue wait for last, so that last's calls are handed over first. This is
- * not needed if last has failed, because it hands over nothing. A capture
- * cannot have events: the launches determine its order. */
-static ssq_status direct_behind(ssq_queue *last, ssq_queue *queue)
+/* Make queue wait for last, so that last's calls are submitted first. This is
+ * not needed if last has failed, because it submits nothing. A capture cannot
+ * have events: the launches determine its order. */
+static ssq_status direct_wait_for(ssq_queue *last, ssq_queue *queue)
 {
     ssq_event *e = NULL;
     bool recorded = false;
@@ -102,12 +103,12 @@ ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue)
     ssq_queue *last = progress_queue(d->last);
     if (last == NULL)
         return SSQ_OK;
-    ssq_status st = direct_behind(last, queue);
+    ssq_status st = direct_wait_for(last, queue);
     object_put(&last->object);
     return st;
 }
 
-void direct_note(ssq_comm *comm, const ssq_queue *queue)
+void direct_set_last(ssq_comm *comm, const ssq_queue *queue)
 {
     struct direct *d = comm->direct;
     if (d->last == queue->progress)
@@ -135,13 +136,13 @@ static ssq_status enqueue_all(ssq_comm *comm, ssq_queue *queue,
 ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
 {
     job->number = ++comm->number;
-    ssq_status st = repeat_pause(queue);
+    ssq_status st = replay_pause(queue);
     if (st == SSQ_OK) {
         st = enqueue_all(comm, queue, job);
-        repeat_resume(queue);
+        replay_resume(queue);
     }
     if (st == SSQ_OK)
-        direct_note(comm, queue);
+        direct_set_last(comm, queue);
     job_free(job);
     return st;
 }

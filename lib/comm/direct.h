@@ -15,8 +15,8 @@
 #define DIRECT_SCRATCH ((int64_t)1 << 24)
 
 /** A collective in flight on the device, between two events of its queue. */
-struct mark {
-    struct mark *next;
+struct watched_call {
+    struct watched_call *next;
     struct backend_event *before, *after;
     struct progress *queue; /* does not keep the queue alive */
     char words[DIRECT_WORDS];
@@ -33,8 +33,8 @@ struct direct {
     struct progress *last; /* queue of the last call; for the caller's thread */
     pthread_mutex_t watch; /* for all members that follow */
     pthread_cond_t changed;
-    struct mark *marks, **marks_end; /* in flight */
-    struct mark *spare;              /* unused, for later calls */
+    struct watched_call *in_flight, **in_flight_end;
+    struct watched_call *spare; /* unused, for later calls */
     bool closing;
     pthread_t thread;
 };
@@ -50,9 +50,9 @@ void direct_destroy(ssq_comm *comm);
 ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
 /** All ranks must make the library's calls in one order, also on several
  *  queues. direct_follow() makes later work on this queue wait for the queue of
- *  the last call. direct_note() records this queue as the last call's. */
+ *  the last call. direct_set_last() records this queue as the last call's. */
 ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue);
-void direct_note(ssq_comm *comm, const ssq_queue *queue);
+void direct_set_last(ssq_comm *comm, const ssq_queue *queue);
 
 /* ---- gather.c ---- */
 
@@ -65,13 +65,14 @@ ssq_status direct_gather(ssq_comm *comm, const void *mine, void *all,
 
 ssq_status watch_start(struct direct *direct);
 void watch_stop(struct direct *direct);
-/** Begin a mark at this place of the queue, and end it. Needs the
- *  queue's lock. */
+/** Record the events before and after a call on the queue. Needs the queue's
+ *  lock. */
 ssq_status watch_begin(ssq_comm *comm, ssq_queue *queue, const char *words,
-                       struct mark **mark);
-ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue, struct mark *mark);
-/** Free a mark instead of ending it, because nothing was enqueued. */
-void watch_drop(ssq_comm *comm, struct mark *mark);
+                       struct watched_call **call);
+ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue,
+                     struct watched_call *call);
+/** Free a call instead of ending it, because nothing was enqueued. */
+void watch_drop(ssq_comm *comm, struct watched_call *call);
 /** Fail the queues of all collectives in flight, with this thread's error text.
  *  @return true if any was in flight */
 bool watch_fail(ssq_comm *comm, ssq_status status);

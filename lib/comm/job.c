@@ -2,6 +2,8 @@
 /* job.c - creates, names and frees the jobs of a communicator. */
 #include "lib/comm/comm.h"
 
+#include "lib/core/queue/queue.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +93,7 @@ ssq_status queue_uncaptured(ssq_queue *queue, const char *what)
     ssq_status st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK)
         return st;
-    if (queue_capturing(queue) || queue->bundle != NULL || recorded)
+    if (queue_capturing(queue) || queue->bundle.graph != NULL || recorded)
         return error_set(SSQ_ERR_INVALID,
                          "%s: a graph is being captured: it cannot have a "
                          "collective",

@@ -3,7 +3,7 @@
  * queue's order. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/queue/enqueue.h"
+#include "lib/core/queue/call.h"
 
 #include <stdio.h>
 
@@ -108,21 +108,21 @@ static ssq_status run_on(ssq_comm *comm, const struct direct_call *c,
                          ssq_queue *queue, void *native)
 {
     const struct backend *b = queue->device->backend;
-    struct mark *mark = NULL;
+    struct watched_call *call = NULL;
     bool recorded = false;
     ssq_status st = comm_check(comm, c->words);
     if (st == SSQ_OK && b->captured != NULL)
         st = b->captured(queue->impl, &recorded);
     if (st == SSQ_OK && !recorded)
-        st = watch_begin(comm, queue, c->words, &mark);
+        st = watch_begin(comm, queue, c->words, &call);
     if (st != SSQ_OK)
         return st;
     st = comm->transport->direct->enqueue(comm->link, native, c->move, c->n,
                                           comm->options.timeout);
-    if (st == SSQ_OK && mark != NULL)
-        return watch_end(comm, queue, mark);
-    if (mark != NULL)
-        watch_drop(comm, mark);
+    if (st == SSQ_OK && call != NULL)
+        return watch_end(comm, queue, call);
+    if (call != NULL)
+        watch_drop(comm, call);
     if (st != SSQ_OK) {
         char text[ERROR_TEXT];
         (void)snprintf(text, sizeof(text), "%s, rank %u of %u: %.700s",

@@ -114,7 +114,7 @@ ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
     uint64_t bytes = (uint64_t)n * dtype_bytes(v->dtype);
     struct upload_op up = upload_of(&r, host, bytes);
     struct download_op down = download_of(&r, host, bytes);
-    return enqueue_told(comm->side, to_device ? &up.op : &down.op);
+    return enqueue_reported(comm->side, to_device ? &up.op : &down.op);
 }
 
 /* Transfer the parts of all views over which a piece of a list extends. */
@@ -259,7 +259,7 @@ static bool writes(const ssq_comm *comm, const struct job *job)
 
 /* Return the address of a piece if the ranks can read and write it in the
  * tensor itself. NULL: it must be copied. This needs a piece of one tensor in
- * host memory, and a device that has finished all commands handed over. */
+ * host memory, and a device that has finished all submitted commands. */
 static char *pieces_in_place(const ssq_comm *comm, const struct job *job,
                              const struct pieces_piece *p)
 {

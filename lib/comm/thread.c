@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - the main functions of a communicator's threads.
  *
- * One thread runs the jobs. If the device computes in the thread that hands
- * over commands, a second thread hands over the commands that wait at a gate.
- * The next collective runs meanwhile. */
+ * One thread runs the jobs. If the device computes in the thread that
+ * submits commands, a second thread submits the commands that are deferred at a
+ * gate. The next collective runs meanwhile. */
 #include "lib/comm/comm.h"
 
 #include <stdio.h>
@@ -74,18 +74,18 @@ static void thread_fail(ssq_comm *comm, struct job *job, ssq_status status)
     gate_fail(job->gate, st, ssq_last_error());
 }
 
-/* Pass a gate that is open or has failed. If that would compute, leave it to
+/* Drain a gate that is open or has failed. If that would compute, leave it to
  * the other thread. */
-static void thread_pass(ssq_comm *comm, struct job *job)
+static void thread_drain(ssq_comm *comm, struct job *job)
 {
     if (comm->device->backend->completed != NULL) {
-        gate_pass(job->gate);
+        gate_drain(job->gate);
         job_free(job);
         return;
     }
     pthread_mutex_lock(&comm->lock);
-    *comm->passes_end = job;
-    comm->passes_end = &job->next;
+    *comm->drains_end = job;
+    comm->drains_end = &job->next;
     pthread_cond_broadcast(&comm->changed);
     pthread_mutex_unlock(&comm->lock);
 }
@@ -126,7 +126,7 @@ void *comm_thread(void *arg)
             gate_open(job->gate, job->after);
         else
             thread_fail(comm, job, st);
-        thread_pass(comm, job);
+        thread_drain(comm, job);
     }
     pthread_mutex_lock(&comm->lock);
     comm->drained = true;
@@ -140,9 +140,9 @@ void *comm_runner(void *arg)
 {
     ssq_comm *comm = arg;
     for (struct job *job;
-         (job = thread_take(comm, &comm->passes, &comm->passes_end,
+         (job = thread_take(comm, &comm->drains, &comm->drains_end,
                             &comm->drained)) != NULL;) {
-        gate_pass(job->gate);
+        gate_drain(job->gate);
         job_free(job);
     }
     return NULL;

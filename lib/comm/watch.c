@@ -9,6 +9,8 @@
  * a queue never takes incomplete data for a result. */
 #include "lib/comm/direct.h"
 
+#include "lib/core/queue/progress.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -24,85 +26,87 @@ static double watch_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- marks ---- */
+/* ---- calls ---- */
 
-static void mark_free(ssq_comm *comm, struct mark *m)
+static void watched_call_free(ssq_comm *comm, struct watched_call *c)
 {
     const struct backend *b = comm->device->backend;
-    if (m->before != NULL)
-        b->event_close(m->before);
-    if (m->after != NULL)
-        b->event_close(m->after);
-    mem_free(m);
+    if (c->before != NULL)
+        b->event_close(c->before);
+    if (c->after != NULL)
+        b->event_close(c->after);
+    mem_free(c);
 }
 
-static ssq_status mark_create(ssq_comm *comm, struct mark **mark)
+static ssq_status watched_call_create(ssq_comm *comm,
+                                      struct watched_call **call)
 {
     const struct ssq_device *d = comm->device;
-    struct mark *m = mem_alloc(sizeof(*m));
-    if (m == NULL)
-        return error_nomem("comm", sizeof(*m));
-    ssq_status st = d->backend->event_open(d->impl, &m->before);
+    struct watched_call *c = mem_alloc(sizeof(*c));
+    if (c == NULL)
+        return error_nomem("comm", sizeof(*c));
+    ssq_status st = d->backend->event_open(d->impl, &c->before);
     if (st == SSQ_OK)
-        st = d->backend->event_open(d->impl, &m->after);
+        st = d->backend->event_open(d->impl, &c->after);
     if (st == SSQ_OK)
-        *mark = m;
+        *call = c;
     else
-        mark_free(comm, m);
+        watched_call_free(comm, c);
     return st;
 }
 
-static void spare(struct direct *d, struct mark *m)
+static void spare(struct direct *d, struct watched_call *c)
 {
-    m->next = d->spare;
-    d->spare = m;
+    c->next = d->spare;
+    d->spare = c;
 }
 
 ssq_status watch_begin(ssq_comm *comm, ssq_queue *queue, const char *words,
-                       struct mark **mark)
+                       struct watched_call **call)
 {
     struct direct *d = comm->direct;
     pthread_mutex_lock(&d->watch);
-    struct mark *m = d->spare;
-    if (m != NULL)
-        d->spare = m->next;
+    struct watched_call *c = d->spare;
+    if (c != NULL)
+        d->spare = c->next;
     pthread_mutex_unlock(&d->watch);
-    ssq_status st = m != NULL ? SSQ_OK : mark_create(comm, &m);
+    ssq_status st = c != NULL ? SSQ_OK : watched_call_create(comm, &c);
     if (st != SSQ_OK)
         return st;
-    m->next = NULL;
-    m->due = false;
-    (void)snprintf(m->words, sizeof(m->words), "%s", words);
-    st = queue->device->backend->event_record(m->before, queue->impl);
+    c->next = NULL;
+    c->due = false;
+    (void)snprintf(c->words, sizeof(c->words), "%s", words);
+    st = queue->device->backend->event_record(c->before, queue->impl);
     if (st != SSQ_OK) {
-        mark_free(comm, m);
+        watched_call_free(comm, c);
         return st;
     }
-    m->queue = progress_get(queue->progress);
-    *mark = m;
+    c->queue = progress_get(queue->progress);
+    *call = c;
     return SSQ_OK;
 }
 
-void watch_drop(ssq_comm *comm, struct mark *m)
+void watch_drop(ssq_comm *comm, struct watched_call *c)
 {
-    progress_put(m->queue);
-    mark_free(comm, m);
+    progress_put(c->queue);
+    watched_call_free(comm, c);
 }
 
-/* Fails also if the group has ended; then the queue fails. A mark is never
+/* Fails also if the group has ended; then the queue fails. A call is never
  * missed: the thread that ends the group sets the status and then looks at the
- * marks. This function adds its mark and then looks at the status. */
-ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue, struct mark *m)
+ * calls. This function adds its call and then looks at the status. */
+ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue,
+                     struct watched_call *c)
 {
     struct direct *d = comm->direct;
-    ssq_status st = queue->device->backend->event_record(m->after, queue->impl);
+    ssq_status st = queue->device->backend->event_record(c->after, queue->impl);
     if (st != SSQ_OK) {
-        watch_drop(comm, m);
+        watch_drop(comm, c);
         return st;
     }
     pthread_mutex_lock(&d->watch);
-    *d->marks_end = m;
-    d->marks_end = &m->next;
+    *d->in_flight_end = c;
+    d->in_flight_end = &c->next;
     pthread_cond_signal(&d->changed);
     pthread_mutex_unlock(&d->watch);
     return comm_check(comm, "comm");
@@ -116,48 +120,48 @@ static bool reached(const ssq_comm *comm, struct backend_event *event)
     return comm->device->backend->event_query(event) != SSQ_ERR_NOT_READY;
 }
 
-/* Remove the marks that are done from the list, and return them. Needs the
+/* Remove the calls that are done from the list, and return them. Needs the
  * watch lock. */
-static struct mark *take_done(const ssq_comm *comm, struct direct *d)
+static struct watched_call *take_done(const ssq_comm *comm, struct direct *d)
 {
-    struct mark *done = NULL, **at = &d->marks;
+    struct watched_call *done = NULL, **at = &d->in_flight;
     while (*at != NULL) {
-        struct mark *m = *at;
-        if (!reached(comm, m->after)) {
-            at = &m->next;
+        struct watched_call *c = *at;
+        if (!reached(comm, c->after)) {
+            at = &c->next;
             continue;
         }
-        *at = m->next;
-        m->next = done;
-        done = m;
+        *at = c->next;
+        c->next = done;
+        done = c;
     }
-    d->marks_end = at;
+    d->in_flight_end = at;
     return done;
 }
 
-/* Return the first mark that is late, or NULL. Needs the watch lock. */
-static const struct mark *late(const ssq_comm *comm, struct direct *d)
+/* Return the first call that is late, or NULL. Needs the watch lock. */
+static const struct watched_call *late(const ssq_comm *comm, struct direct *d)
 {
     double t = watch_now();
-    for (struct mark *m = d->marks; m != NULL; m = m->next) {
-        if (!m->due && reached(comm, m->before)) {
-            m->due = true;
-            m->since = t;
+    for (struct watched_call *c = d->in_flight; c != NULL; c = c->next) {
+        if (!c->due && reached(comm, c->before)) {
+            c->due = true;
+            c->since = t;
         }
-        if (m->due && t - m->since > comm->options.timeout)
-            return m;
+        if (c->due && t - c->since > comm->options.timeout)
+            return c;
     }
     return NULL;
 }
 
-static void watch_let_go(struct direct *d, struct mark *done)
+static void watch_let_go(struct direct *d, struct watched_call *done)
 {
     while (done != NULL) {
-        struct mark *m = done;
-        done = m->next;
-        progress_put(m->queue);
+        struct watched_call *c = done;
+        done = c->next;
+        progress_put(c->queue);
         pthread_mutex_lock(&d->watch);
-        spare(d, m);
+        spare(d, c);
         pthread_mutex_unlock(&d->watch);
     }
 }
@@ -168,11 +172,11 @@ bool watch_fail(ssq_comm *comm, ssq_status status)
     struct direct *d = comm->direct;
     (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     pthread_mutex_lock(&d->watch);
-    struct mark *done = take_done(comm, d);
-    bool any = d->marks != NULL;
+    struct watched_call *done = take_done(comm, d);
+    bool any = d->in_flight != NULL;
     (void)error_set(status, "%s", text); /* event queries may have changed it */
-    for (struct mark *m = d->marks; m != NULL; m = m->next)
-        progress_fail(m->queue, status);
+    for (struct watched_call *c = d->in_flight; c != NULL; c = c->next)
+        progress_fail(c->queue, status);
     pthread_mutex_unlock(&d->watch);
     watch_let_go(d, done);
     return any;
@@ -182,17 +186,18 @@ bool watch_fail(ssq_comm *comm, ssq_status status)
 static bool watch_look(ssq_comm *comm, struct direct *d, char *text)
 {
     pthread_mutex_lock(&d->watch);
-    struct mark *done = take_done(comm, d);
-    const struct mark *m = late(comm, d);
-    bool ends = m != NULL;
+    struct watched_call *done = take_done(comm, d);
+    const struct watched_call *c = late(comm, d);
+    bool ends = c != NULL;
     if (ends)
         (void)snprintf(text, ERROR_TEXT,
                        "%s: not done %g seconds after rank %u of %u had come: "
                        "another rank is late, is gone or calls something else",
-                       m->words, comm->options.timeout, comm->rank, comm->size);
+                       c->words, comm->options.timeout, comm->rank, comm->size);
     char under_way[DIRECT_WORDS];
     (void)snprintf(under_way, sizeof(under_way), "%s",
-                   d->marks == NULL ? "nothing under way" : d->marks->words);
+                   d->in_flight == NULL ? "nothing under way"
+                                        : d->in_flight->words);
     pthread_mutex_unlock(&d->watch);
     watch_let_go(d, done);
     if (ends || comm->transport->direct->look(comm->link) == SSQ_OK)
@@ -202,13 +207,13 @@ static bool watch_look(ssq_comm *comm, struct direct *d, char *text)
     return true;
 }
 
-/* Wait until the marks change or the next poll is due. Returns false if the
+/* Wait until the calls change or the next poll is due. Returns false if the
  * watch must stop. */
 static bool wait(struct direct *d)
 {
     struct timespec until;
     pthread_mutex_lock(&d->watch);
-    double t = watch_now() + (d->marks == NULL ? IDLE : BUSY);
+    double t = watch_now() + (d->in_flight == NULL ? IDLE : BUSY);
     until.tv_sec = (time_t)t;
     until.tv_nsec = (long)((t - (double)until.tv_sec) * 1e9);
     if (!d->closing)
@@ -219,7 +224,7 @@ static bool wait(struct direct *d)
 }
 
 /* Poll until watch_stop(). The end of the group does not stop the thread: it
- * still removes the marks of collectives that end. */
+ * still removes the calls of collectives that end. */
 static void *watch_thread(void *arg)
 {
     struct direct *d = arg;
@@ -238,7 +243,7 @@ static void *watch_thread(void *arg)
 ssq_status watch_start(struct direct *d)
 {
     pthread_condattr_t attr;
-    d->marks_end = &d->marks;
+    d->in_flight_end = &d->in_flight;
     pthread_mutex_init(&d->watch, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -254,15 +259,15 @@ void watch_stop(struct direct *d)
     pthread_cond_signal(&d->changed);
     pthread_mutex_unlock(&d->watch);
     pthread_join(d->thread, NULL);
-    while (d->marks != NULL) {
-        struct mark *m = d->marks;
-        d->marks = m->next;
-        progress_put(m->queue);
-        spare(d, m);
+    while (d->in_flight != NULL) {
+        struct watched_call *c = d->in_flight;
+        d->in_flight = c->next;
+        progress_put(c->queue);
+        spare(d, c);
     }
     while (d->spare != NULL) {
-        struct mark *m = d->spare;
-        d->spare = m->next;
-        mark_free(d->comm, m);
+        struct watched_call *c = d->spare;
+        d->spare = c->next;
+        watched_call_free(d->comm, c);
     }
 }

@@ -18,11 +18,11 @@
 #define LEAST 1e-6
 
 /** The message of a rank. Its size does not depend on the device. */
-struct told {
+struct rate_message {
     double rate; /* 0: unknown */
     char command[RATE_COMMAND];
 };
-_Static_assert(sizeof(struct told) == 128, "has no holes");
+_Static_assert(sizeof(struct rate_message) == 128, "has no holes");
 
 static ssq_status comm_weights_check(ssq_queue *queue, ssq_comm *comm,
                                      ssq_dtype dtype, const double *weights,
@@ -41,7 +41,7 @@ static ssq_status comm_weights_check(ssq_queue *queue, ssq_comm *comm,
 
 /* Fill all[size]. The caller has set the element of this rank. */
 static ssq_status weights_gather(ssq_queue *queue, ssq_comm *comm,
-                                 struct told *all, const char *tag)
+                                 struct rate_message *all, const char *tag)
 {
     const int64_t one = sizeof(*all), n = one * comm->size;
     ssq_tensor *x = NULL, *y = NULL;
@@ -65,7 +65,7 @@ static ssq_status weights_gather(ssq_queue *queue, ssq_comm *comm,
 }
 
 /* Set each weight to the rank's rate divided by the largest rate. */
-static ssq_status weights_decide(const struct told *all, unsigned size,
+static ssq_status weights_decide(const struct rate_message *all, unsigned size,
                                  ssq_dtype dtype, double *weights,
                                  const char *what)
 {
@@ -101,10 +101,10 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     ssq_status st = comm_weights_check(queue, comm, dtype, weights, tag, what);
     if (st != SSQ_OK)
         return st;
-    struct told *all = mem_alloc_array(comm->size, sizeof(*all));
+    struct rate_message *all = mem_alloc_array(comm->size, sizeof(*all));
     if (all == NULL)
         return error_nomem(what, comm->size * sizeof(*all));
-    struct told *own = &all[comm->rank];
+    struct rate_message *own = &all[comm->rank];
     rate_command(comm->device, dtype, own->command, sizeof(own->command));
     st = ssq_training_rate_get(comm->device, dtype, &own->rate);
     if (st != SSQ_OK)

@@ -3,7 +3,8 @@
  * ssq_comm_wait() puts the gate of the job on the queue. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/replay.h"
 
 struct ssq_comm_work {
     struct gate *gate; /* holds a reference; NULL: the call needs none */
@@ -18,7 +19,7 @@ ssq_comm_work *work_create(ssq_queue *queue, struct gate *gate)
         return NULL;
     }
     if (gate != NULL)
-        gate_hold(gate);
+        gate_get(gate);
     object_get(&queue->object);
     w->gate = gate;
     w->queue = queue;
@@ -32,7 +33,7 @@ void ssq_comm_work_destroy(ssq_comm_work **work)
     ssq_comm_work *w = *work;
     *work = NULL;
     if (w->gate != NULL)
-        gate_drop(w->gate);
+        gate_put(w->gate);
     object_put(&w->queue->object);
     mem_free(w);
 }
@@ -55,13 +56,13 @@ static ssq_status work_check(ssq_queue *queue, ssq_comm_work *const *work,
     return (*work)->gate == NULL ? SSQ_OK : queue_uncaptured(queue, what);
 }
 
-static ssq_status work_stand(ssq_queue *queue, struct gate *gate)
+static ssq_status work_enqueue_gate(ssq_queue *queue, struct gate *gate)
 {
-    ssq_status st = repeat_pause(queue);
+    ssq_status st = replay_pause(queue);
     if (st != SSQ_OK)
         return st;
-    st = queue_gate(queue, gate);
-    repeat_resume(queue);
+    st = gate_enqueue(queue, gate);
+    replay_resume(queue);
     return st;
 }
 
@@ -69,7 +70,7 @@ ssq_status ssq_comm_wait(ssq_queue *queue, ssq_comm_work **work)
 {
     ssq_status st = work_check(queue, work, "comm_wait");
     if (st == SSQ_OK && (*work)->gate != NULL)
-        st = work_stand(queue, (*work)->gate);
+        st = work_enqueue_gate(queue, (*work)->gate);
     if (st == SSQ_OK)
         ssq_comm_work_destroy(work);
     return st;

@@ -16,7 +16,7 @@
 
 struct pool;
 struct progress;
-struct fallback_seen;
+struct fallback_reason;
 struct tunings;
 
 /* Order of locks: queues_lock, then a queue's lock or the pool's. Except for a
@@ -37,7 +37,7 @@ struct ssq_device {
     ssq_device *next_watched;       /* lib/core/device/fork_hold.c */
     atomic_uint captures;           /* in progress, of all threads */
     atomic_uint_fast64_t fallbacks; /* ops that ran on the host instead */
-    struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
+    struct fallback_reason *fallback_reason; /* reasons logged; queues_lock */
     char pins[OP_COUNT][32]; /* the implementation pinned for an op; "": none */
     unsigned pinned;         /* number of changes to pins */
 };
@@ -196,7 +196,8 @@ void device_retire(ssq_device *device, bool wait);
 ssq_status buffer_create(ssq_device *device, uint64_t bytes,
                          ssq_buffer **buffer);
 /** The same in two steps: create a buffer without memory, then allocate it. */
-ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **buffer);
+ssq_status buffer_declare(ssq_device *device, uint64_t bytes,
+                          ssq_buffer **buffer);
 ssq_status buffer_place(ssq_buffer *buffer);
 /** Set dtype, shape and contiguous strides of a view, and *bytes to its size.
  *  SSQ_ERR_INVALID: sizes that 64 bits cannot count. The bound leaves room for

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/core/queue/held.h"
+#include "lib/core/queue/deferred.h"
 #include "lib/core/base/host.h"
 #include "lib/core/queue/queue.h"
 #include "lib/core/base/size.h"
@@ -373,7 +373,7 @@ ssq_status ssq_batches_next(ssq_batches *batches, const ssq_tensor **tensors)
      * event the copies are waited for. If that fails, the queue has failed, and
      * its next call says so */
     const bool pending =
-        b->queue->device->props.asynchronous || held_any(b->queue);
+        b->queue->device->props.asynchronous || deferred_any(b->queue);
     const bool later =
         pending && ssq_event_record(s->copied, b->queue) == SSQ_OK;
     if (pending && !later)
@@ -406,15 +406,15 @@ ssq_status ssq_batches_position_get(const ssq_batches *batches,
 }
 
 /* End the thread, and wait for the copies of all slots. An event cannot be
- * waited for while its queue is captured: then all held work of the queue is,
- * and all work of the device. */
+ * waited for while its queue is captured. Wait for all deferred work of the
+ * queue instead, and for all work of the device. */
 static void batches_quiet(ssq_batches *b)
 {
     batches_stop(b);
     for (unsigned i = 0; i < b->nslots; i++) {
         struct batch_slot *s = &b->slot[i];
         if (s->state == SLOT_SENT && ssq_event_sync(s->copied) != SSQ_OK) {
-            (void)held_wait(b->queue, HELD_ALL, "batches");
+            (void)deferred_wait(b->queue, DEFERRED_ALL, "batches");
             device_retire(b->queue->device, true);
         }
         s->state = SLOT_EMPTY;

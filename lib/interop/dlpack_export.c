@@ -109,7 +109,7 @@ static ssq_status dlpack_export_order(struct exported *e,
         return st;
     if (a->consumer != NULL)
         st = ssq_queue_wait(a->consumer, e->event);
-    else if (event_made(e->event) && give_semaphore(e) == SSQ_OK)
+    else if (event_submitted(e->event) && give_semaphore(e) == SSQ_OK)
         return SSQ_OK; /* the event holds the semaphore, and the queue */
     else
         st = ssq_event_sync(e->event);

@@ -335,7 +335,7 @@ static ssq_status dlpack_import_wait_for(const struct dlpack_import_foreign *f,
         st = ssq_tensor_from_buffer(buffer, SSQ_U8, 1, &one, NULL, in->offset,
                                     &held);
     pthread_mutex_lock(&queue->lock);
-    if (st == SSQ_OK && queue->capture != NULL)
+    if (st == SSQ_OK && queue->capture.graph != NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                        f->what);
     if (st == SSQ_OK)

@@ -9,7 +9,7 @@
  * Training passes of a set of parameters are numbered from 1. If there are
  * several ranks, their passes alternate. Initial values of parameters use
  * number 0. */
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
@@ -43,11 +43,11 @@ ssq_status tape_draw(ssq_tape *t, struct drawing *d)
     if (st == SSQ_OK && t->draws == 0) {
         uint32_t before = t->params->draws % INT32_MAX;
         uint32_t pass = (before + t->rank) % INT32_MAX + 1;
-        st = repeat_pause(t->queue); /* the value differs each time */
+        st = replay_pause(t->queue); /* the value differs each time */
         if (st == SSQ_OK) {
             st = ssq_fill(t->queue,
                           SSQ_FILL(.x = t->step, .value = (double)pass));
-            repeat_resume(t->queue);
+            replay_resume(t->queue);
         }
         if (st == SSQ_OK)
             t->params->draws = before + turns(t);

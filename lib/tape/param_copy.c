@@ -18,8 +18,8 @@ ssq_status param_copy_make(struct param *p, ssq_dtype dtype)
         mem_free(c);
         return st;
     }
-    witness_begin(&c->source, v);
-    witness_begin(&c->self, &c->tensor->view);
+    observer_start(&c->source, v);
+    observer_start(&c->self, &c->tensor->view);
     p->copy = c;
     return SSQ_OK;
 }
@@ -34,8 +34,8 @@ void param_copy_free(struct param_copy *c)
 {
     if (c == NULL)
         return;
-    witness_end(&c->source);
-    witness_end(&c->self);
+    observer_stop(&c->source);
+    observer_stop(&c->self);
     ssq_tensor_destroy(&c->tensor);
     mem_free(c);
 }

@@ -8,7 +8,7 @@
 #include "lib/amp/common/origin.h"
 #include "lib/core/core.h"
 #include "lib/core/base/names.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/observer.h"
 
 enum grad_state {
     GRAD_NONE = 0,  /* the memory was never written */
@@ -20,7 +20,7 @@ enum grad_state {
 /** A copy of a parameter in another dtype. */
 struct param_copy {
     ssq_tensor *tensor;                  /* owned */
-    struct witness source, self;         /* of the parameter; of `tensor` */
+    struct observer source, self;        /* of the parameter; of `tensor` */
     uint32_t source_writes, self_writes; /* counts when the copy was made */
     const ssq_queue *queue;              /* the queue that made it */
     bool made;

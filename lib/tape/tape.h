@@ -13,7 +13,7 @@
 
 #include "lib/core/core.h"
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/observer.h"
 #include "lib/tape/arena.h"
 #include "lib/tape/autocast.h"
 #include "lib/tape/ops.h"
@@ -40,18 +40,18 @@ struct value {
     uint32_t param; /* the parameter whose value this is; or NONE */
     uint32_t base;  /* the value of which it is a view; or NONE */
     enum value_state state;
-    const char *where;      /* an input's line; NULL: not an input */
-    struct witness witness; /* of memory that the tape does not own */
-    struct value *watched;  /* the value that got a witness before it */
-    uint32_t writes;        /* count of writes when its casts were made */
-    uint32_t slope;         /* the value that is its gradient, during
-                               ssq_tape_grad; or NONE */
-    bool wanted;            /* it depends on a parameter or a watched var: ops
-                               on it are noted */
-    bool sought;            /* the current backward computes its gradient */
-    bool asked;             /* ssq_tape_grad returns its gradient */
-    bool kept;              /* the caller has its tensor: never release it */
-    uint32_t cast[3];       /* its casts to f32, f16, bf16; or NONE */
+    const char *where;        /* an input's line; NULL: not an input */
+    struct observer observer; /* of memory that the tape does not own */
+    struct value *watched;    /* the value that got an observer before it */
+    uint32_t writes;          /* count of writes when its casts were made */
+    uint32_t slope;           /* the value that is its gradient, during
+                                 ssq_tape_grad; or NONE */
+    bool wanted;              /* it depends on a parameter or a watched var: ops
+                                 on it are noted */
+    bool sought;              /* the current backward computes its gradient */
+    bool asked;               /* ssq_tape_grad returns its gradient */
+    bool kept;                /* the caller has its tensor: never release it */
+    uint32_t cast[3];         /* its casts to f32, f16, bf16; or NONE */
 };
 
 struct node {
@@ -106,7 +106,7 @@ struct ssq_tape {
     struct arena arena;
     struct list blocks, nodes, bytes;
     uint32_t nvalues;
-    struct value *watched; /* the last value that got a witness */
+    struct value *watched; /* the last value that got an observer */
     uint64_t casts;        /* casts made by all passes */
     struct list buffers; /* of the caller's tensors; held until the pass ends */
     struct list texts;   /* scopes of nodes, each with its terminating 0 */

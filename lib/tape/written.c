@@ -2,10 +2,10 @@
 /* written.c - detect inputs and parameters that are written between a forward
  * pass and its backward.
  *
- * Memory that the tape owns is written only by its ops. Other memory gets a
- * witness at its first use in a pass. A node stores the number of writes at the
- * time of its call. Its backward compares this number for each operand that it
- * reads, and ignores all others. */
+ * Memory that the tape owns is written only by its ops. Other memory gets an
+ * observer at its first use in a pass. A node stores the number of writes at
+ * the time of its call. Its backward compares this number for each operand that
+ * it reads, and ignores all others. */
 #include <sesqui/ops/batch_norm.h>
 
 #include "lib/tape/params.h"
@@ -23,9 +23,9 @@ static uint32_t written_root_of(const ssq_tape *t, uint32_t id)
 
 static void watch(ssq_tape *t, struct value *v)
 {
-    if (v->witness.buffer != NULL)
+    if (v->observer.buffer != NULL)
         return;
-    witness_begin(&v->witness, &v->is.tensor.view);
+    observer_start(&v->observer, &v->is.tensor.view);
     v->watched = t->watched;
     t->watched = v;
 }
@@ -37,13 +37,13 @@ uint32_t value_writes(ssq_tape *t, uint32_t id)
     if (v->is.memory.buffer != NULL || v->state != VALUE_LIVE)
         return 0;
     watch(t, v);
-    return atomic_load(&v->witness.writes);
+    return atomic_load(&v->observer.writes);
 }
 
 void written_reset(ssq_tape *t)
 {
     for (struct value *v = t->watched; v != NULL; v = v->watched)
-        witness_end(&v->witness);
+        observer_stop(&v->observer);
     t->watched = NULL;
 }
 
@@ -76,7 +76,7 @@ void written_note(ssq_tape *t, struct node *n, const void *args)
             continue;
         struct value *v = held_by(given);
         watch(t, v);
-        v->writes = atomic_load(&v->witness.writes);
+        v->writes = atomic_load(&v->observer.writes);
     }
 }
 
@@ -85,8 +85,8 @@ void written_note(ssq_tape *t, struct node *n, const void *args)
 static ssq_status written_tell(ssq_tape *t, const struct value *v,
                                const char *what)
 {
-    struct witness w;
-    witness_ask(&v->witness, &w);
+    struct observer o;
+    observer_read(&v->observer, &o);
     bool is_param = v->param != NONE;
     if (!is_param && v->where == NULL)
         return error_set(SSQ_ERR_INVALID,
@@ -99,8 +99,8 @@ static ssq_status written_tell(ssq_tape *t, const struct value *v,
         "%s",
         what, is_param ? "the parameter \"" : "of ",
         is_param ? param_of(t->params, v->param)->name : v->where,
-        is_param ? "\"" : "", op_name(w.by),
-        w.queue == t->queue ? "" : " on another queue");
+        is_param ? "\"" : "", op_name(o.by),
+        o.queue == t->queue ? "" : " on another queue");
 }
 
 static const char *written_name_of(const struct tape_op *op, unsigned i)
@@ -146,7 +146,7 @@ ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
     if (given == NULL)
         return SSQ_OK;
     const struct value *v = held_by(given);
-    return atomic_load(&v->witness.writes) == v->writes
+    return atomic_load(&v->observer.writes) == v->writes
                ? SSQ_OK
                : written_tell(t, v, s->name);
 }

@@ -7,7 +7,7 @@
  *
  * The float32 values are broadcast, also for 16-bit parameters, because masters
  * begin with these values. */
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 
@@ -82,10 +82,10 @@ ssq_status trainer_alike(ssq_trainer *t)
     const ssq_tensor **to = mem_alloc_array(n, sizeof(*to));
     ssq_status st = w == NULL || to == NULL
                         ? error_nomem("trainer_begin", n * sizeof(*w))
-                        : repeat_pause(t->queue);
+                        : replay_pause(t->queue);
     if (st == SSQ_OK) {
         st = write(t, w, to, n);
-        repeat_resume(t->queue);
+        replay_resume(t->queue);
     }
     if (st == SSQ_OK)
         t->alike += n;

@@ -143,7 +143,7 @@ static ssq_status report_send(struct report *r, ssq_queue *queue)
     return labels_send((struct labels *)r, queue);
 }
 
-static ssq_status report_tell(struct report *r)
+static ssq_status report_get_error(struct report *r)
 {
     return labels_tell((struct labels *)r);
 }
@@ -283,7 +283,7 @@ ssq_status labels_create(ssq_queue *queue, bool ranks, struct labels **labels)
         return error_nomem("trainer_create", sizeof(*l));
     object_init(&l->report.object, labels_free);
     l->report.send = report_send;
-    l->report.tell = report_tell;
+    l->report.get_error = report_get_error;
     ssq_status st = labels_make_labels(l, queue, ranks);
     if (st != SSQ_OK) {
         object_put(&l->report.object);

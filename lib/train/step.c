@@ -2,7 +2,7 @@
 /* step.c - passes, and the step after the last pass of an accumulation. */
 #include "lib/amp/optimizer/optimizer.h"
 #include "lib/amp/scaler/scaler_object.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
@@ -95,7 +95,7 @@ static ssq_tape *step_begin(ssq_trainer *t, bool training)
     ssq_tape_begin(t->tape, training);
     st = queue_check(t->queue, what);
     if (st == SSQ_OK)
-        st = repeat_end(t->queue, t, &whole);
+        st = replay_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
         st = check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
@@ -128,7 +128,7 @@ static ssq_tape *step_begin(ssq_trainer *t, bool training)
     if (st == SSQ_OK && training && t->taken == 0)
         st = labels_settle(t->labels, t->queue, false);
     if (st == SSQ_OK && training && t->replay)
-        st = repeat_begin(t->queue, t);
+        st = replay_begin(t->queue, t);
     if (st != SSQ_OK)
         latch(t->tape, st, "begin", what);
     return t->tape;
@@ -330,7 +330,7 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
     if (st != SSQ_OK)
         return st;
     ssq_tape_begin(t->tape, false);
-    st = repeat_end(t->queue, t, &whole);
+    st = replay_end(t->queue, t, &whole);
     if (st == SSQ_OK && t->torn)
         st = trainer_torn(what);
     if (st == SSQ_OK && t->comm != NULL)
@@ -394,9 +394,9 @@ uint32_t ssq_trainer_accumulated(const ssq_trainer *trainer)
     return trainer == NULL ? 0 : trainer->taken;
 }
 
-/* End the span and hand over all waiting ops, whether or not the pass
+/* End the iteration and submit all matched ops, whether or not the pass
  * failed. */
-static ssq_status end_span(ssq_trainer *t, ssq_status st)
+static ssq_status end_iteration(ssq_trainer *t, ssq_status st)
 {
     if (!t->replay)
         return st;
@@ -404,7 +404,7 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
     if (st != SSQ_OK)
         (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     bool whole;
-    ssq_status ended = repeat_end(t->queue, t, &whole);
+    ssq_status ended = replay_end(t->queue, t, &whole);
     t->tape->replayed += whole;
     return st == SSQ_OK ? ended : error_set(st, "%s", text);
 }
@@ -430,7 +430,8 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
         st = check_capture(trainer, "trainer_step");
     if (st != SSQ_OK)
         return st;
-    return step_tell(trainer, end_span(trainer, train_step_all(trainer, loss)));
+    return step_tell(trainer,
+                     end_iteration(trainer, train_step_all(trainer, loss)));
 }
 
 ssq_status ssq_trainer_flush(ssq_trainer *trainer)
@@ -446,5 +447,5 @@ ssq_status ssq_trainer_idle(ssq_trainer *trainer)
     ssq_status st = trainer_check_outside(trainer, "trainer_idle");
     if (st != SSQ_OK)
         return st;
-    return step_tell(trainer, end_span(trainer, idle(trainer)));
+    return step_tell(trainer, end_iteration(trainer, idle(trainer)));
 }

@@ -9,7 +9,7 @@
 #include "lib/core/queue/queue.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     trainer_free_hooks(t);
     trainer_free_ahead(t);
     if (t->replay && !device_lost(t->queue->device))
-        repeat_forget(t->queue);
+        replay_drop_traces(t->queue);
     labels_destroy(t->labels, t->queue);
     mem_free(t->weights);
     trainer_free_losses(t);
@@ -137,7 +137,7 @@ static ssq_status trainer_make(const ssq_trainer_args *args, ssq_trainer *t)
     if (st == SSQ_OK && args->from != NULL)
         st = params_take(t->params, t->queue, args->from);
     if (st == SSQ_OK && args->replay)
-        st = repeat_create(t->queue);
+        st = replay_create(t->queue);
     if (st == SSQ_OK)
         st = ssq_tape_create(t->queue, t->params, &t->tape);
     if (st == SSQ_OK && args->comm != NULL) {

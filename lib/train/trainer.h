@@ -60,15 +60,15 @@ struct ssq_trainer {
     bool scored;             /* score was computed in this pass */
     struct labels *labels;
     struct hook *hooks, **hooks_end;
-    double clip_value;      /* for elements of unscaled gradients; 0: none */
-    bool unscaled;          /* the gradients of the due step are unscaled */
-    bool clipped;           /* and within clip_value */
-    bool replay;            /* passes are spans of lib/core/queue/repeat.h */
-    bool begun, ended;      /* the state of the training */
-    bool end_told;          /* all TRAIN_END hooks succeeded */
-    const char *inside;     /* the place within a pass whose hooks are being
-                               called; or NULL */
-    const char *outside;    /* the same of trainer_call_outside() */
+    double clip_value;   /* for elements of unscaled gradients; 0: none */
+    bool unscaled;       /* the gradients of the due step are unscaled */
+    bool clipped;        /* and within clip_value */
+    bool replay;         /* passes are iterations of lib/core/queue/replay.h */
+    bool begun, ended;   /* the state of the training */
+    bool end_told;       /* all TRAIN_END hooks succeeded */
+    const char *inside;  /* the place within a pass whose hooks are being
+                            called; or NULL */
+    const char *outside; /* the same of trainer_call_outside() */
     bool epoch, validating; /* in progress: places.c */
     bool notifying;         /* hooks of such a place are being called */
     ssq_comm *comm;         /* held; NULL: there is only one rank */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # padding.sh - the parameters of ops have no padding, so that two ops may be
-# compared by their bytes (lib/core/queue/sequence.c). A member takes the place
+# compared by their bytes (lib/core/queue/trace.c). A member takes the place
 # of padding.
 
 . "${srcdir:-.}/tests/lint/tap.sh"

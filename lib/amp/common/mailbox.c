@@ -2,7 +2,7 @@
 /* mailbox.c - asynchronous readback of a device block. */
 #include "lib/amp/common/mailbox.h"
 
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 
 #include "lib/core/core.h"
 
@@ -157,10 +157,10 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
     copy.op.keep = &box->object; /* keeps the letter until the copy is done */
-    st = repeat_pause(queue);    /* each post has another letter */
+    st = replay_pause(queue);    /* each post has another letter */
     if (st == SSQ_OK) {
         st = enqueue_both(queue, op, &copy.op);
-        repeat_resume(queue);
+        replay_resume(queue);
     }
     if (st != SSQ_OK) {
         progress_put(progress);

@@ -7,7 +7,7 @@
 static void origin_free(struct object *o)
 {
     struct origin *origin = (struct origin *)o;
-    witness_end(&origin->source);
+    observer_stop(&origin->source);
     ssq_tensor_destroy(&origin->tensor);
     object_put(&origin->param->object);
     mem_free(origin);
@@ -28,7 +28,7 @@ ssq_status origin_create(const ssq_tensor *param, struct origin **origin)
     object_init(&o->object, origin_free);
     object_get(&v->buffer->object);
     o->param = v->buffer;
-    witness_begin(&o->source, v);
+    observer_start(&o->source, v);
     *origin = o;
     return SSQ_OK;
 }

@@ -6,15 +6,15 @@
 #define LIB_AMP_COMMON_ORIGIN_H
 
 #include "lib/core/core.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/observer.h"
 
 struct origin {
     struct object object;
-    ssq_tensor *tensor;    /* f32, owned; contiguous */
-    ssq_buffer *param;     /* the parameter's buffer; held */
-    struct witness source; /* counts writes of the parameter */
-    uint32_t writes;       /* the count when it was rounded */
-    bool rounded;          /* origin_settle() was called */
+    ssq_tensor *tensor;     /* f32, owned; contiguous */
+    ssq_buffer *param;      /* the parameter's buffer; held */
+    struct observer source; /* counts writes of the parameter */
+    uint32_t writes;        /* the count when it was rounded */
+    bool rounded;           /* origin_settle() was called */
 };
 
 /** Create an origin without values, for a contiguous parameter. */

@@ -5,7 +5,7 @@
  * Order of locks, everywhere:
  * - the list of watched devices
  * - for each device: its queues, its pool and the locks of its backend
- * - witnesses
+ * - observers
  * - the log
  * - host memory
  * - the environment

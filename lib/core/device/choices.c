@@ -3,7 +3,7 @@
  * matmuls, and the implementations that are pinned. */
 #include "lib/core/device/choices.h"
 
-#include "lib/core/queue/queue.h"
+#include "lib/core/queue/dispatch.h"
 #include "lib/core/device/tuning.h"
 
 #include <stdio.h>

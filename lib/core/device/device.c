@@ -4,7 +4,7 @@
 #include "lib/core/base/env.h"
 #include "lib/core/device/fork_hold.h"
 #include "lib/core/memory/pool.h"
-#include "lib/core/queue/queue.h"
+#include "lib/core/queue/fallback.h"
 #include "lib/core/module/registry.h"
 #include "lib/core/module/services.h"
 #include "lib/core/device/native.h"
@@ -210,7 +210,7 @@ static void device_free(struct object *o)
     if (d->backend->fork_hold != NULL)
         fork_unwatch(d);
     pool_destroy(d->pool);
-    fallback_forget(d);
+    fallback_free_reasons(d);
     tunings_close(d);
     d->backend->close(d->impl);
     pthread_mutex_destroy(&d->queues_lock);

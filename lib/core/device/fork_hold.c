@@ -5,12 +5,12 @@
 
 #include "lib/core/memory/pool.h"
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/observer.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards watched */
 static ssq_device *watched;
 
-static void core_hold_hold(void)
+static void fork_lock_devices(void)
 {
     pthread_mutex_lock(&lock);
     for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
@@ -18,12 +18,12 @@ static void core_hold_hold(void)
         pool_hold(d->pool);
         d->backend->fork_hold(d->impl);
     }
-    witness_hold();
+    observers_hold();
 }
 
-static void fork_release_devices(void)
+static void fork_unlock_devices(void)
 {
-    witness_let_go();
+    observers_let_go();
     for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
         d->backend->fork_let_go(d->impl);
         pool_let_go(d->pool);
@@ -34,8 +34,8 @@ static void fork_release_devices(void)
 
 void fork_hold_devices(void)
 {
-    static const struct fork_locks locks = {core_hold_hold,
-                                            fork_release_devices};
+    static const struct fork_locks locks = {fork_lock_devices,
+                                            fork_unlock_devices};
     fork_locks_first(&locks);
 }
 

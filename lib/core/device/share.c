@@ -2,9 +2,9 @@
 /* share.c - memory and semaphores that two devices of one GPU share. */
 #include <sesqui/share.h>
 
-#include "lib/core/queue/held.h"
 #include "lib/core/device/native.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,7 +204,7 @@ static ssq_status check_use(const ssq_queue *q, const ssq_semaphore *s,
     if (value == 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: value is 0, which every semaphore has", what);
-    return q->capture == NULL
+    return q->capture.graph == NULL
                ? SSQ_OK
                : error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                            what);
@@ -216,9 +216,9 @@ static ssq_status share_enqueue(ssq_queue *queue, ssq_semaphore *s,
 {
     ssq_status st = check_use(queue, s, value, what);
     if (st == SSQ_OK)
-        st = repeat_flush(queue);
+        st = replay_flush(queue);
     if (st == SSQ_OK)
-        st = held_wait(queue, HELD_ALL, what);
+        st = deferred_wait(queue, DEFERRED_ALL, what);
     if (st != SSQ_OK)
         return st;
     const struct backend *b = queue->device->backend;

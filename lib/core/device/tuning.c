@@ -14,7 +14,7 @@
 #include "lib/core/module/cache_key.h"
 #include "lib/core/module/cache_lock.h"
 #include "lib/core/module/disk_cache.h"
-#include "lib/core/queue/queue.h"
+#include "lib/core/queue/dispatch.h"
 #include "lib/core/module/services.h"
 
 /** Increase this when struct tuning changes: older files are then ignored. */
@@ -213,7 +213,7 @@ uint64_t tunings_digest(const ssq_device *d, size_t *n)
 
 /* ---- public ---- */
 
-ssq_gemm_tuning tuning_tell(const struct tuning *t)
+ssq_gemm_tuning tuning_export(const struct tuning *t)
 {
     ssq_gemm_tuning x = SSQ_GEMM_TUNING_INIT;
     x.batch = t->key.batch;
@@ -249,7 +249,7 @@ ssq_status ssq_gemm_tuning_get(const ssq_device *d, size_t i,
         return error_set(SSQ_ERR_NOT_FOUND,
                          "gemm_tuning_get: no shape %zu of %zu on %s", i, n,
                          d->props.name);
-    *out = tuning_tell(&d->tunings->of[i].kept);
+    *out = tuning_export(&d->tunings->of[i].kept);
     return SSQ_OK;
 }
 

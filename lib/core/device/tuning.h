@@ -55,6 +55,6 @@ bool tuning_keep(const ssq_device *device, const struct tuning *tuning);
  *  differently. */
 uint64_t tunings_digest(const ssq_device *device, size_t *n);
 /** Convert to the public struct, with kept set. */
-ssq_gemm_tuning tuning_tell(const struct tuning *tuning);
+ssq_gemm_tuning tuning_export(const struct tuning *tuning);
 
 #endif

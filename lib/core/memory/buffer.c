@@ -16,7 +16,7 @@ static void buffer_free(struct object *o)
 
 /* Separate from buffer_place(): a plan creates its scratch buffers while it is
  * built, and allocates their memory when it is complete. */
-ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
+ssq_status buffer_declare(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = mem_alloc(sizeof(*b));
     if (b == NULL)
@@ -43,7 +43,7 @@ ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
     ssq_buffer *b = NULL;
     ssq_status st = device_check(device, "buffer");
     if (st == SSQ_OK)
-        st = buffer_note(device, bytes, &b);
+        st = buffer_declare(device, bytes, &b);
     if (st == SSQ_OK)
         st = buffer_place(b);
     if (st == SSQ_OK)

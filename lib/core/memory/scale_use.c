@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scale_use.c - tell the owner of a loss scale that an op uses it. */
+/* scale_use.c - notify the owner of a loss scale that an op uses it. */
 #include "lib/core/core.h"
 
 ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss)

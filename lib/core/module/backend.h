@@ -230,7 +230,7 @@ struct backend {
      * text, and SSQ_OK if none is known to have failed. Does not wait */
     ssq_status (*failure)(struct backend_queue *queue);
     /* optional: allocate the host memory that n commands need, mainly for
-     * transfers, before the first is handed over. If this fails, all of them
+     * transfers, before the first is submitted. If this fails, all of them
      * are refused; a failure later would lose the queue */
     ssq_status (*reserve)(struct backend_queue *queue,
                           const struct command *commands, size_t n);
@@ -272,7 +272,7 @@ struct backend {
     ssq_status (*launch)(struct backend_queue *queue,
                          const struct launch *launch);
 
-    /* graphs; optional, all or none. NULL: each launch is handed over again */
+    /* graphs; optional, all or none. NULL: each launch is submitted again */
     /* record launches, which outlive the graph, for queues of the device;
      * SSQ_ERR_UNSUPPORTED if the device has no graphs */
     ssq_status (*graph_create)(struct backend_queue *queue,
@@ -282,7 +282,7 @@ struct backend {
                                struct backend_graph *graph);
     void (*graph_free)(struct backend_graph *graph); /* not running */
 
-    /* Events: marks in a queue. query returns SSQ_ERR_NOT_READY without
+    /* Completion events of a queue. query returns SSQ_ERR_NOT_READY without
      * waiting; sync waits. elapsed may return SSQ_ERR_UNSUPPORTED if a queue
      * records no times. record, wait, query and sync are calls on the queue:
      * the core holds its lock. */
@@ -386,7 +386,7 @@ struct ssq_buffer {
     void *user;                   /* passed to it */
     bool read_only;               /* the lender forbids writes */
     struct scale_use *use; /* of the scaler with its words here; or NULL */
-    _Atomic(struct witness *) witnesses; /* of writes: queue/witness.h */
+    _Atomic(struct observer *) observers; /* of writes: queue/observer.h */
 };
 
 /** Return the address of an operand's first element, for host backends. NULL

@@ -208,7 +208,7 @@ enum op_id {
 #undef X
         OP_COUNT,
     /* not in the list: work that another library enqueues by itself, and that
-     * queue_call() puts into a queue's order (lib/core/queue/enqueue.h) */
+     * queue_call() puts into a queue's order (lib/core/queue/call.h) */
     OP_call = OP_COUNT
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dispatch.c - choose the implementation of an op on a device. */
-#include "lib/core/module/implementation.h"
+#include "lib/core/queue/dispatch.h"
+
 #include "lib/core/memory/pool.h"
-#include "lib/core/queue/queue.h"
-#include "lib/core/queue/window.h"
+#include "lib/core/module/implementation.h"
 #include "lib/core/queue/plan.h"
+#include "lib/core/queue/window.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,13 +4,15 @@
 #include "lib/core/queue/enqueue.h"
 
 #include "lib/core/memory/pool.h"
-#include "lib/core/queue/queue.h"
-#include "lib/core/queue/repeat.h"
-#include "lib/core/queue/witness.h"
-#include "lib/core/queue/window.h"
-#include "lib/core/queue/sequence.h"
-#include "lib/core/core.h"
+#include "lib/core/queue/call.h"
+#include "lib/core/queue/dispatch.h"
+#include "lib/core/queue/observer.h"
 #include "lib/core/queue/plan.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/submit.h"
+#include "lib/core/queue/trace.h"
+#include "lib/core/queue/window.h"
 
 /* The queue of an op, and the function to call if the device refuses the op. */
 struct enqueue_way {
@@ -29,22 +31,23 @@ static ssq_status admit_one(void *way, struct op *op)
 /* Run a command, or record it with separate references: the op may be on the
  * caller's stack, and the caller drops its plan. A dry capture has done all its
  * checks before this, and keeps nothing. */
-static ssq_status enqueue_hand_over(ssq_queue *queue, const struct command *c)
+static ssq_status enqueue_command(ssq_queue *queue, const struct command *c)
 {
-    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
+    ssq_graph *record = queue->capture.graph != NULL ? queue->capture.graph
+                                                     : queue->bundle.graph;
     ssq_status st;
     if (record == NULL) {
         st = queue_submit(queue, c);
     } else {
-        st = capture_mine(queue, op_name(c->op->id));
+        st = capture_check_thread(queue, op_name(c->op->id));
         if (st != SSQ_OK || capture_dry(queue))
             return st;
-        st = command_copy(record, c);
-        if (st == SSQ_OK && queue->capture != NULL)
-            witness_tell(queue, c->op);
+        st = graph_append_copy(record, c);
+        if (st == SSQ_OK && queue->capture.graph != NULL)
+            observers_report(queue, c->op);
     }
     if (st == SSQ_OK)
-        repeat_learn(queue, c);
+        replay_record_command(queue, c);
     return st;
 }
 
@@ -62,7 +65,7 @@ ssq_status queue_call(ssq_queue *queue, struct view_list *list,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: other libraries cannot enqueue on its queues",
                          queue->device->props.name);
-    return enqueue_hand_over(queue, &c);
+    return enqueue_command(queue, &c);
 }
 
 /* Run or record an op by an implementation or a plan. A dry capture only tries
@@ -81,7 +84,7 @@ static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
         st = plan_create(queue->device, op, choice->index, &c.plan);
     if (st != SSQ_OK) /* unsupported: scratch exceeds a launch's limit */
         return st;
-    st = enqueue_hand_over(queue, &c);
+    st = enqueue_command(queue, &c);
     if (c.plan != NULL)
         object_put(plan_object(c.plan));
     return st;
@@ -138,31 +141,31 @@ static bool is_transfer(const struct op *op)
             ((const struct upload_op *)op)->host != NULL);
 }
 
-ssq_status enqueue_told(ssq_queue *queue, struct op *op)
+ssq_status enqueue_reported(ssq_queue *queue, struct op *op)
 {
     struct choice choice;
     ssq_status st = dispatch(queue->device, op, &choice);
     if (st != SSQ_OK)
         return st;
     const struct command c = {.op = op, .impl = choice.index};
-    return queue_submit_told(queue, &c, 1, NULL);
+    return queue_submit_reported(queue, &c, 1, NULL);
 }
 
 ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
 {
     ssq_status st;
     if (is_transfer(op)) {
-        st = repeat_pause(queue);
+        st = replay_pause(queue);
         if (st != SSQ_OK)
             return st;
         st = core_enqueue(queue, op, otherwise);
-        repeat_resume(queue);
+        replay_resume(queue);
         return st;
     }
-    if (repeat_takes(queue, op, &st))
+    if (replay_match(queue, op, &st))
         return st;
     st = core_enqueue(queue, op, otherwise);
-    repeat_enqueued(queue, st);
+    replay_enqueued(queue, st);
     return st;
 }
 

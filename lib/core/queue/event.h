@@ -10,20 +10,20 @@ struct ssq_event {
     ssq_device *device;
     struct backend_event *impl;
     ssq_queue *queue;  /* of the last record, a reference; NULL: no record */
-    uint64_t mark;     /* of that record if it was held at a gate; else 0 */
-    atomic_uint waits; /* held at gates, for that record */
+    uint64_t record;   /* its number if it was deferred; else 0 */
+    atomic_uint waits; /* deferred waits for that record */
 };
 
-/** True if the backend has made the event's last record. False while the record
- *  is held at a gate. */
-bool event_made(const ssq_event *event);
+/** True if the event's last record was submitted to the backend. False while it
+ *  is deferred at a gate. */
+bool event_submitted(const ssq_event *event);
 
 static inline struct object *event_object(ssq_event *event)
 {
     return &event->object;
 }
 
-/** Call the backend's record and wait, with the queue's lock. */
+/** Submit a record of or a wait for the event, with the queue's lock. */
 static inline ssq_status event_record_now(ssq_event *event, ssq_queue *queue)
 {
     return queue->device->backend->event_record(event->impl, queue->impl);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_calls.c - marks in queues. */
+/* event_calls.c - completion events of queues. */
+#include "lib/core/queue/event.h"
 #include "lib/core/queue/gate.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/submit.h"
 
-bool event_made(const ssq_event *e)
+bool event_submitted(const ssq_event *e)
 {
-    return atomic_load(&e->queue->marked) >= e->mark;
+    return atomic_load(&e->queue->deferred.records_submitted) >= e->record;
 }
 
 /* Close the backend's event before releasing the queue that it was recorded on.
@@ -66,14 +68,14 @@ static ssq_status event_check_pair(const ssq_queue *q, const ssq_event *e,
         return error_set(SSQ_ERR_INVALID,
                          "%s: the event is of %s, the queue of %s", what,
                          e->device->props.name, q->device->props.name);
-    if (q->capture != NULL)
+    if (q->capture.graph != NULL)
         return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                          what);
     return SSQ_OK;
 }
 
 /* Check that the event was recorded, and that its queue has not failed since: a
- * failed queue may never reach the mark. */
+ * failed queue may never reach the record. */
 static ssq_status check_recorded(const ssq_event *e, const char *what)
 {
     if (e == NULL)
@@ -92,7 +94,7 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&e->queue->lock);
-    bool capturing = e->queue->capture != NULL;
+    bool capturing = e->queue->capture.graph != NULL;
     pthread_mutex_unlock(&e->queue->lock);
     if (capturing)
         return error_set(SSQ_ERR_INVALID,
@@ -101,11 +103,11 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
     return SSQ_OK;
 }
 
-static ssq_status check_made(const ssq_event *e, const char *what)
+static ssq_status event_check_submitted(const ssq_event *e, const char *what)
 {
-    if (event_made(e))
+    if (event_submitted(e))
         return SSQ_OK;
-    ssq_status st = held_reachable(e->queue, what);
+    ssq_status st = deferred_check_fork(e->queue, what);
     return st == SSQ_OK
                ? error_set(SSQ_ERR_NOT_READY,
                            "%s: a collective is before the event", what)
@@ -117,13 +119,13 @@ static ssq_status check_made(const ssq_event *e, const char *what)
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
     ssq_status st = event_check_pair(queue, event, "event_record");
-    /* The record would be made when the gate opens, after the new one. */
+    /* The record would be submitted when the gate opens, after the new one. */
     if (st == SSQ_OK && event->queue != NULL && event->queue != queue &&
-        !event_made(event))
+        !event_submitted(event))
         st = error_set(SSQ_ERR_INVALID,
                        "event_record: the event's record on another queue "
                        "waits for a collective: use another event");
-    /* A held wait looks at the backend's event when the gate opens. */
+    /* A deferred wait reads the backend's event when the gate opens. */
     if (st == SSQ_OK && event->queue != NULL && event->queue != queue &&
         atomic_load(&event->waits) > 0)
         st = error_set(SSQ_ERR_INVALID,
@@ -131,13 +133,14 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
                        "another queue is behind a collective: use another "
                        "event");
     if (st == SSQ_OK)
-        st = repeat_flush(queue);
+        st = replay_flush(queue);
     if (st != SSQ_OK)
         return st;
-    uint64_t mark = 0;
+    uint64_t record = 0;
     pthread_mutex_lock(&queue->lock);
-    st = queue->held == NULL ? event_record_now(event, queue)
-                             : held_record(queue, event, &mark);
+    st = queue->deferred.first == NULL
+             ? event_record_now(event, queue)
+             : deferred_add_record(queue, event, &record);
     pthread_mutex_unlock(&queue->lock);
     if (st != SSQ_OK)
         return st;
@@ -145,7 +148,7 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
     if (event->queue != NULL)
         object_put(&event->queue->object);
     event->queue = queue;
-    event->mark = mark;
+    event->record = record;
     return SSQ_OK;
 }
 
@@ -155,29 +158,29 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 {
     ssq_status st = event_check_pair(queue, event, "queue_wait");
     if (st == SSQ_OK)
-        st = repeat_flush(queue);
+        st = replay_flush(queue);
     if (st == SSQ_OK)
         st = check_recorded(event, "queue_wait");
     if (st != SSQ_OK)
         return st;
-    bool waits = !event_made(event);
+    bool waits = !event_submitted(event);
     if (waits) /* in a child of fork it would wait forever */
-        st = held_reachable(event->queue, "queue_wait");
+        st = deferred_check_fork(event->queue, "queue_wait");
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&queue->lock);
-    bool holds = waits || queue->held != NULL;
-    if (!holds)
+    bool defers = waits || queue->deferred.first != NULL;
+    if (!defers)
         st = event_wait_now(event, queue);
     pthread_mutex_unlock(&queue->lock);
-    return holds ? held_event_wait(queue, event, waits ? event->queue : NULL,
-                                   event->mark)
-                 : st;
+    return defers ? deferred_add_wait(queue, event, waits ? event->queue : NULL,
+                                      event->record)
+                  : st;
 }
 
 /* Query the event or wait for it, with the queue's lock. */
-static ssq_status event_ask(ssq_event *e,
-                            ssq_status (*call)(struct backend_event *event))
+static ssq_status event_call(ssq_event *e,
+                             ssq_status (*call)(struct backend_event *event))
 {
     const struct backend *b = e->device->backend;
     pthread_mutex_lock(&e->queue->lock);
@@ -189,15 +192,15 @@ static ssq_status event_ask(ssq_event *e,
 }
 
 /* If the event is reached, retire finished work of its queue: data that was
- * read before the event has then landed for the caller. */
+ * read before the event has then arrived for the caller. */
 ssq_status ssq_event_query(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_query");
     if (st == SSQ_OK)
-        st = check_made(event, "event_query");
+        st = event_check_submitted(event, "event_query");
     if (st != SSQ_OK)
         return st;
-    st = event_ask(event, event->device->backend->event_query);
+    st = event_call(event, event->device->backend->event_query);
     if (st != SSQ_OK) /* others do not end the queue: not ready, no memory */
         return st == SSQ_ERR_DEVICE ? queue_fail(event->queue, st) : st;
     queue_retire(event->queue, false);
@@ -207,11 +210,11 @@ ssq_status ssq_event_query(ssq_event *event)
 ssq_status ssq_event_sync(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_sync");
-    if (st == SSQ_OK && !event_made(event))
-        st = held_wait(event->queue, event->mark, "event_sync");
+    if (st == SSQ_OK && !event_submitted(event))
+        st = deferred_wait(event->queue, event->record, "event_sync");
     if (st != SSQ_OK)
         return st;
-    st = event_ask(event, event->device->backend->event_sync);
+    st = event_call(event, event->device->backend->event_sync);
     if (st != SSQ_OK)
         return queue_fail(event->queue, st);
     queue_retire(event->queue, false);
@@ -224,9 +227,9 @@ ssq_status ssq_event_elapsed(ssq_event *from, ssq_event *to, double *seconds)
     if (st == SSQ_OK)
         st = check_reachable(to, "event_elapsed");
     if (st == SSQ_OK)
-        st = check_made(from, "event_elapsed");
+        st = event_check_submitted(from, "event_elapsed");
     if (st == SSQ_OK)
-        st = check_made(to, "event_elapsed");
+        st = event_check_submitted(to, "event_elapsed");
     if (st != SSQ_OK)
         return st;
     if (seconds == NULL || from->device != to->device)

@@ -5,6 +5,8 @@
  * op on the copies, and buffers that it wrote are copied back. This is slow and
  * waits for the queue, so it must be requested (host_fallback). Fallbacks are
  * counted, and are logged once per op and reason. */
+#include "lib/core/queue/fallback.h"
+
 #include "lib/core/queue/enqueue.h"
 #include "lib/core/queue/queue.h"
 
@@ -14,8 +16,8 @@
 #include <string.h>
 
 /* A reason that was logged. */
-struct fallback_seen {
-    struct fallback_seen *next;
+struct fallback_reason {
+    struct fallback_reason *next;
     char text[]; /* of dispatch(), with the op's name and every refusal */
 };
 
@@ -42,11 +44,11 @@ struct mirrors {
     struct mirror m[];
 };
 
-void fallback_forget(ssq_device *device)
+void fallback_free_reasons(ssq_device *device)
 {
-    while (device->fallback_seen != NULL) {
-        struct fallback_seen *s = device->fallback_seen;
-        device->fallback_seen = s->next;
+    while (device->fallback_reason != NULL) {
+        struct fallback_reason *s = device->fallback_reason;
+        device->fallback_reason = s->next;
         mem_free(s);
     }
 }
@@ -57,15 +59,15 @@ static bool is_new(ssq_device *device, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     pthread_mutex_lock(&device->queues_lock);
-    struct fallback_seen *s = device->fallback_seen;
+    struct fallback_reason *s = device->fallback_reason;
     while (s != NULL && strcmp(s->text, text) != 0)
         s = s->next;
     bool found = s != NULL;
     s = found ? NULL : mem_alloc(sizeof(*s) + bytes);
     if (s != NULL) {
         memcpy(s->text, text, bytes);
-        s->next = device->fallback_seen;
-        device->fallback_seen = s;
+        s->next = device->fallback_reason;
+        device->fallback_reason = s;
     }
     pthread_mutex_unlock(&device->queues_lock);
     return !found;
@@ -92,7 +94,7 @@ static void extend(struct fallback_range *r, const struct view *v)
 }
 
 /* Add a view to the mirror of its buffer. */
-static void note_view(struct mirrors *all, const struct view *v)
+static void mirrors_add_view(struct mirrors *all, const struct view *v)
 {
     struct mirror *m = all->m;
     if (v->buffer == NULL)
@@ -141,9 +143,9 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
         return error_nomem("fallback", bytes);
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < op->nviews; i++)
-        note_view(all, &op_views_const(op)[i]);
+        mirrors_add_view(all, &op_views_const(op)[i]);
     for (size_t i = 0; i < list_views(op); i++)
-        note_view(all, &op->list->v[i]);
+        mirrors_add_view(all, &op->list->v[i]);
     for (size_t i = 0; i < all->n && st == SSQ_OK; i++)
         st = mirror_alloc(&all->m[i]);
     if (st != SSQ_OK) {
@@ -262,7 +264,7 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     snprintf(reason, sizeof(reason), "%s", ssq_last_error());
     if (capture_dry(queue)) /* it would run, on the host */
         return SSQ_OK;
-    if (queue->capture != NULL)
+    if (queue->capture.graph != NULL)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s; no host fallback while a graph is being captured",
                          reason);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - gates, and the handover of work that is held at them. */
+/* gate.c - gates, and the submission of work that is deferred until they open.
+ */
 #include "lib/core/queue/gate.h"
+
+#include "lib/core/queue/event.h"
+#include "lib/core/queue/submit.h"
 
 #include <stdio.h>
 
@@ -10,18 +14,18 @@ struct gate {
     ssq_status status; /* of a failure, with its text */
     char text[ERROR_TEXT];
     ssq_event *after; /* a reference; NULL: none */
-    ssq_queue *queue; /* a reference until the handover; NULL: none yet */
-    atomic_bool met;  /* queue_gate() or gate_pass() has been called */
-    unsigned forks;   /* fork_count() at creation */
+    ssq_queue *queue; /* a reference until its work is submitted; NULL: none */
+    atomic_bool arrived; /* gate_enqueue() or gate_drain() has been called */
+    unsigned forks;      /* fork_count() at creation */
 };
 
 enum gate_state { GATE_CLOSED = 0, GATE_OPEN, GATE_FAILED };
 
-/** A queue that holds a wait for a record of another queue. */
+/** A queue with a deferred wait for a record of another queue. */
 struct waiter {
     struct waiter *next;
     ssq_queue *queue; /* a reference */
-    uint64_t mark;
+    uint64_t record;
 };
 
 /* ---- gates ---- */
@@ -43,17 +47,17 @@ struct gate *gate_create(void)
     }
     object_init(&g->object, gate_free);
     atomic_init(&g->state, GATE_CLOSED);
-    atomic_init(&g->met, false);
+    atomic_init(&g->arrived, false);
     g->forks = fork_count();
     return g;
 }
 
-void gate_hold(struct gate *gate)
+void gate_get(struct gate *gate)
 {
     object_get(&gate->object);
 }
 
-void gate_drop(struct gate *gate)
+void gate_put(struct gate *gate)
 {
     object_put(&gate->object);
 }
@@ -75,126 +79,130 @@ void gate_fail(struct gate *gate, ssq_status status, const char *text)
 
 /* Call this without a queue's lock: it may drop the last reference to an
  * object. */
-static void held_free(struct held *h)
+static void deferred_free(struct deferred *item)
 {
-    chain_release(h->chain);
-    if (h->gate != NULL)
-        object_put(&h->gate->object);
-    if (h->event != NULL)
-        object_put(event_object(h->event));
-    if (h->other != NULL)
-        object_put(&h->other->object);
-    mem_free(h);
+    chain_release(item->chain);
+    if (item->gate != NULL)
+        object_put(&item->gate->object);
+    if (item->event != NULL)
+        object_put(event_object(item->event));
+    if (item->other != NULL)
+        object_put(&item->other->object);
+    mem_free(item);
 }
 
-static void held_free_all(struct held *h)
+static void deferred_free_all(struct deferred *item)
 {
-    while (h != NULL) {
-        struct held *next = h->next;
-        held_free(h);
-        h = next;
+    while (item != NULL) {
+        struct deferred *next = item->next;
+        deferred_free(item);
+        item = next;
     }
 }
 
-/* ---- handing over ---- */
+/* ---- submitting ---- */
 
-/* If the device computes during the call, release the lock meanwhile, so that
- * other threads can use the queue. They cannot overtake: their work is appended
- * to the held work, and only the thread that is passing calls the backend. The
- * commands count as handed over before they run. */
-static ssq_status compute(ssq_queue *q, struct held *h, struct pending **done)
+/* Submit deferred commands. If the device computes during the call, release the
+ * lock meanwhile, so that other threads can use the queue. They cannot
+ * overtake: their work is appended to the list, and only the thread that is
+ * draining it calls the backend. The commands count as submitted before they
+ * run. */
+static ssq_status deferred_submit(ssq_queue *q, struct deferred *item,
+                                  struct pending **done)
 {
-    uint64_t handed = q->submitted;
+    uint64_t submitted = q->submitted;
     if (q->device->backend->completed != NULL)
-        return chain_hand_over(q, &h->chain, &q->submitted, done);
-    q->submitted += h->n;
-    q->held_commands -= h->n;
-    h->n = 0;
+        return chain_submit(q, &item->chain, &q->submitted, done);
+    q->submitted += item->n;
+    q->deferred.commands -= item->n;
+    item->n = 0;
     pthread_mutex_unlock(&q->lock);
-    ssq_status st = chain_hand_over(q, &h->chain, &handed, done);
+    ssq_status st = chain_submit(q, &item->chain, &submitted, done);
     pthread_mutex_lock(&q->lock);
     return st;
 }
 
-/* With the lock: pass one held item. Returns SSQ_ERR_NOT_READY if it is a
- * closed gate, or waits for a record that is still held. */
-static ssq_status gate_pass_work(ssq_queue *q, struct held *h,
-                                 struct pending **done)
+/* With the lock: submit one item. Returns SSQ_ERR_NOT_READY if it is a closed
+ * gate, or waits for a record that is still deferred. */
+static ssq_status deferred_drain_item(ssq_queue *q, struct deferred *item,
+                                      struct pending **done)
 {
-    struct gate *g = h->gate;
-    switch (h->kind) {
-    case HELD_COMMANDS:
-        return compute(q, h, done);
-    case HELD_GATE:
+    struct gate *g = item->gate;
+    switch (item->kind) {
+    case DEFERRED_COMMANDS:
+        return deferred_submit(q, item, done);
+    case DEFERRED_GATE:
         if (atomic_load(&g->state) == GATE_CLOSED)
             return SSQ_ERR_NOT_READY;
         if (atomic_load(&g->state) == GATE_FAILED)
             return error_set(g->status, "%s", g->text);
         return g->after == NULL ? SSQ_OK : event_wait_now(g->after, q);
-    case HELD_RECORD:
-        return event_record_now(h->event, q);
-    case HELD_WAIT:
-        if (h->other != NULL && atomic_load(&h->other->sticky) != SSQ_OK)
-            return error_set((ssq_status)atomic_load(&h->other->sticky), "%s",
-                             h->other->text);
-        if (h->other != NULL && atomic_load(&h->other->marked) < h->mark)
+    case DEFERRED_RECORD:
+        return event_record_now(item->event, q);
+    case DEFERRED_WAIT:
+        if (item->other != NULL && atomic_load(&item->other->sticky) != SSQ_OK)
+            return error_set((ssq_status)atomic_load(&item->other->sticky),
+                             "%s", item->other->text);
+        if (item->other != NULL &&
+            atomic_load(&item->other->deferred.records_submitted) <
+                item->record)
             return SSQ_ERR_NOT_READY;
-        return event_wait_now(h->event, q);
+        return event_wait_now(item->event, q);
     }
     return SSQ_OK;
 }
 
-/* With the lock: remove the first held item, and prepend it to *gone. */
-static void unlink_first(ssq_queue *q, struct held **gone)
+/* With the lock: remove the first item, and prepend it to *removed. */
+static void deferred_unlink_first(ssq_queue *q, struct deferred **removed)
 {
-    struct held *h = q->held;
-    if (h->kind == HELD_RECORD) {
-        atomic_fetch_add(&q->marked, 1);
-        pthread_cond_broadcast(&q->moved);
+    struct deferred *item = q->deferred.first;
+    if (item->kind == DEFERRED_RECORD) {
+        atomic_fetch_add(&q->deferred.records_submitted, 1);
+        pthread_cond_broadcast(&q->deferred.changed);
     }
-    if (h->kind == HELD_WAIT)
-        atomic_fetch_sub(&h->event->waits, 1);
-    q->held_commands -= h->n;
-    q->held = h->next;
-    if (q->held == NULL)
-        q->held_end = &q->held;
-    h->next = *gone;
-    *gone = h;
+    if (item->kind == DEFERRED_WAIT)
+        atomic_fetch_sub(&item->event->waits, 1);
+    q->deferred.commands -= item->n;
+    q->deferred.first = item->next;
+    if (q->deferred.first == NULL)
+        q->deferred.end = &q->deferred.first;
+    item->next = *removed;
+    *removed = item;
 }
 
-/* With the lock: pass all items that can pass, in order, and prepend them to
- * *gone. If the queue has failed, remove all items instead. Stops after a
+/* With the lock: submit items in order until one is not ready, and prepend them
+ * to *removed. If the queue has failed, only remove all items. Stops after a
  * record that other queues wait for, because the next item may take long.
  * Returns true then: call it again. */
-static bool gate_pass_all(ssq_queue *q, struct held **gone,
-                          struct pending **done)
+static bool deferred_drain_items(ssq_queue *q, struct deferred **removed,
+                                 struct pending **done)
 {
-    while (q->held != NULL) {
-        struct held *h = q->held;
+    while (q->deferred.first != NULL) {
+        struct deferred *item = q->deferred.first;
         ssq_status st = (ssq_status)atomic_load(&q->sticky);
         if (st == SSQ_OK) {
-            st = gate_pass_work(q, h, done);
+            st = deferred_drain_item(q, item, done);
             if (st == SSQ_ERR_NOT_READY)
                 return false;
             if (st != SSQ_OK)
                 (void)queue_fail(q, st);
         }
-        unlink_first(q, gone);
-        if (h->kind == HELD_RECORD && q->waiters != NULL)
+        deferred_unlink_first(q, removed);
+        if (item->kind == DEFERRED_RECORD && q->deferred.waiters != NULL)
             return true;
     }
     return false;
 }
 
-/* With the lock: unlink and return the waiters for records that were made or
- * never will be. */
-static struct waiter *woken(ssq_queue *q)
+/* With the lock: unlink and return the waiters for records that were submitted
+ * or never will be. */
+static struct waiter *waiters_take_ready(ssq_queue *q)
 {
-    struct waiter *list = NULL, **at = &q->waiters;
+    struct waiter *list = NULL, **at = &q->deferred.waiters;
     bool all = atomic_load(&q->sticky) != SSQ_OK;
     while (*at != NULL) {
         struct waiter *w = *at;
-        if (!all && w->mark > atomic_load(&q->marked)) {
+        if (!all && w->record > atomic_load(&q->deferred.records_submitted)) {
             at = &w->next;
             continue;
         }
@@ -205,44 +213,44 @@ static struct waiter *woken(ssq_queue *q)
     return list;
 }
 
-/* Pass the held items of one queue. Returns the queues that waited for its
- * records: they can be passed next, but never with two queues locked. *more:
- * call this again for the same queue. If another thread is passing, that thread
- * also passes items added meanwhile. */
-static struct waiter *pump(ssq_queue *q, bool *more)
+/* Submit the items of one queue. Returns the queues that waited for its
+ * records: drain these next, but never with two queues locked. *more: call this
+ * again for the same queue. If another thread is draining the queue, that
+ * thread also submits items added meanwhile. */
+static struct waiter *deferred_drain_queue(ssq_queue *q, bool *more)
 {
-    struct held *gone = NULL;
+    struct deferred *removed = NULL;
     struct pending *now = NULL;
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
     *more = false;
-    if (!q->passing) {
-        q->passing = true;
-        q->passing_forks = fork_count();
-        *more = gate_pass_all(q, &gone, &now);
-        q->passing = false;
+    if (!q->deferred.draining) {
+        q->deferred.draining = true;
+        q->deferred.draining_forks = fork_count();
+        *more = deferred_drain_items(q, &removed, &now);
+        q->deferred.draining = false;
     }
-    struct waiter *list = woken(q);
+    struct waiter *list = waiters_take_ready(q);
     struct pending *done = chain_finished(q);
-    pthread_cond_broadcast(&q->moved);
+    pthread_cond_broadcast(&q->deferred.changed);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
     chain_release(done);
     chain_release(now);
-    held_free_all(gone);
+    deferred_free_all(removed);
     return list;
 }
 
-static void gate_append(struct waiter **list, struct waiter *more)
+static void waiters_append(struct waiter **list, struct waiter *more)
 {
     while (*list != NULL)
         list = &(*list)->next;
     *list = more;
 }
 
-/* Pass the held items of a queue, then of the queues that waited for it, and so
+/* Submit the items of a queue, then of the queues that waited for it, and so
  * on, then the remaining items of the first. */
-static void pump_all(ssq_queue *queue)
+static void deferred_drain_queues(ssq_queue *queue)
 {
     struct waiter first = {NULL, queue, 0}, *list = &first;
     while (list != NULL) {
@@ -250,9 +258,9 @@ static void pump_all(ssq_queue *queue)
         bool more;
         list = w->next;
         w->next = NULL;
-        gate_append(&list, pump(w->queue, &more));
+        waiters_append(&list, deferred_drain_queue(w->queue, &more));
         if (more) {
-            gate_append(&list, w);
+            waiters_append(&list, w);
         } else if (w != &first) {
             object_put(&w->queue->object);
             mem_free(w);
@@ -260,94 +268,96 @@ static void pump_all(ssq_queue *queue)
     }
 }
 
-/* ---- putting a gate on a queue, and passing it ---- */
+/* ---- putting a gate on a queue, and draining it ---- */
 
-/* Called once by queue_gate() and once by gate_pass(), in either order. The
- * second call hands over. */
-static void gate_meet(struct gate *gate)
+/* Called once by gate_enqueue() and once by gate_drain(), in either order. The
+ * second call submits the deferred work. */
+static void gate_arrive(struct gate *gate)
 {
-    if (!atomic_exchange(&gate->met, true))
+    if (!atomic_exchange(&gate->arrived, true))
         return;
-    pump_all(gate->queue);
+    deferred_drain_queues(gate->queue);
     object_put(&gate->queue->object);
 }
 
-ssq_status queue_gate(ssq_queue *queue, struct gate *gate)
+ssq_status gate_enqueue(ssq_queue *queue, struct gate *gate)
 {
-    struct held *h = held_create(HELD_GATE);
-    if (h == NULL)
+    struct deferred *item = deferred_create(DEFERRED_GATE);
+    if (item == NULL)
         return SSQ_ERR_NOMEM;
-    h->gate = gate;
-    h->forks = gate->forks;
+    item->gate = gate;
+    item->forks = gate->forks;
     object_get(&gate->object);
     gate->queue = queue;
     object_get(&queue->object);
     pthread_mutex_lock(&queue->lock);
-    held_append(queue, h);
+    deferred_append(queue, item);
     pthread_mutex_unlock(&queue->lock);
-    gate_meet(gate);
+    gate_arrive(gate);
     return SSQ_OK;
 }
 
-void gate_pass(struct gate *gate)
+void gate_drain(struct gate *gate)
 {
-    gate_meet(gate);
+    gate_arrive(gate);
     object_put(&gate->object);
 }
 
-/* Register for a record. False if it was already made, or never will be. */
-static bool gate_wait_for(ssq_queue *other, struct waiter *w)
+/* Register for a record. False if it was already submitted, or never will be.
+ */
+static bool waiter_register(ssq_queue *other, struct waiter *w)
 {
     pthread_mutex_lock(&other->lock);
     bool waits = atomic_load(&other->sticky) == SSQ_OK &&
-                 atomic_load(&other->marked) < w->mark;
+                 atomic_load(&other->deferred.records_submitted) < w->record;
     if (waits) {
-        w->next = other->waiters;
-        other->waiters = w;
+        w->next = other->deferred.waiters;
+        other->deferred.waiters = w;
     }
     pthread_mutex_unlock(&other->lock);
     return waits;
 }
 
-/* Create a wait for record `mark` of `other`, which is held there. If other is
- * NULL, the record was made, and the wait only follows other held items. */
-static struct held *wait_create(ssq_event *event, ssq_queue *other,
-                                uint64_t mark)
+/* Create a wait for record number `record` of `other`, which is deferred there.
+ * If other is NULL, the record was submitted, and the wait only follows other
+ * deferred items. */
+static struct deferred *deferred_wait_create(ssq_event *event, ssq_queue *other,
+                                             uint64_t record)
 {
-    struct held *h = held_create(HELD_WAIT);
-    if (h == NULL)
+    struct deferred *item = deferred_create(DEFERRED_WAIT);
+    if (item == NULL)
         return NULL;
-    h->event = event;
+    item->event = event;
     object_get(event_object(event));
-    h->other = other;
-    h->mark = mark;
+    item->other = other;
+    item->record = record;
     if (other != NULL)
         object_get(&other->object);
-    return h;
+    return item;
 }
 
-ssq_status held_event_wait(ssq_queue *queue, ssq_event *event, ssq_queue *other,
-                           uint64_t mark)
+ssq_status deferred_add_wait(ssq_queue *queue, ssq_event *event,
+                             ssq_queue *other, uint64_t record)
 {
-    struct held *h = wait_create(event, other, mark);
+    struct deferred *item = deferred_wait_create(event, other, record);
     struct waiter *w = mem_alloc(sizeof(*w));
-    if (h == NULL || w == NULL) {
-        if (h != NULL)
-            held_free(h);
+    if (item == NULL || w == NULL) {
+        if (item != NULL)
+            deferred_free(item);
         mem_free(w);
         return error_nomem("queue_wait", sizeof(*w));
     }
     w->queue = queue;
-    w->mark = mark;
+    w->record = record;
     object_get(&queue->object);
     pthread_mutex_lock(&queue->lock);
-    held_append(queue, h);
+    deferred_append(queue, item);
     atomic_fetch_add(&event->waits, 1);
     pthread_mutex_unlock(&queue->lock);
-    if (other != NULL && gate_wait_for(other, w))
+    if (other != NULL && waiter_register(other, w))
         return SSQ_OK;
     mem_free(w);
-    pump_all(queue);
+    deferred_drain_queues(queue);
     object_put(&queue->object);
     return SSQ_OK;
 }

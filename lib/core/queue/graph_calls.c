@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_calls.c - capture a sequence of ops, and launch it again. */
+/* graph_calls.c - capture ops in a graph, and launch it. */
 #include "lib/core/queue/graph.h"
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/submit.h"
 
 /* Begin a capture by the calling thread. capture is set under the queue's lock,
- * and the capturer under queues_lock; never hold both. */
+ * and the capturing thread under queues_lock; never hold both. */
 static ssq_status core_graph_begin(ssq_queue *queue, bool dry, const char *name)
 {
     ssq_status st = queue_check(queue, name);
     if (st != SSQ_OK)
         return st;
-    if (queue->capture != NULL)
+    if (queue->capture.graph != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "%s: a graph is being captured already", name);
     ssq_graph *g = NULL;
     st = graph_create(queue->device, name, &g);
     if (st != SSQ_OK)
         return st;
-    st = repeat_flush(queue);
+    st = replay_flush(queue);
     if (st != SSQ_OK) {
         object_put(&g->object);
         return st;
     }
     pthread_mutex_lock(&queue->lock);
-    queue->capture = g;
-    queue->dry = dry;
+    queue->capture.graph = g;
+    queue->capture.dry = dry;
     pthread_mutex_unlock(&queue->lock);
-    capturer_set(queue, true);
+    capture_set_thread(queue, true);
     return SSQ_OK;
 }
 
@@ -47,7 +48,7 @@ ssq_status ssq_graph_begin_dry(ssq_queue *queue)
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
                          const struct stages *stages)
 {
-    ssq_graph *g = queue->capture;
+    ssq_graph *g = queue->capture.graph;
     if (g == NULL)
         return SSQ_OK;
     for (struct watch *w = g->watches; w != NULL; w = w->next)
@@ -78,20 +79,20 @@ ssq_status capture_watch(ssq_queue *queue, struct object *owner,
 /* Leave the capture. None of its ops has run, so all stages are restored. */
 static void capture_leave(ssq_queue *queue)
 {
-    ssq_graph *g = queue->capture;
+    ssq_graph *g = queue->capture.graph;
     for (struct watch *w = g->watches; w != NULL; w = w->next)
         w->stages->restore(w->owner, w->begin);
     pthread_mutex_lock(&queue->lock);
-    queue->capture = NULL;
+    queue->capture.graph = NULL;
     pthread_mutex_unlock(&queue->lock);
-    capturer_set(queue, false);
+    capture_set_thread(queue, false);
 }
 
 /* Leave the capture of a lost device as it is, like all parts of such a device:
  * the fork may have happened in the middle of a change. */
 void capture_drop(ssq_queue *queue)
 {
-    ssq_graph *g = queue->capture;
+    ssq_graph *g = queue->capture.graph;
     if (g == NULL || device_lost(queue->device))
         return;
     capture_leave(queue);
@@ -127,20 +128,20 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
             capture_drop(queue);
         return st;
     }
-    if (queue->capture == NULL || graph == NULL)
+    if (queue->capture.graph == NULL || graph == NULL)
         return error_set(SSQ_ERR_INVALID, "graph_end: %s",
                          graph == NULL ? "graph is NULL"
                                        : "no graph is being captured");
-    st = capture_mine(queue, "graph_end");
+    st = capture_check_thread(queue, "graph_end");
     if (st != SSQ_OK)
         return st;
-    ssq_graph *g = queue->capture;
+    ssq_graph *g = queue->capture.graph;
     st = graph_check_whole(g);
     if (st != SSQ_OK) {
         capture_drop(queue);
         return st;
     }
-    if (queue->dry) {
+    if (queue->capture.dry) {
         capture_drop(queue);
         *graph = NULL;
         return SSQ_OK;
@@ -173,13 +174,13 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
         return error_set(SSQ_ERR_INVALID, "graph_launch: %s",
                          graph == NULL ? "graph is NULL"
                                        : "the graph is of another device");
-    if (queue->capture != NULL)
+    if (queue->capture.graph != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
     bool recorded;
     st = check_ready(graph);
     if (st == SSQ_OK)
-        st = repeat_flush(queue);
+        st = replay_flush(queue);
     if (st == SSQ_OK)
         st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK)

@@ -22,8 +22,8 @@ struct plan_scratch {
 };
 
 /* An entry that the builder recorded: a launch, or host words to upload. */
-struct plan_note {
-    struct plan_note *next;
+struct plan_step {
+    struct plan_step *next;
     uint32_t *words; /* owned; NULL: a launch */
     union {
         struct upload_op upload;
@@ -42,9 +42,9 @@ struct plan {
     ssq_device *device;
     const char *what;  /* the op's name */
     ssq_status status; /* of the first failure; nothing is recorded after it */
-    struct plan_note *first,
+    struct plan_step *first,
         **end;              /* a list; *end is where the next one goes */
-    struct plan_note *open; /* the launch under construction */
+    struct plan_step *open; /* the launch under construction */
     struct plan_scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
     const struct kernel *longest; /* the kernel with that item */
@@ -53,7 +53,7 @@ struct plan {
 static void core_plan_free(struct object *o)
 {
     struct plan *p = (struct plan *)o;
-    for (struct plan_note *s = p->first, *next; s != NULL; s = next) {
+    for (struct plan_step *s = p->first, *next; s != NULL; s = next) {
         next = s->next;
         mem_free(s->words);
         mem_free(s);
@@ -113,16 +113,16 @@ void plan_fail(struct plan *p, ssq_status st)
 }
 
 /* Entries run in the order in which they were appended. */
-static void plan_append(struct plan *p, struct plan_note *s)
+static void plan_append(struct plan *p, struct plan_step *s)
 {
     *p->end = s;
     p->end = &s->next;
 }
 
 /* Return a zeroed entry. NULL: out of memory; the plan has failed. */
-static struct plan_note *note_create(struct plan *p)
+static struct plan_step *plan_step_create(struct plan *p)
 {
-    struct plan_note *s = mem_alloc(sizeof(*s));
+    struct plan_step *s = mem_alloc(sizeof(*s));
     if (s == NULL)
         plan_fail(p, error_nomem(p->what, sizeof(*s)));
     return s;
@@ -151,7 +151,7 @@ void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
                                key[4], key[5]));
         return;
     }
-    p->open = note_create(p);
+    p->open = plan_step_create(p);
     if (p->open == NULL)
         return;
     p->open->kernel = k;
@@ -315,7 +315,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
                        p->what, (unsigned long long)bytes,
                        (unsigned long long)plan_limits(p)->binding_bytes);
     else
-        st = buffer_note(p->device, bytes, &s->buffer);
+        st = buffer_declare(p->device, bytes, &s->buffer);
     if (st != SSQ_OK) {
         mem_free(s);
         plan_fail(p, st);
@@ -329,7 +329,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
 uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
 {
     plan_scratch(p, SSQ_I32, n, view);
-    struct plan_note *s = plan_failed(p) ? NULL : note_create(p);
+    struct plan_step *s = plan_failed(p) ? NULL : plan_step_create(p);
     if (s == NULL)
         return NULL;
     s->words = mem_alloc_array(n, sizeof(uint32_t));
@@ -350,7 +350,7 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
 
 /* Complete a launch. Scratch was bound before it had memory, with an offset
  * relative to its buffer. Set that memory and add the buffer's offset in it. */
-static ssq_status place_launch(const struct plan *p, struct plan_note *s)
+static ssq_status place_launch(const struct plan *p, struct plan_step *s)
 {
     for (uint32_t i = 0; i < s->launch.nbindings; i++) {
         const ssq_buffer *b = s->scratch[i];
@@ -371,7 +371,7 @@ ssq_status plan_place(const struct plan *p)
     for (const struct plan_scratch *s = p->scratch; s != NULL && st == SSQ_OK;
          s = s->next)
         st = buffer_place(s->buffer);
-    for (struct plan_note *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+    for (struct plan_step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
         if (s->words == NULL)
             st = place_launch(p, s);
     return st;
@@ -381,7 +381,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
                       struct backend_queue *queue)
 {
     ssq_status st = SSQ_OK;
-    for (const struct plan_note *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct plan_step *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words != NULL)
             st = backend->ops->upload[0].run(queue, &s->upload);
@@ -392,7 +392,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
 size_t plan_launches(const struct plan *p, const struct launch **launches)
 {
     size_t n = 0;
-    for (const struct plan_note *s = p->first; s != NULL; s = s->next) {
+    for (const struct plan_step *s = p->first; s != NULL; s = s->next) {
         if (s->words != NULL)
             continue;
         if (launches != NULL)
@@ -407,7 +407,7 @@ ssq_status plan_run(const struct plan *p, const struct backend *backend,
                     struct backend_queue *queue)
 {
     ssq_status st = plan_write(p, backend, queue);
-    for (const struct plan_note *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct plan_step *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words == NULL)
             st = backend->launch(queue, &s->launch);

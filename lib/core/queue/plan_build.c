@@ -10,8 +10,8 @@ const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
 }
 
 /* Build plan i of an op, without scratch memory and kernels. */
-static ssq_status plan_build_note(ssq_device *d, const struct op *op,
-                                  unsigned i, struct plan **out)
+static ssq_status plan_record(ssq_device *d, const struct op *op, unsigned i,
+                              struct plan **out)
 {
     struct plan *p = NULL;
     ssq_status st = plan_begin(d, op_name(op->id), &p);
@@ -39,7 +39,7 @@ ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
         return SSQ_ERR_UNSUPPORTED;
     if (l->iterations == 0 && !cut)
         return SSQ_OK;
-    ssq_status st = plan_build_note(d, op, i, &p);
+    ssq_status st = plan_record(d, op, i, &p);
     if (st == SSQ_ERR_UNSUPPORTED && cut)
         (void)refuse(why, "%s", ssq_last_error());
     else if (st == SSQ_ERR_UNSUPPORTED) /* plan_create() will report it */
@@ -62,7 +62,7 @@ ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
 ssq_status plan_try(ssq_device *d, const struct op *op, unsigned i)
 {
     struct plan *p = NULL;
-    ssq_status st = plan_build_note(d, op, i, &p);
+    ssq_status st = plan_record(d, op, i, &p);
     if (p != NULL)
         object_put(plan_object(p));
     return st;
@@ -72,7 +72,7 @@ ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
                        struct plan **out)
 {
     struct plan *p = NULL;
-    ssq_status st = plan_build_note(d, op, i, &p);
+    ssq_status st = plan_record(d, op, i, &p);
     if (st == SSQ_OK)
         st = plan_place(p);
     if (st == SSQ_OK)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c - how far a queue has run, also after the queue is freed. */
-#include "lib/core/queue/queue.h"
+#include "lib/core/queue/progress.h"
 
 #include "lib/core/base/fork.h"
+#include "lib/core/queue/queue.h"
 
 /* The part that outlives a queue. Objects that check how far the queue has run,
  * such as mailboxes, hold this and not the queue. While the queue is closing,
@@ -11,11 +12,11 @@ struct progress {
     struct object object;
     pthread_mutex_t lock;
     const struct backend *backend;
-    unsigned forks;              /* fork_count() at creation */
-    struct backend_queue *impl;  /* NULL: closing, or closed */
-    ssq_queue *queue;            /* not a reference; NULL if impl is NULL */
-    bool closed;                 /* all work is finished */
-    atomic_uint_fast64_t handed; /* commands, for backends without completed */
+    unsigned forks;                 /* fork_count() at creation */
+    struct backend_queue *impl;     /* NULL: closing, or closed */
+    ssq_queue *queue;               /* not a reference; NULL if impl is NULL */
+    bool closed;                    /* all work is finished */
+    atomic_uint_fast64_t submitted; /* for backends without completed */
 };
 
 static void progress_free(struct object *o)
@@ -90,7 +91,7 @@ struct progress *progress_get(struct progress *p)
 bool progress_reached(struct progress *p, uint64_t position)
 {
     if (p->backend->completed == NULL)
-        return atomic_load(&p->handed) >= position;
+        return atomic_load(&p->submitted) >= position;
     if (p->backend->fork_hold == NULL && p->forks != fork_count())
         return false; /* as for a lost device */
     pthread_mutex_lock(&p->lock);
@@ -100,9 +101,9 @@ bool progress_reached(struct progress *p, uint64_t position)
     return reached;
 }
 
-void progress_count(struct progress *p, uint64_t handed)
+void progress_set_submitted(struct progress *p, uint64_t submitted)
 {
-    atomic_store(&p->handed, handed);
+    atomic_store(&p->submitted, submitted);
 }
 
 void progress_put(struct progress *p)

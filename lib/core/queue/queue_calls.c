@@ -4,9 +4,10 @@
 #include "lib/core/queue/queue.h"
 
 #include "lib/core/base/fork.h"
-#include "lib/core/queue/held.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/progress.h"
+#include "lib/core/queue/replay.h"
 #include "lib/core/queue/report.h"
+#include "lib/core/queue/submit.h"
 
 struct progress *queue_progress(ssq_queue *queue)
 {
@@ -16,7 +17,7 @@ struct progress *queue_progress(ssq_queue *queue)
 uint64_t queue_position(ssq_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    uint64_t position = queue->submitted + queue->held_commands;
+    uint64_t position = queue->submitted + queue->deferred.commands;
     pthread_mutex_unlock(&queue->lock);
     return position;
 }
@@ -45,9 +46,9 @@ static void queue_free(struct object *o)
     d->backend->queue_close(q->impl);
     progress_close(q->progress, true);
     progress_put(q->progress);
-    queue_forget(q);
-    repeat_free(atomic_load(&q->repeat));
-    pthread_cond_destroy(&q->moved);
+    queue_release_commands(q);
+    replay_free(atomic_load(&q->replay));
+    pthread_cond_destroy(&q->deferred.changed);
     pthread_mutex_destroy(&q->lock);
     mem_free(q);
     object_put(&d->object);
@@ -70,8 +71,8 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     object_init(&q->object, queue_free);
     progress_bind(progress, q);
     pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->moved, NULL);
-    q->held_end = &q->held;
+    pthread_cond_init(&q->deferred.changed, NULL);
+    q->deferred.end = &q->deferred.first;
     q->end = &q->first;
     q->device = device;
     object_get(&device->object);
@@ -89,7 +90,7 @@ void queues_hold(ssq_device *device)
 {
     pthread_mutex_lock(&device->queues_lock);
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
-        repeat_hold(atomic_load(&q->repeat));
+        replay_hold(atomic_load(&q->replay));
         pthread_mutex_lock(&q->lock);
         progress_hold(q->progress);
     }
@@ -100,7 +101,7 @@ void queues_let_go(ssq_device *device)
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
         progress_let_go(q->progress);
         pthread_mutex_unlock(&q->lock);
-        repeat_let_go(atomic_load(&q->repeat));
+        replay_let_go(atomic_load(&q->replay));
     }
     pthread_mutex_unlock(&device->queues_lock);
 }
@@ -133,8 +134,8 @@ void ssq_queue_destroy(ssq_queue **queue)
         return;
     if (!device_lost((*queue)->device)) {
         capture_drop(*queue);
-        (void)repeat_flush(*queue);
-        (void)held_wait(*queue, HELD_ALL, "queue_destroy");
+        (void)replay_flush(*queue);
+        (void)deferred_wait(*queue, DEFERRED_ALL, "queue_destroy");
         queue_retire(*queue, true);
     }
     object_put(&(*queue)->object);
@@ -166,7 +167,7 @@ ssq_status ssq_queue_stats_get(ssq_queue *queue, ssq_queue_stats *stats)
 
 bool queue_capturing(const ssq_queue *queue)
 {
-    return queue->capture != NULL;
+    return queue->capture.graph != NULL;
 }
 
 ssq_status queue_check_runs(ssq_queue *queue, const char *what)
@@ -186,12 +187,12 @@ ssq_status queue_wait(ssq_queue *queue)
     ssq_status st = queue_check(queue, "queue_sync");
     if (st != SSQ_OK)
         return st;
-    if (queue->capture != NULL)
+    if (queue->capture.graph != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "queue_sync: a graph is being captured");
-    st = repeat_flush(queue);
+    st = replay_flush(queue);
     if (st == SSQ_OK)
-        st = held_wait(queue, HELD_ALL, "queue_sync");
+        st = deferred_wait(queue, DEFERRED_ALL, "queue_sync");
     if (st != SSQ_OK)
         return st;
     st = queue_finish(queue);
@@ -209,12 +210,12 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     ssq_status st = queue_check(queue, "queue_sync"), sent = SSQ_OK;
     if (st != SSQ_OK)
         return st;
-    if (queue->capture == NULL)
+    if (queue->capture.graph == NULL)
         sent = reports_send(queue);
     st = queue_wait(queue);
     if (st != SSQ_OK)
         return st;
-    return sent != SSQ_OK ? sent : reports_tell(queue);
+    return sent != SSQ_OK ? sent : reports_get_error(queue);
 }
 
 /* Return how many commands the device has not finished. Other threads may be
@@ -231,15 +232,15 @@ static uint64_t commands_left(ssq_queue *queue)
     return submitted - done;
 }
 
-/* Hand over all waiting work first: a caller that only polls would otherwise
- * never see it finish. */
+/* Submit all matched ops first: a caller that only polls would otherwise never
+ * see them finish. */
 ssq_status ssq_queue_status(const ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_status");
     if (st == SSQ_OK)
-        st = repeat_flush((ssq_queue *)(uintptr_t)queue);
-    if (st == SSQ_OK && held_any(queue)) {
-        st = held_reachable(queue, "queue_status");
+        st = replay_flush((ssq_queue *)(uintptr_t)queue);
+    if (st == SSQ_OK && deferred_any(queue)) {
+        st = deferred_check_fork(queue, "queue_status");
         return st == SSQ_OK
                    ? error_set(SSQ_ERR_NOT_READY,
                                "queue_status: a collective is under way")
@@ -251,7 +252,8 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
     if (left > 0)
         return error_set(SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
                          (unsigned long long)left);
-    device_retire(queue->device, false); /* lands downloads */
+    device_retire(queue->device, false); /* calls callbacks of downloads */
     st = queue_check(queue, "queue_status");
-    return st == SSQ_OK ? queue_ask_failure((ssq_queue *)(uintptr_t)queue) : st;
+    return st == SSQ_OK ? queue_poll_failure((ssq_queue *)(uintptr_t)queue)
+                        : st;
 }

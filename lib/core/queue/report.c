@@ -58,12 +58,12 @@ ssq_status reports_send(ssq_queue *queue)
 }
 
 /* After the first error the other reports wait for the next sync. */
-ssq_status reports_tell(ssq_queue *queue)
+ssq_status reports_get_error(ssq_queue *queue)
 {
     ssq_status st = SSQ_OK;
     for (struct report *r = next_of(queue, NULL); r != NULL;
          r = next_of(queue, r))
         if (st == SSQ_OK)
-            st = r->tell(r);
+            st = r->get_error(r);
     return st;
 }

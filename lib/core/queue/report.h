@@ -2,8 +2,8 @@
 /* report.h - errors that ssq_queue_sync returns besides the queue's own.
  *
  * An object that keeps errors in device words adds a report to its queue. Each
- * public sync first calls send() of all reports, then waits, then calls tell()
- * to get an error. Waits within the library call neither. */
+ * public sync first calls send() of all reports, then waits, then calls
+ * get_error(). Waits within the library call neither. */
 #ifndef LIB_CORE_QUEUE_REPORT_H
 #define LIB_CORE_QUEUE_REPORT_H
 
@@ -17,7 +17,7 @@ struct report {
     /* enqueue copies of the words to the host */
     ssq_status (*send)(struct report *report, ssq_queue *queue);
     /* return an error that has arrived, once, or SSQ_OK */
-    ssq_status (*tell)(struct report *report);
+    ssq_status (*get_error)(struct report *report);
 };
 
 /** Add a report; the queue takes a reference. */
@@ -25,9 +25,9 @@ void report_add(ssq_queue *queue, struct report *report);
 /** Remove a report, and drop that reference. */
 void report_remove(ssq_queue *queue, struct report *report);
 
-/** Call send() for all reports, or tell() for each until one returns an error.
+/** Call send() for all reports, or get_error() until one returns an error.
  *  @return the first error */
 ssq_status reports_send(ssq_queue *queue);
-ssq_status reports_tell(ssq_queue *queue);
+ssq_status reports_get_error(ssq_queue *queue);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scratch.c - temporaries of calls, held by the ops that use them. */
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
 
 /* Return the bytes of a tensor; 0 if it is invalid, which is refused later. */
 static uint64_t core_scratch_bytes_of(ssq_dtype dtype, int rank,
@@ -21,21 +21,21 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
 {
     ssq_tensor *t;
     uint64_t bytes = core_scratch_bytes_of(dtype, rank, shape);
-    ssq_buffer *b = repeat_scratch(queue, bytes);
+    ssq_buffer *b = replay_scratch(queue, bytes);
     ssq_status st = SSQ_OK;
     if (b == NULL && capture_dry(queue)) /* needs no memory: nothing runs */
-        st = buffer_note(queue->device, bytes, &b);
+        st = buffer_declare(queue->device, bytes, &b);
     if (st == SSQ_OK && b == NULL)
         st = tensor_create(queue->device, dtype, rank, shape, &t);
     else if (st == SSQ_OK)
         st = ssq_tensor_from_buffer(b, dtype, rank, shape, NULL, 0, &t);
-    bool made = b == NULL;
+    bool created = b == NULL;
     if (b != NULL)
         object_put(&b->object);
     if (st != SSQ_OK)
         return st;
-    if (made)
-        repeat_scratch_learn(queue, t->view.buffer);
+    if (created)
+        replay_record_scratch(queue, t->view.buffer);
     *view = tensor_view(t, ACCESS_WRITE);
     object_get(&view->buffer->object);
     object_put(&t->object);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit.c - hand commands to the backend, and hold their objects until it has
- * finished them.
+/* submit.c - submit commands to the backend, and hold their objects until it
+ * has finished them.
  *
  * If a backend finishes each command before run returns, nothing is kept here.
  * For other backends the queue holds each op until completed() has passed it.
  */
-#include "lib/core/queue/enqueue.h"
-#include "lib/core/queue/held.h"
-#include "lib/core/queue/queue.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/submit.h"
 
-#include "lib/core/core.h"
+#include "lib/core/queue/call.h"
+#include "lib/core/queue/observer.h"
 #include "lib/core/queue/plan.h"
+#include "lib/core/queue/progress.h"
+#include "lib/core/queue/queue.h"
 
 void command_release(const struct command *c)
 {
@@ -41,9 +41,9 @@ void chain_release(struct pending *p)
     }
 }
 
-/* Land a finished command. If it was a download whose bytes must be converted
- * or checked, tell its owner that they have arrived. */
-static void land(const struct op *op)
+/* Call the callback of a finished command: of a download whose bytes must be
+ * converted or checked. */
+static void call_landed(const struct op *op)
 {
     if (op->id != OP_download)
         return;
@@ -61,18 +61,18 @@ static ssq_status failure(const ssq_queue *q)
     return st != SSQ_OK || b->failure == NULL ? st : b->failure(q->impl);
 }
 
-/* Unlink the finished commands, land them if none failed, and return them. The
- * caller must hold the lock, and call chain_release() without it: a thread that
- * finds the list empty may then rely on all reads. Commands finish in order, so
- * these are always the first of the list. A backend without completed has
- * none. */
+/* Unlink the finished commands, call their callbacks if none failed, and return
+ * them. The caller must hold the lock, and call chain_release() without it: a
+ * thread that finds the list empty may then rely on all reads. Commands finish
+ * in order, so these are always the first of the list. A backend without
+ * completed has none. */
 struct pending *chain_finished(ssq_queue *q)
 {
     if (q->first == NULL)
         return NULL;
     uint64_t done = q->device->backend->completed(q->impl);
     struct pending *head = q->first, **at = &q->first;
-    while (*at != NULL && (*at)->sequence <= done)
+    while (*at != NULL && (*at)->position <= done)
         at = &(*at)->next;
     struct pending *rest = *at;
     *at = NULL;
@@ -83,7 +83,7 @@ struct pending *chain_finished(ssq_queue *q)
         q->end = &q->first;
     if (head != NULL && failure(q) == SSQ_OK)
         for (const struct pending *p = head; p != NULL; p = p->next)
-            land(p->command.op);
+            call_landed(p->command.op);
     return head;
 }
 
@@ -120,7 +120,7 @@ ssq_status queue_finish(ssq_queue *q)
 }
 
 /* Return the error of a command that has failed, and keep it. Does not wait. */
-ssq_status queue_ask_failure(ssq_queue *q)
+ssq_status queue_poll_failure(ssq_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     ssq_status st = failure(q);
@@ -128,8 +128,9 @@ ssq_status queue_ask_failure(ssq_queue *q)
     return st == SSQ_OK ? SSQ_OK : queue_fail(q, st);
 }
 
-/* No download lands here: ssq_queue_destroy() has waited for all of them. */
-void queue_forget(ssq_queue *q)
+/* No callback is called here: ssq_queue_destroy() has waited for all commands.
+ */
+void queue_release_commands(ssq_queue *q)
 {
     chain_release(q->first);
     chain_release(q->kept);
@@ -193,19 +194,19 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
     return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
 }
 
-/* Report the writes of a command to witnesses. */
-static void submit_tell(const ssq_queue *q, const struct command *c)
+/* Report the writes of a command to observers. */
+static void command_report(const ssq_queue *q, const struct command *c)
 {
     if (c->segment == NULL)
-        witness_tell(q, c->op);
+        observers_report(q, c->op);
     for (size_t i = 0; c->segment != NULL && i < c->segment->n; i++)
-        witness_tell(q, c->segment->commands[i].op);
+        observers_report(q, c->segment->commands[i].op);
 }
 
-void chain_tell(const ssq_queue *q, const struct pending *chain)
+void chain_report(const ssq_queue *q, const struct pending *chain)
 {
     for (; chain != NULL; chain = chain->next)
-        submit_tell(q, &chain->command);
+        command_report(q, &chain->command);
 }
 
 struct calling {
@@ -225,8 +226,10 @@ static ssq_status call(ssq_queue *q, const struct op *op)
     return q->device->backend->call(q->impl, call_now, &c);
 }
 
-/* Hand one command to the backend. told: witnesses know of it already. */
-static ssq_status submit_start(ssq_queue *q, const struct command *c, bool told)
+/* Submit one command to the backend. reported: its writes were already reported
+ * to observers. */
+static ssq_status submit_start(ssq_queue *q, const struct command *c,
+                               bool reported)
 {
     const struct backend *b = q->device->backend;
     /* Default modes, because some drivers compute in the calling thread. */
@@ -239,12 +242,12 @@ static ssq_status submit_start(ssq_queue *q, const struct command *c, bool told)
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
     fpenv_leave(env);
-    if (st == SSQ_OK && !told)
-        submit_tell(q, c);
+    if (st == SSQ_OK && !reported)
+        command_report(q, c);
     return st;
 }
 
-/* Reserve memory for n commands before the first one is handed over. A command
+/* Reserve memory for n commands before the first one is submitted. A command
  * that is refused for lack of memory after others would end the queue. */
 static ssq_status submit_reserve(ssq_queue *q, const struct command *commands,
                                  size_t n)
@@ -280,7 +283,7 @@ ssq_status queue_recorded(ssq_queue *q, bool *recorded)
  * caller must hold the lock. */
 static void submit_keep(ssq_queue *q, struct pending *p, bool recorded)
 {
-    p->sequence = ++q->submitted;
+    p->position = ++q->submitted;
     if (recorded) {
         p->next = q->kept;
         q->kept = p;
@@ -291,18 +294,20 @@ static void submit_keep(ssq_queue *q, struct pending *p, bool recorded)
     q->end = &p->next;
 }
 
-/* Hand over the commands of *chain in order. The caller must hold the lock, or
+/* Submit the commands of *chain in order. The caller must hold the lock, or
  * be the only thread that may call the backend. A backend without completed has
- * finished each command that it accepted. Such a command is counted in *handed
- * and prepended to *done, which reverses the order; its download lands here. */
-static ssq_status submit_hand_over(ssq_queue *q, struct pending **chain,
-                                   bool told, bool recorded, uint64_t *handed,
-                                   struct pending **done)
+ * finished each command that it accepted. Such a command is counted in
+ * *submitted and prepended to *done, which reverses the order; its callback is
+ * called here. */
+static ssq_status submit_chain_locked(ssq_queue *q, struct pending **chain,
+                                      bool reported, bool recorded,
+                                      uint64_t *submitted,
+                                      struct pending **done)
 {
     bool later = q->device->backend->completed != NULL;
     while (*chain != NULL) {
         struct pending *p = *chain;
-        ssq_status st = submit_start(q, &p->command, told);
+        ssq_status st = submit_start(q, &p->command, reported);
         if (st != SSQ_OK)
             return st;
         *chain = p->next;
@@ -310,18 +315,18 @@ static ssq_status submit_hand_over(ssq_queue *q, struct pending **chain,
             submit_keep(q, p, recorded);
             continue;
         }
-        land(p->command.op);
-        progress_count(q->progress, ++*handed);
+        call_landed(p->command.op);
+        progress_set_submitted(q->progress, ++*submitted);
         p->next = *done;
         *done = p;
     }
     return SSQ_OK;
 }
 
-ssq_status chain_hand_over(ssq_queue *q, struct pending **chain,
-                           uint64_t *handed, struct pending **done)
+ssq_status chain_submit(ssq_queue *q, struct pending **chain,
+                        uint64_t *submitted, struct pending **done)
 {
-    return submit_hand_over(q, chain, true, false, handed, done);
+    return submit_chain_locked(q, chain, true, false, submitted, done);
 }
 
 /* Check the sticky error again, with the lock: a collective may have failed
@@ -337,18 +342,18 @@ static ssq_status still_good(const ssq_queue *q)
  * accepted at least one. Takes over the chain: commands that are finished, or
  * were not accepted, are released. */
 static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
-                               size_t n, struct pending *chain, bool told,
+                               size_t n, struct pending *chain, bool reported,
                                bool *taken)
 {
     bool recorded = false;
     struct pending *first = chain, *now = NULL, *done = NULL;
     pthread_mutex_lock(&q->lock);
-    if (q->held != NULL) {
-        ssq_status st = held_commands(q, chain, n);
-        /* Witnesses compare the order of calls: report a write to them now, not
-         * when it is handed over. */
-        if (st == SSQ_OK && !told)
-            chain_tell(q, chain);
+    if (q->deferred.first != NULL) {
+        ssq_status st = deferred_add_commands(q, chain, n);
+        /* Observers compare the order of calls: report a write now, not when it
+         * is submitted. */
+        if (st == SSQ_OK && !reported)
+            chain_report(q, chain);
         pthread_mutex_unlock(&q->lock);
         if (st != SSQ_OK)
             chain_release(chain);
@@ -360,7 +365,8 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     if (st == SSQ_OK)
         st = ask_recorded(q, &recorded);
     if (st == SSQ_OK)
-        st = submit_hand_over(q, &chain, told, recorded, &q->submitted, &now);
+        st = submit_chain_locked(q, &chain, reported, recorded, &q->submitted,
+                                 &now);
     *taken = chain != first;
     done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
@@ -371,10 +377,10 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
 }
 
 /* Submit to a backend that finishes later, or to a queue at a gate. Everything
- * that must be held is created before the first command is handed over. Lack of
+ * that must be held is created before the first command is submitted. Lack of
  * memory therefore refuses all commands. */
 static ssq_status submit_held(ssq_queue *q, const struct command *commands,
-                              size_t n, struct object *graph, bool told,
+                              size_t n, struct object *graph, bool reported,
                               bool *taken)
 {
     struct pending *chain = NULL, **end = &chain;
@@ -386,38 +392,38 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
         }
         end = &(*end)->next;
     }
-    return submit_chain(q, commands, n, chain, told, taken);
+    return submit_chain(q, commands, n, chain, reported, taken);
 }
 
 /* Submit to a backend that has finished a command when it returns: nothing is
  * held. False if the queue is at a gate; nothing was done then. */
 static bool run_now(ssq_queue *q, const struct command *commands, size_t n,
-                    bool told, bool *taken, ssq_status *st)
+                    bool reported, bool *taken, ssq_status *st)
 {
     pthread_mutex_lock(&q->lock);
-    bool open = q->held == NULL;
+    bool open = q->deferred.first == NULL;
     *st = still_good(q);
     for (size_t i = 0; i < n && open && *st == SSQ_OK; i++) {
-        *st = submit_start(q, &commands[i], told);
+        *st = submit_start(q, &commands[i], reported);
         if (*st != SSQ_OK)
             break;
         *taken = true;
-        progress_count(q->progress, ++q->submitted);
-        land(commands[i].op);
+        progress_set_submitted(q->progress, ++q->submitted);
+        call_landed(commands[i].op);
     }
     pthread_mutex_unlock(&q->lock);
     return open;
 }
 
 static ssq_status submit_all(ssq_queue *q, const struct command *commands,
-                             size_t n, struct object *graph, bool told)
+                             size_t n, struct object *graph, bool reported)
 {
     bool taken = false;
     ssq_status st;
     if (q->device->backend->completed != NULL ||
-        !run_now(q, commands, n, told, &taken, &st))
-        st = submit_held(q, commands, n, graph, told, &taken);
-    /* If the device failed, or only a part of a graph was handed over, no later
+        !run_now(q, commands, n, reported, &taken, &st))
+        st = submit_held(q, commands, n, graph, reported, &taken);
+    /* If the device failed, or only a part of a graph was submitted, no later
      * work on this queue can be trusted. Otherwise the call was refused as a
      * whole and has changed nothing. */
     bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken);
@@ -430,8 +436,8 @@ ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
     return submit_all(q, commands, n, graph, false);
 }
 
-ssq_status queue_submit_told(ssq_queue *q, const struct command *commands,
-                             size_t n, struct object *graph)
+ssq_status queue_submit_reported(ssq_queue *q, const struct command *commands,
+                                 size_t n, struct object *graph)
 {
     return submit_all(q, commands, n, graph, true);
 }

@@ -2,6 +2,7 @@
 /* gemm.c - ssq_gemm, ssq_gemm_batched and ssq_gemm_explain: dispatch. */
 #include "lib/op/gemm/tuned.h"
 
+#include "lib/core/queue/dispatch.h"
 #include "lib/core/queue/queue.h"
 
 #include <stdio.h>

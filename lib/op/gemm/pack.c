@@ -12,7 +12,7 @@
 static void pack_drop(struct beside *b)
 {
     struct packed *p = (struct packed *)b;
-    witness_end(&p->writes);
+    observer_stop(&p->writes);
     if (p->panels.buffer != NULL)
         object_put(&p->panels.buffer->object);
     mem_free(p);
@@ -95,7 +95,7 @@ ssq_status packed_use(const ssq_queue *queue, const ssq_gemm_args *args,
                       const char *name, struct gemm_op *op)
 {
     const struct packed *p = (const struct packed *)args->b->packed;
-    struct witness w;
+    struct observer o;
     if (p == NULL)
         return SSQ_OK;
     if (p->trans != args->trans_b)
@@ -109,12 +109,12 @@ ssq_status packed_use(const ssq_queue *queue, const ssq_gemm_args *args,
                          "%s: b could not be packed again: ssq_gemm_repack has "
                          "to succeed first",
                          name);
-    witness_ask(&p->writes, &w);
-    if (atomic_load(&w.writes) != 0)
+    observer_read(&p->writes, &o);
+    if (atomic_load(&o.writes) != 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: b was written after it was packed, by %s: "
                          "ssq_gemm_repack packs it again",
-                         name, op_name(w.by));
+                         name, op_name(o.by));
     if (op->k > 0 && p->panels.buffer != NULL && !queue_capturing(queue))
         op->panels = p->panels;
     return SSQ_OK;
@@ -150,7 +150,7 @@ static ssq_status check_b(const ssq_queue *queue, const ssq_tensor *b,
     return SSQ_OK;
 }
 
-/* Pack t. The witness begins before the copy is enqueued, so that it misses no
+/* Pack t. The observer starts before the copy is enqueued, so that it misses no
  * write. */
 static ssq_status op_pack(ssq_queue *queue, bool trans, ssq_tensor *t)
 {
@@ -162,7 +162,7 @@ static ssq_status op_pack(ssq_queue *queue, bool trans, ssq_tensor *t)
     p->trans = trans;
     if (view_elements(&t->view) == 0)
         return SSQ_OK;
-    witness_begin(&p->writes, &t->view);
+    observer_start(&p->writes, &t->view);
     const struct view b = pack_matrix_of(t, trans);
     ssq_status st = make_panels(queue->device, &b, p);
     return st == SSQ_OK ? pack_fill(queue, t, p) : st;

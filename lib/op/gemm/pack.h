@@ -8,15 +8,15 @@
 #ifndef LIB_OP_GEMM_PACK_H
 #define LIB_OP_GEMM_PACK_H
 
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/observer.h"
 #include "lib/op/gemm/gemm.h"
 
 struct packed {
-    struct beside beside;  /* first */
-    bool trans;            /* b is [n,k] */
-    struct witness writes; /* counts writes to b */
-    atomic_bool torn;      /* the copy may not match b; it must not be read */
-    struct view panels;    /* absent: the device uses none; holds its buffer */
+    struct beside beside;   /* first */
+    bool trans;             /* b is [n,k] */
+    struct observer writes; /* counts writes to b */
+    atomic_bool torn;       /* the copy may not match b; it must not be read */
+    struct view panels;     /* absent: the device uses none; holds its buffer */
 };
 
 /** Set op->panels if args->b is packed and the panels can be read.

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "lib/core/memory/pool.h"
+#include "lib/core/queue/dispatch.h"
 #include "lib/core/queue/queue.h"
 #include "lib/core/queue/window.h"
 
@@ -247,7 +248,7 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
     if (st != SSQ_OK)
         return st;
     struct tuning t = tune_decide(&s);
-    *out = tuning_tell(&t);
+    *out = tuning_export(&t);
     out->tried = s.tried;
     out->kept = tuning_keep(queue->device, &t);
     return SSQ_OK;

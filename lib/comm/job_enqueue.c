@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stand.c - hands a job to its communicator's thread.
+/* job_enqueue.c - enqueue a job for its communicator's thread.
  *
  * The queue waits at a gate. With .work, ssq_comm_wait() puts the gate on the
  * queue (work.c). With a direct transport only comparisons use the thread and
  * a gate. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/queue/repeat.h"
-#include "lib/core/queue/witness.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/observer.h"
 #include "lib/core/core.h"
 
-/* Report the writes of a job to witnesses during the call, so that they are in
+/* Report the writes of a job to observers during the call, so that they are in
  * the order of calls. */
-static void stand_tell(const ssq_queue *queue, const struct job *job)
+static void job_report_writes(const ssq_queue *queue, const struct job *job)
 {
     size_t first = 0, end = job->n;
     if (job->call == CALL_COMPARE)
@@ -23,7 +23,7 @@ static void stand_tell(const ssq_queue *queue, const struct job *job)
         first = 1; /* y */
     for (size_t i = first; i < end; i++) {
         struct upload_op op = upload_of(&job->views[i], NULL, 0);
-        witness_tell(queue, &op.op);
+        observers_report(queue, &op.op);
     }
 }
 
@@ -31,8 +31,8 @@ static void stand_tell(const ssq_queue *queue, const struct job *job)
  * gate is put on the queue or given to the caller. With a direct transport, the
  * thread makes the library calls of a comparison; direct_follow() puts them in
  * order, too. */
-static ssq_status stand_call(ssq_comm *comm, ssq_queue *queue, struct job *job,
-                             ssq_comm_work **made)
+static ssq_status job_prepare(ssq_comm *comm, ssq_queue *queue, struct job *job,
+                              ssq_comm_work **made)
 {
     ssq_status st = comm->direct == NULL ? SSQ_OK : direct_follow(comm, queue);
     if (st == SSQ_OK)
@@ -47,12 +47,12 @@ static ssq_status stand_call(ssq_comm *comm, ssq_queue *queue, struct job *job,
     if (job->gate == NULL)
         return SSQ_ERR_NOMEM;
     if (job->work == NULL)
-        return queue_gate(queue, job->gate);
+        return gate_enqueue(queue, job->gate);
     *made = work_create(queue, job->gate);
     return *made == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
 }
 
-static void stand_give(ssq_comm *comm, struct job *job)
+static void job_push(ssq_comm *comm, struct job *job)
 {
     job->number = ++comm->number;
     pthread_mutex_lock(&comm->lock);
@@ -64,8 +64,8 @@ static void stand_give(ssq_comm *comm, struct job *job)
 
 /* Enqueue a call on the queue itself. Later work waits for it, even if .work is
  * set. */
-static ssq_status enqueue_direct(ssq_comm *comm, ssq_queue *queue,
-                                 struct job *job)
+static ssq_status job_enqueue_direct(ssq_comm *comm, ssq_queue *queue,
+                                     struct job *job)
 {
     ssq_comm_work **work = job->work, *made = NULL;
     if (work != NULL && (made = work_create(queue, NULL)) == NULL) {
@@ -84,23 +84,23 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
 {
     ssq_comm_work *made = NULL;
     if (comm->direct != NULL && job->call != CALL_COMPARE)
-        return enqueue_direct(comm, queue, job);
-    ssq_status st = repeat_pause(queue);
+        return job_enqueue_direct(comm, queue, job);
+    ssq_status st = replay_pause(queue);
     if (st == SSQ_OK) {
-        st = stand_call(comm, queue, job, &made);
-        repeat_resume(queue);
+        st = job_prepare(comm, queue, job, &made);
+        replay_resume(queue);
     }
     if (st != SSQ_OK) {
         if (job->gate != NULL)
-            gate_drop(job->gate);
+            gate_put(job->gate);
         job_free(job);
         return st;
     }
     if (job->work != NULL)
         *job->work = made;
     if (comm->direct != NULL)
-        direct_note(comm, queue);
-    stand_tell(queue, job);
-    stand_give(comm, job);
+        direct_set_last(comm, queue);
+    job_report_writes(queue, job);
+    job_push(comm, job);
     return SSQ_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequence.c - ops in the order in which they came, to be compared and launched
- * again. */
-#include "lib/core/queue/sequence.h"
+/* trace.c - ops in the order in which they were enqueued, to be compared and
+ * launched again. */
+#include "lib/core/queue/trace.h"
 
 #include "lib/core/queue/plan.h"
 
@@ -47,7 +47,7 @@ bool op_same(const struct op *a, const struct op *b)
     return list_same(a->list, b->list);
 }
 
-ssq_status command_copy(ssq_graph *graph, const struct command *c)
+ssq_status graph_append_copy(ssq_graph *graph, const struct command *c)
 {
     struct command copy = *c;
     copy.op = op_hold(c->op);
@@ -55,13 +55,13 @@ ssq_status command_copy(ssq_graph *graph, const struct command *c)
         return SSQ_ERR_NOMEM;
     if (c->plan != NULL)
         object_get(plan_object(c->plan));
-    return capture_record(graph, &copy);
+    return graph_append(graph, &copy);
 }
 
 /* ---- arrays ---- */
 
 /* Make room for one more element in an array of n; false without memory. */
-static bool sequence_grow(void **array, size_t n, size_t *room, size_t size)
+static bool trace_grow(void **array, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
         return true;
@@ -81,7 +81,7 @@ static bool sequence_grow(void **array, size_t n, size_t *room, size_t size)
 
 static void part_free(struct object *o)
 {
-    struct part *p = (struct part *)o;
+    struct trace_part *p = (struct trace_part *)o;
     for (size_t i = 0; i < p->n; i++)
         op_release(p->entry[i].op);
     mem_free(p->entry);
@@ -90,9 +90,9 @@ static void part_free(struct object *o)
     mem_free(p);
 }
 
-static struct part *part_create(ssq_device *device)
+static struct trace_part *part_create(ssq_device *device)
 {
-    struct part *p = mem_alloc(sizeof(*p));
+    struct trace_part *p = mem_alloc(sizeof(*p));
     if (p == NULL)
         return NULL;
     object_init(&p->object, part_free);
@@ -102,29 +102,29 @@ static struct part *part_create(ssq_device *device)
     return NULL;
 }
 
-static bool part_add(struct part *p, const struct op *op)
+static bool part_add(struct trace_part *p, const struct op *op)
 {
     void *entry = p->entry;
-    bool ok = sequence_grow(&entry, p->n, &p->room, sizeof(*p->entry));
+    bool ok = trace_grow(&entry, p->n, &p->room, sizeof(*p->entry));
     p->entry = entry;
     struct op *copy = ok ? op_hold(op) : NULL;
     if (copy == NULL)
         return false;
-    p->entry[p->n++] = (struct sequence_entry){copy, p->graph->n};
+    p->entry[p->n++] = (struct trace_entry){copy, p->graph->n};
     return true;
 }
 
-static bool part_command(struct part *p, const struct command *c)
+static bool part_command(struct trace_part *p, const struct command *c)
 {
-    bool ok = command_copy(p->graph, c) == SSQ_OK;
+    bool ok = graph_append_copy(p->graph, c) == SSQ_OK;
     p->entry[p->n - 1].end = p->graph->n;
     return ok;
 }
 
 /* Copy the first n entries, with their commands. */
-static struct part *part_copy(const struct part *p, size_t n)
+static struct trace_part *part_copy(const struct trace_part *p, size_t n)
 {
-    struct part *copy = part_create(p->graph->device);
+    struct trace_part *copy = part_create(p->graph->device);
     bool ok = copy != NULL;
     for (size_t i = 0, at = 0; i < n && ok; i++) {
         ok = part_add(copy, p->entry[i].op);
@@ -137,82 +137,83 @@ static struct part *part_copy(const struct part *p, size_t n)
     return NULL;
 }
 
-/* ---- sequences ---- */
+/* ---- traces ---- */
 
-struct sequence *sequence_create(void)
+struct trace *trace_create(void)
 {
-    return mem_alloc(sizeof(struct sequence));
+    return mem_alloc(sizeof(struct trace));
 }
 
-void sequence_free(struct sequence *s)
+void trace_free(struct trace *t)
 {
-    if (s == NULL)
+    if (t == NULL)
         return;
-    for (size_t i = 0; i < s->n; i++)
-        object_put(&s->part[i]->object);
-    for (size_t i = 0; i < s->n_scratch; i++)
-        object_put(&s->scratch[i]->object);
-    mem_free(s->part);
-    mem_free(s->scratch);
-    mem_free(s);
+    for (size_t i = 0; i < t->n; i++)
+        object_put(&t->part[i]->object);
+    for (size_t i = 0; i < t->n_scratch; i++)
+        object_put(&t->scratch[i]->object);
+    mem_free(t->part);
+    mem_free(t->scratch);
+    mem_free(t);
 }
 
-/* Append a part. The sequence takes over the reference, even on failure. */
-static bool sequence_add_part(struct sequence *s, struct part *p)
+/* Append a part. The trace takes over the reference, even on failure. */
+static bool trace_add_part(struct trace *t, struct trace_part *p)
 {
-    void *part = s->part;
+    void *part = t->part;
     bool ok = p != NULL &&
-              sequence_grow(&part, s->n, &s->room, sizeof(struct part *));
-    s->part = part;
+              trace_grow(&part, t->n, &t->room, sizeof(struct trace_part *));
+    t->part = part;
     if (ok)
-        s->part[s->n++] = p;
+        t->part[t->n++] = p;
     else if (p != NULL)
         object_put(&p->object);
     return ok;
 }
 
-bool sequence_scratch(struct sequence *s, ssq_buffer *buffer)
+bool trace_add_scratch(struct trace *t, ssq_buffer *buffer)
 {
-    void *scratch = s->scratch;
-    bool ok = sequence_grow(&scratch, s->n_scratch, &s->scratch_room,
-                            sizeof(ssq_buffer *));
-    s->scratch = scratch;
+    void *scratch = t->scratch;
+    bool ok = trace_grow(&scratch, t->n_scratch, &t->scratch_room,
+                         sizeof(ssq_buffer *));
+    t->scratch = scratch;
     if (!ok)
         return false;
     object_get(&buffer->object);
-    s->scratch[s->n_scratch++] = buffer;
+    t->scratch[t->n_scratch++] = buffer;
     return true;
 }
 
-struct sequence *sequence_fork(const struct sequence *s, const struct place *to)
+struct trace *trace_fork(const struct trace *t, const struct trace_position *to)
 {
-    struct sequence *fork = sequence_create();
+    struct trace *fork = trace_create();
     bool ok = fork != NULL;
     for (size_t i = 0; i < to->part && ok; i++) {
-        object_get(&s->part[i]->object);
-        ok = sequence_add_part(fork, s->part[i]);
+        object_get(&t->part[i]->object);
+        ok = trace_add_part(fork, t->part[i]);
     }
     if (ok && to->entry > 0) {
-        ok = sequence_add_part(fork, part_copy(s->part[to->part], to->entry));
+        ok = trace_add_part(fork, part_copy(t->part[to->part], to->entry));
         fork->open = ok;
     }
     for (size_t i = 0; i < to->scratch && ok; i++)
-        ok = sequence_scratch(fork, s->scratch[i]);
+        ok = trace_add_scratch(fork, t->scratch[i]);
     if (ok)
         return fork;
-    sequence_free(fork);
+    trace_free(fork);
     return NULL;
 }
 
-const struct sequence_entry *sequence_at(const struct sequence *s,
-                                         const struct place *at)
+const struct trace_entry *trace_entry_at(const struct trace *t,
+                                         const struct trace_position *at)
 {
-    if (at->part >= s->n || at->entry >= s->part[at->part]->n)
+    if (at->part >= t->n || at->entry >= t->part[at->part]->n)
         return NULL;
-    return &s->part[at->part]->entry[at->entry];
+    return &t->part[at->part]->entry[at->entry];
 }
 
-static bool entries_alike(const struct part *a, const struct part *b, size_t n)
+static bool entries_equal(const struct trace_part *a,
+                          const struct trace_part *b, size_t n)
 {
     bool same = a == b || (a->n >= n && b->n >= n);
     for (size_t i = 0; i < n && same && a != b; i++)
@@ -220,39 +221,39 @@ static bool entries_alike(const struct part *a, const struct part *b, size_t n)
     return same;
 }
 
-bool sequence_alike(const struct sequence *a, const struct sequence *b,
-                    const struct place *to)
+bool trace_equal(const struct trace *a, const struct trace *b,
+                 const struct trace_position *to)
 {
     bool same = a->n >= to->part && b->n >= to->part;
     for (size_t i = 0; i < to->part && same; i++)
         same = a->part[i]->n == b->part[i]->n &&
-               entries_alike(a->part[i], b->part[i], a->part[i]->n);
+               entries_equal(a->part[i], b->part[i], a->part[i]->n);
     if (!same || to->entry == 0)
         return same;
     return a->n > to->part && b->n > to->part &&
-           entries_alike(a->part[to->part], b->part[to->part], to->entry);
+           entries_equal(a->part[to->part], b->part[to->part], to->entry);
 }
 
-bool sequence_add(struct sequence *s, ssq_device *device, const struct op *op)
+bool trace_add_op(struct trace *t, ssq_device *device, const struct op *op)
 {
-    if (!s->open && !sequence_add_part(s, part_create(device)))
+    if (!t->open && !trace_add_part(t, part_create(device)))
         return false;
-    s->open = true;
-    return part_add(s->part[s->n - 1], op);
+    t->open = true;
+    return part_add(t->part[t->n - 1], op);
 }
 
-bool sequence_command(struct sequence *s, const struct command *c)
+bool trace_add_command(struct trace *t, const struct command *c)
 {
-    return part_command(s->part[s->n - 1], c);
+    return part_command(t->part[t->n - 1], c);
 }
 
-bool sequence_has_command(const struct sequence *s)
+bool trace_has_command(const struct trace *t)
 {
-    const struct part *p = s->part[s->n - 1];
+    const struct trace_part *p = t->part[t->n - 1];
     return p->entry[p->n - 1].end > (p->n > 1 ? p->entry[p->n - 2].end : 0);
 }
 
-void sequence_close(struct sequence *s)
+void trace_close_part(struct trace *t)
 {
-    s->open = false;
+    t->open = false;
 }

@@ -1,63 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bundle.c - calls of several ops, which run all or none. Their commands wait
- * in an internal graph, or in the graph that is being captured. */
+/* bundle_calls.c - calls of several ops, which run all or none. Their commands
+ * are kept in an internal graph, or in the graph that is being captured. */
 #include "lib/core/queue/graph.h"
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/repeat.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/submit.h"
 
-/* In a capture, the bundle is the capture's own graph. bundle_from is then its
+/* In a capture, the bundle is the capture's own graph. bundle.from is then its
  * length before the bundle, so that a failure can remove the commands of the
- * bundle. Otherwise the bundle is a separate graph, or none while repeated ops
- * wait (repeat.h). Ops that call other ops nest; only the outermost begin and
+ * bundle. Otherwise the bundle is a separate graph, or none while ops match a
+ * trace (replay.h). Ops that call other ops nest; only the outermost begin and
  * end have an effect. */
 ssq_status queue_bundle_begin(ssq_queue *queue)
 {
-    if (queue->bundle_depth++ > 0)
+    if (queue->bundle.depth++ > 0)
         return SSQ_OK;
-    queue->bundle = queue->capture;
-    queue->bundle_from = queue->capture == NULL ? 0 : queue->capture->n;
-    if (queue->bundle != NULL || repeat_bundle_begin(queue))
+    queue->bundle.graph = queue->capture.graph;
+    queue->bundle.from =
+        queue->capture.graph == NULL ? 0 : queue->capture.graph->n;
+    if (queue->bundle.graph != NULL || replay_bundle_begin(queue))
         return SSQ_OK;
-    ssq_status st = graph_create(queue->device, "bundle", &queue->bundle);
+    ssq_status st = graph_create(queue->device, "bundle", &queue->bundle.graph);
     if (st != SSQ_OK)
-        queue->bundle_depth = 0;
+        queue->bundle.depth = 0;
     return st;
 }
 
-/* The commands that are handed over hold the graph until the device has
- * finished them, so this function can drop its reference. */
+/* Submitted commands hold the graph until the device has finished them, so this
+ * function can drop its reference. */
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
 {
     /* The callers pass an inner failure on, up to the outermost end. */
-    if (--queue->bundle_depth > 0)
+    if (--queue->bundle.depth > 0)
         return st;
-    ssq_graph *g = queue->bundle;
-    queue->bundle = NULL;
-    if (g == NULL) /* all its ops wait: see repeat.h */
-        return repeat_bundle_end(queue, st);
-    if (g == queue->capture) {
+    ssq_graph *g = queue->bundle.graph;
+    queue->bundle.graph = NULL;
+    if (g == NULL) /* all its ops match a trace: replay.h */
+        return replay_bundle_end(queue, st);
+    if (g == queue->capture.graph) {
         if (st != SSQ_OK)
-            graph_drop(g, queue->bundle_from);
+            graph_drop(g, queue->bundle.from);
         return st;
     }
     if (st == SSQ_OK)
         st = queue_submit_all(queue, g->commands, g->n, &g->object);
     object_put(&g->object);
-    return repeat_bundle_end(queue, st);
+    return replay_bundle_end(queue, st);
 }
 
 size_t capture_length(const ssq_queue *queue)
 {
-    return queue->capture == NULL ? 0 : queue->capture->n;
+    return queue->capture.graph == NULL ? 0 : queue->capture.graph->n;
 }
 
 /* The program may have ended the capture meanwhile: no bundle could be ended
  * then. */
 bool capture_cut(ssq_queue *queue, size_t length)
 {
-    if (queue->capture == NULL)
+    if (queue->capture.graph == NULL)
         return false;
-    graph_drop(queue->capture, length);
+    graph_drop(queue->capture.graph, length);
     return true;
 }
 
@@ -66,7 +68,7 @@ bool capture_cut(ssq_queue *queue, size_t length)
  * refused captures, so the bundle is a separate graph here. */
 ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
 {
-    ssq_graph *g = queue->bundle;
+    ssq_graph *g = queue->bundle.graph;
     *graph = NULL;
     if (g == NULL)
         return SSQ_OK;
@@ -77,12 +79,12 @@ ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
     if (st != SSQ_OK)
         return st;
     object_put(&g->object);
-    queue->bundle = NULL;
+    queue->bundle.graph = NULL;
     *graph = fresh;
     return SSQ_OK;
 }
 
 void bundle_resume(ssq_queue *queue, ssq_graph *graph)
 {
-    queue->bundle = graph;
+    queue->bundle.graph = graph;
 }

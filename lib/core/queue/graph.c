@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorded.c - the parts of a graph: commands, the backend's form of them, and
+/* graph.c - the parts of a graph: commands, the backend's form of them, and
  * watches, which follow the stages of scalers and optimizers. */
 #include "lib/core/queue/graph.h"
-#include "lib/core/queue/queue.h"
+
 #include "lib/core/queue/plan.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/submit.h"
 
 void watch_free(struct watch *w)
 {
@@ -80,7 +82,7 @@ ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out)
 
 /* The array doubles when it is full. This function owns the command, so it
  * releases the command if memory is missing. */
-ssq_status capture_record(ssq_graph *g, const struct command *command)
+ssq_status graph_append(ssq_graph *g, const struct command *command)
 {
     if (g->n == g->room) {
         size_t room = g->room == 0 ? 64 : g->room * 2;
@@ -102,8 +104,8 @@ ssq_status capture_record(ssq_graph *g, const struct command *command)
 /* Record the launches of commands from to `to` - 1 in the backend. The list of
  * launches exists only for the call. The launches themselves are in the plans,
  * which the graph's commands hold. */
-static ssq_status recorded_record(ssq_queue *queue, ssq_graph *g, size_t from,
-                                  size_t to)
+static ssq_status graph_record_segment(ssq_queue *queue, ssq_graph *g,
+                                       size_t from, size_t to)
 {
     size_t n = 0, at = 0;
     for (size_t i = from; i < to; i++)
@@ -123,10 +125,10 @@ static ssq_status recorded_record(ssq_queue *queue, ssq_graph *g, size_t from,
     return st;
 }
 
-/* Put each run of at least two plans into a segment. A single plan is handed
- * over as it is, and so is a command without a plan, such as a transfer. runs
- * and segments have room for one entry per command. */
-static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
+/* Put each run of at least two plans into a segment. A single plan is
+ * submitted as it is, and so is a command without a plan, such as a transfer.
+ * runs and segments have room for one entry per command. */
+static ssq_status graph_record_segments(ssq_queue *queue, ssq_graph *g)
 {
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < g->n && st == SSQ_OK;) {
@@ -136,7 +138,7 @@ static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
         struct command c = g->commands[i];
         if (end - i >= 2) {
             c.segment = &g->segments[g->n_segments];
-            st = recorded_record(queue, g, i, end);
+            st = graph_record_segment(queue, g, i, end);
             i = end;
         } else {
             i++;
@@ -158,7 +160,7 @@ void graph_compile(ssq_queue *queue, ssq_graph *g)
     if (g->runs == NULL || g->segments == NULL)
         (void)error_nomem("graph", g->n * sizeof(*g->segments));
     else
-        st = segment_all(queue, g);
+        st = graph_record_segments(queue, g);
     if (st == SSQ_OK)
         return;
     log_line(SSQ_LOG_INFO, "graph", "%s: launches are replayed: %s",
