@@ -199,7 +199,7 @@ by_weights() {
     one mlp $mlp --data "$tmp/data" --ranks 2 --device reference,guard "$@"
 }
 rates 6.5 0
-refused 1 'rank 0: .*rank 1 keeps no rate .*`sesqui tune --train --device guard' \
+refused 1 'rank 0: .*rank 1 has no rate .*`sesqui tune --train --device guard' \
     mlp --ranks 2 --device reference,guard --weights measured --data "$tmp/data"
 by_weights --weights 3,1
 wanted=$row
