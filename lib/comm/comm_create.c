@@ -2,6 +2,7 @@
 /* comm_create.c - creates and destroys communicators. */
 #include "lib/comm/direct.h"
 #include "lib/comm/parts.h"
+#include "lib/core/queue/queue.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +107,8 @@ static ssq_status comm_make_room(ssq_comm *comm)
     if (comm->messages == NULL || comm->headers == NULL || comm->terms == NULL)
         return error_nomem("comm", n * HEADER_BYTES);
     ssq_status st = ssq_queue_create(comm->device, NULL, &comm->side);
+    if (st == SSQ_OK)
+        comm->side->reported = true; /* by job_enqueue() */
     for (int i = 0; i < 2 && st == SSQ_OK; i++)
         st = comm_make_slot(comm, &comm->slots[i]);
     return st;

@@ -3,7 +3,6 @@
  * through device memory, because the library knows no other. */
 #include "lib/comm/direct.h"
 
-#include "lib/core/queue/enqueue.h"
 #include "lib/core/core.h"
 
 static ssq_status comm_gather(ssq_comm *comm, const void *mine, void *all,
@@ -12,7 +11,7 @@ static ssq_status comm_gather(ssq_comm *comm, const void *mine, void *all,
     static const struct job job = {.call = CALL_COMPARE};
     uint64_t bytes = view_span(x);
     struct upload_op up = upload_of(x, mine, bytes);
-    ssq_status st = enqueue_reported(comm->side, &up.op);
+    ssq_status st = queue_enqueue(comm->side, &up.op);
     if (st == SSQ_OK) {
         struct moves *m = moves_create(comm, &job, 1);
         if (m != NULL)
@@ -21,7 +20,7 @@ static ssq_status comm_gather(ssq_comm *comm, const void *mine, void *all,
     }
     struct download_op down = download_of(y, all, bytes * comm->size);
     if (st == SSQ_OK)
-        st = enqueue_reported(comm->side, &down.op);
+        st = queue_enqueue(comm->side, &down.op);
     /* always wait: transfers use the caller's memory */
     ssq_status synced = queue_wait(comm->side);
     return st == SSQ_OK ? synced : st;

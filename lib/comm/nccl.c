@@ -2,7 +2,6 @@
 /* nccl.c - communicators over NCCL: the public calls. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/queue/enqueue.h"
 #include "lib/core/queue/queue.h"
 #include "lib/core/module/services.h"
 #include "lib/core/core.h"

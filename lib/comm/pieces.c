@@ -15,7 +15,6 @@
  * before an upload does not wait for it. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/queue/enqueue.h"
 #include "lib/core/core.h"
 
 #include <string.h>
@@ -114,7 +113,7 @@ ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
     uint64_t bytes = (uint64_t)n * dtype_bytes(v->dtype);
     struct upload_op up = upload_of(&r, host, bytes);
     struct download_op down = download_of(&r, host, bytes);
-    return enqueue_reported(comm->side, to_device ? &up.op : &down.op);
+    return queue_enqueue(comm->side, to_device ? &up.op : &down.op);
 }
 
 /* Transfer the parts of all views over which a piece of a list extends. */

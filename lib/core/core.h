@@ -103,9 +103,9 @@ void list_set(struct view_list *list, size_t i, const struct view *v,
 
 /* ---- queue ---- */
 
-/** Check an op, choose an implementation, and run or record the op. Every op
- *  ends here. The caller must drop work on zero elements. The op is copied. All
- *  views must be of the queue's device. */
+/** Enqueue an op: choose an implementation, and submit or record the op. Every
+ *  op comes here. The caller must drop work on zero elements. The op is copied.
+ *  All views must be of the queue's device. */
 ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
 /** Begin and end a call of several ops, which run all or none. Between begin
  *  and end, ops are checked and kept; end hands all of them to the device. st
@@ -169,12 +169,6 @@ ssq_status queue_upload_scratch(ssq_queue *queue, const struct view *dst,
                                 const void *bytes_at_call, uint64_t bytes);
 ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
                           uint64_t bytes);
-
-/** Return an op that is complete except for op.keep, which keeps host alive. */
-struct upload_op upload_of(const struct view *dst, const void *host,
-                           uint64_t bytes);
-struct download_op download_of(const struct view *src, void *host,
-                               uint64_t bytes);
 
 /** Return the raw element for value in a dtype, converted as by ssq_fill().
  *  Call it between fpenv_enter() and fpenv_leave(). */

@@ -6,8 +6,8 @@
 # call with the mark @deprecated.
 #
 # The last but one is read from the code of libsesqui.so. Calls by a pointer are not
-# followed. So this does not prove that a call never waits: an op that a device
-# lacks and that runs on the host, for example, waits.
+# followed, so this does not prove that a call never waits. An op that a device
+# lacks and that runs on the host waits, too: fallback_run() is left out.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -106,6 +106,8 @@ reach() {
                 if (r in callers)
                     todo[++n] = r
             for (i = 1; i <= n; i++) {
+                if (name[todo[i]] == "fallback_run")
+                    continue
                 k = split(callers[todo[i]], from)
                 for (j = 1; j <= k; j++)
                     if (!(from[j] in seen)) {

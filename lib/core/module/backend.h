@@ -141,6 +141,7 @@ struct command {
     /* A segment of a graph, which the backend has recorded in place of several
      * commands; op is then the op of the first. NULL: this is one command. */
     const struct segment *segment;
+    bool reported; /* its writes were already reported to observers */
 };
 
 /** Functions that the core lends to a module, because a module imports no

@@ -24,10 +24,17 @@ struct download_op {
     struct op op;
     void *host;     /* must stay valid until the bytes have arrived */
     uint64_t bytes; /* the size of src */
-    void (*landed)(struct object *keep); /* optional: called with op.keep when
-                                            the bytes arrive; not on failure */
+    void (*arrived)(struct object *keep); /* optional: called with op.keep when
+                                             the bytes have arrived; not on
+                                             failure */
     struct view src;
 };
+
+/** Return an op that is complete except for op.keep, which keeps host alive. */
+struct upload_op upload_of(const struct view *dst, const void *host,
+                           uint64_t bytes);
+struct download_op download_of(const struct view *src, void *host,
+                               uint64_t bytes);
 
 /** Set every element of y to the low dtype_bytes(y.dtype) bytes of bits.
  *  Backends fill without knowing dtypes. */

@@ -43,7 +43,7 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
         return st;
     }
     if (st == SSQ_OK)
-        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+        st = queue_submit(queue, g->commands, g->n, &g->object);
     object_put(&g->object);
     return replay_bundle_end(queue, st);
 }
@@ -75,7 +75,7 @@ ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
     ssq_graph *fresh = NULL;
     ssq_status st = graph_create(queue->device, "bundle", &fresh);
     if (st == SSQ_OK)
-        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+        st = queue_submit(queue, g->commands, g->n, &g->object);
     if (st != SSQ_OK)
         return st;
     object_put(&g->object);

@@ -18,7 +18,7 @@ struct call_op {
 };
 
 /** Call fn when the work at this place in the queue is submitted. The buffers
- * in list, and keep, are held until the device has finished that work.
+ *  in list, and keep, are held until the device has finished that work.
  *  @return SSQ_ERR_UNSUPPORTED the backend has no such call; the status of fn
  *          or of the queue, if the call is not deferred or captured */
 ssq_status queue_call(ssq_queue *queue, struct view_list *list,

@@ -2,8 +2,8 @@
 /* event_calls.c - completion events of queues. */
 #include "lib/core/queue/event.h"
 #include "lib/core/queue/gate.h"
+#include "lib/core/queue/pending.h"
 #include "lib/core/queue/replay.h"
-#include "lib/core/queue/submit.h"
 
 bool event_submitted(const ssq_event *e)
 {

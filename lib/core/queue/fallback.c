@@ -7,10 +7,11 @@
  * counted, and are logged once per op and reason. */
 #include "lib/core/queue/fallback.h"
 
-#include "lib/core/queue/enqueue.h"
-#include "lib/core/queue/queue.h"
-
 #include "lib/core/module/registry.h"
+#include "lib/core/queue/dispatch.h"
+#include "lib/core/queue/queue.h"
+#include "lib/core/queue/replay.h"
+#include "lib/core/queue/submit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +56,7 @@ void fallback_free_reasons(ssq_device *device)
 
 /* True if this text is new; it is then remembered. Without memory it stays new,
  * and is logged again rather than lost. */
-static bool is_new(ssq_device *device, const char *text)
+static bool fallback_is_new(ssq_device *device, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     pthread_mutex_lock(&device->queues_lock);
@@ -168,6 +169,16 @@ static struct view fallback_bytes_of(ssq_buffer *buffer,
                          .stride = {1}};
 }
 
+/* Submit a copy between the host and the device. It bypasses queue_enqueue(),
+ * which calls this file. */
+static ssq_status fallback_copy(ssq_queue *queue, struct op *op)
+{
+    struct choice choice;
+    ssq_status st = dispatch(queue->device, op, &choice);
+    const struct command c = {.op = op, .impl = choice.index};
+    return st == SSQ_OK ? queue_submit(queue, &c, 1, NULL) : st;
+}
+
 /* Copy what is used to the host, or what is written back, and wait. A range
  * that is only written is also copied to the host, because a view may leave out
  * elements of it: these are copied back as they were. */
@@ -182,8 +193,9 @@ static ssq_status fallback_transfer(ssq_queue *queue, const struct mirrors *all,
         char *host = (char *)m->mem.host + (r->begin - m->used.begin);
         if (r->begin == r->end)
             continue;
-        st = back ? queue_upload(queue, &v, host, r->end - r->begin)
-                  : queue_download(queue, &v, host, r->end - r->begin);
+        struct upload_op up = upload_of(&v, host, r->end - r->begin);
+        struct download_op down = download_of(&v, host, r->end - r->begin);
+        st = fallback_copy(queue, back ? &up.op : &down.op);
     }
     /* even after a failure: a copy must not use mirrors that are freed */
     ssq_status sync = queue_wait(queue);
@@ -226,7 +238,7 @@ static ssq_status run_on_mirrors(const struct op *op, struct mirrors *all)
             redirect(all, &list->v[i]);
         copy->list = list;
     }
-    const struct command c = {copy, 0, NULL};
+    const struct command c = {.op = copy};
     st = command_run(reference_table(), NULL, &c);
 out_free:
     mem_free(copy);
@@ -235,7 +247,7 @@ out_free:
 }
 
 /* Copy to the host, run the op, and copy back. */
-static ssq_status fallback_run(ssq_queue *queue, const struct op *op)
+static ssq_status mirrors_run(ssq_queue *queue, const struct op *op)
 {
     struct mirrors *all = NULL;
     ssq_status st = mirrors_create(op, &all);
@@ -250,9 +262,7 @@ static ssq_status fallback_run(ssq_queue *queue, const struct op *op)
     return st;
 }
 
-/* The enqueue_fn of ordinary ops. When it returns SSQ_ERR_UNSUPPORTED, the
- * error text is the one that dispatch() has just set. */
-static ssq_status fallback(ssq_queue *queue, const struct op *op)
+ssq_status fallback_run(ssq_queue *queue, const struct op *op)
 {
     ssq_device *d = queue->device;
     char reason[ERROR_TEXT];
@@ -268,7 +278,7 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s; no host fallback while a graph is being captured",
                          reason);
-    if (is_new(d, reason))
+    if (fallback_is_new(d, reason))
         log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
                  reason);
     /* Run the ops that the bundle has kept before this op, which cannot wait.
@@ -277,14 +287,13 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     ssq_status st = bundle_suspend(queue, &bundle);
     if (st != SSQ_OK)
         return st;
-    st = fallback_run(queue, op);
+    st = replay_pause(queue); /* no op of a trace can run on the host */
+    if (st == SSQ_OK) {
+        st = mirrors_run(queue, op);
+        replay_resume(queue);
+    }
     bundle_resume(queue, bundle);
     if (st == SSQ_OK)
         atomic_fetch_add(&d->fallbacks, 1);
     return st;
-}
-
-ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
-{
-    return enqueue_or(queue, op, fallback);
 }

@@ -112,12 +112,12 @@ static ssq_status deferred_submit(ssq_queue *q, struct deferred *item,
 {
     uint64_t submitted = q->submitted;
     if (q->device->backend->completed != NULL)
-        return chain_submit(q, &item->chain, &q->submitted, done);
+        return chain_submit(q, &item->chain, false, &q->submitted, done);
     q->submitted += item->n;
     q->deferred.commands -= item->n;
     item->n = 0;
     pthread_mutex_unlock(&q->lock);
-    ssq_status st = chain_submit(q, &item->chain, &submitted, done);
+    ssq_status st = chain_submit(q, &item->chain, false, &submitted, done);
     pthread_mutex_lock(&q->lock);
     return st;
 }

@@ -5,7 +5,6 @@
 
 #include "lib/core/queue/plan.h"
 #include "lib/core/queue/queue.h"
-#include "lib/core/queue/submit.h"
 
 void watch_free(struct watch *w)
 {
@@ -31,6 +30,14 @@ void watches_drop(ssq_graph *g, bool all)
         *at = w->next;
         watch_free(w);
     }
+}
+
+/* Release a command's op and plan. */
+static void command_release(const struct command *c)
+{
+    op_release(c->op);
+    if (c->plan != NULL)
+        object_put(plan_object(c->plan));
 }
 
 void graph_drop(ssq_graph *g, size_t n)
@@ -99,6 +106,17 @@ ssq_status graph_append(ssq_graph *g, const struct command *command)
     }
     g->commands[g->n++] = *command;
     return SSQ_OK;
+}
+
+ssq_status graph_append_copy(ssq_graph *graph, const struct command *c)
+{
+    struct command copy = *c;
+    copy.op = op_hold(c->op);
+    if (copy.op == NULL)
+        return SSQ_ERR_NOMEM;
+    if (c->plan != NULL)
+        object_get(plan_object(c->plan));
+    return graph_append(graph, &copy);
 }
 
 /* Record the launches of commands from to `to` - 1 in the backend. The list of

@@ -38,6 +38,8 @@ ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out);
 /** Append a command to the graph under construction. Takes over the command's
  *  op and plan, even on failure. */
 ssq_status graph_append(ssq_graph *graph, const struct command *command);
+/** Append a copy of a command to a graph. The copy holds its op and plan. */
+ssq_status graph_append_copy(ssq_graph *graph, const struct command *c);
 /** Give the backend its own form of a complete graph, if it supports one. */
 void graph_compile(ssq_queue *queue, ssq_graph *graph);
 /** Free a watch, which may be incomplete: snapshots of zeros are empty. */

@@ -187,8 +187,8 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
         return st;
     /* a recording by the caller contains launches, not the driver's graphs */
     bool runs = graph->runs != NULL && !recorded;
-    st = queue_submit_all(queue, runs ? graph->runs : graph->commands,
-                          runs ? graph->n_runs : graph->n, &graph->object);
+    st = queue_submit(queue, runs ? graph->runs : graph->commands,
+                      runs ? graph->n_runs : graph->n, &graph->object);
     for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
          w = w->next)
         w->stages->launched(queue, w->owner, w->begin, w->end);

@@ -6,9 +6,9 @@
 #include "lib/core/core.h"
 
 /** Counts every write to its view, as view_overlap() finds it, that is
- * enqueued, recorded in a capture or launched with a graph. Writes that the
- * caller makes through the driver are not counted. Ops change the members; only
- * the creator reads them. */
+ *  enqueued, recorded in a capture or launched with a graph. Writes that the
+ *  caller makes through the driver are not counted. Ops change the members;
+ *  only the creator reads them. */
 struct observer {
     struct observer *next, *before; /* in the buffer's list */
     ssq_buffer *buffer;     /* borrowed: the creator holds it; NULL: inactive */

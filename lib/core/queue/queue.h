@@ -26,6 +26,7 @@ struct ssq_queue {
     struct deferred_list deferred;   /* work after a closed gate */
     _Atomic(struct replay *) replay; /* owned; NULL: nothing is replayed */
     struct report *reports;          /* used by a sync: report.h */
+    bool reported; /* the creator reports the writes of all work to observers */
 };
 
 /** True during a capture that only checks whether its ops would run. */

@@ -4,10 +4,10 @@
 #include "lib/core/queue/queue.h"
 
 #include "lib/core/base/fork.h"
+#include "lib/core/queue/pending.h"
 #include "lib/core/queue/progress.h"
 #include "lib/core/queue/replay.h"
 #include "lib/core/queue/report.h"
-#include "lib/core/queue/submit.h"
 
 struct progress *queue_progress(ssq_queue *queue)
 {

@@ -160,8 +160,8 @@ static ssq_status replay_launch(ssq_queue *q, struct trace_part *p)
         graph_compile(q, g);
     p->compiled = true;
     bool runs = g->runs != NULL && !recorded;
-    return queue_submit_reported(q, runs ? g->runs : g->commands,
-                                 runs ? g->n_runs : g->n, &g->object);
+    return queue_submit(q, runs ? g->runs : g->commands,
+                        runs ? g->n_runs : g->n, &g->object);
 }
 
 /* Launch the current part if all its ops were matched. There are two
@@ -207,9 +207,8 @@ static ssq_status replay_diverge(ssq_queue *q, struct replay *r)
     else if (q->bundle.depth > 0)
         st = graph_create(q->device, "bundle", &bundle);
     if (st == SSQ_OK && p != NULL && from > 0)
-        st =
-            queue_submit_reported(q, p->graph->commands,
-                                  part_commands_to(p, from), &p->graph->object);
+        st = queue_submit(q, p->graph->commands, part_commands_to(p, from),
+                          &p->graph->object);
     if (st != SSQ_OK) {
         if (bundle != NULL)
             object_put(&bundle->object);
@@ -302,8 +301,22 @@ static void replay_unlock(struct replay *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* True for work that may differ although its op is equal: a transfer from or to
+ * memory of the host, which may contain other bytes, and a call of another
+ * library. */
+static bool replay_differs(const struct op *op)
+{
+    return op->id == OP_download || op->id == OP_call ||
+           (op->id == OP_upload &&
+            ((const struct upload_op *)op)->host != NULL);
+}
+
 bool replay_match(ssq_queue *queue, const struct op *op, ssq_status *st)
 {
+    if (replay_differs(op)) {
+        *st = replay_pause(queue);
+        return *st != SSQ_OK;
+    }
     struct replay *r = replay_lock(queue);
     *st = SSQ_OK;
     if (r == NULL)
@@ -325,8 +338,12 @@ void replay_record_command(ssq_queue *queue, const struct command *c)
 }
 
 /* An op that has no command has run on the host, and cannot be replayed. */
-void replay_enqueued(ssq_queue *queue, ssq_status st)
+void replay_enqueued(ssq_queue *queue, const struct op *op, ssq_status st)
 {
+    if (replay_differs(op)) {
+        replay_resume(queue);
+        return;
+    }
     struct replay *r = replay_lock(queue);
     if (r == NULL)
         return;

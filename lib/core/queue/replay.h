@@ -47,9 +47,12 @@ ssq_status replay_flush(ssq_queue *queue);
 /* ---- calls while an op is enqueued ---- */
 
 /** True if the op was matched, or if this has failed (*st). If false, the
- * caller must enqueue the op and pass its status to replay_enqueued(). */
+ *  caller must enqueue the op and pass its status to replay_enqueued().
+ *  Between both, the replay is paused if the op may differ the next time
+ *  although it is equal: a transfer from or to memory of the host, or a call
+ *  of another library. */
 bool replay_match(ssq_queue *queue, const struct op *op, ssq_status *st);
-void replay_enqueued(ssq_queue *queue, ssq_status st);
+void replay_enqueued(ssq_queue *queue, const struct op *op, ssq_status st);
 /** Record a command of that op, which was submitted or put into a bundle. */
 void replay_record_command(ssq_queue *queue, const struct command *c);
 /** Begin the outermost bundle. True: no graph is needed for it until an op is
@@ -58,7 +61,7 @@ void replay_record_command(ssq_queue *queue, const struct command *c);
 bool replay_bundle_begin(ssq_queue *queue);
 ssq_status replay_bundle_end(ssq_queue *queue, ssq_status st);
 /** Get the scratch that the trace has at this position, with a reference for
- * the caller. If NULL, the caller must create scratch and pass it to
+ *  the caller. If NULL, the caller must create scratch and pass it to
  *  replay_record_scratch(). */
 ssq_buffer *replay_scratch(ssq_queue *queue, uint64_t bytes);
 void replay_record_scratch(ssq_queue *queue, ssq_buffer *buffer);

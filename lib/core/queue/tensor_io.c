@@ -188,12 +188,12 @@ ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
 }
 
 /* Fetch dense elements of dtype from a view, through scratch if its bytes
- * differ. When they have arrived, landed, if not NULL, is called with keep,
+ * differ. When they have arrived, arrived, if not NULL, is called with keep,
  * which owns the memory at host. */
 static ssq_status tensor_io_fetch(ssq_queue *queue, const struct view *x,
                                   void *host, ssq_dtype dtype,
                                   struct object *keep,
-                                  void (*landed)(struct object *keep))
+                                  void (*arrived)(struct object *keep))
 {
     struct view dense = *x, staged = {.buffer = NULL};
     ssq_status st = SSQ_OK;
@@ -214,7 +214,7 @@ static ssq_status tensor_io_fetch(ssq_queue *queue, const struct view *x,
         struct download_op op = download_of(
             &dense, host, (uint64_t)view_elements(x) * dtype_bytes(dtype));
         op.op.keep = keep;
-        op.landed = landed;
+        op.arrived = arrived;
         st = queue_enqueue(queue, &op.op);
     }
     scratch_put(&staged);
@@ -222,7 +222,7 @@ static ssq_status tensor_io_fetch(ssq_queue *queue, const struct view *x,
 }
 
 /* Convert elements that have arrived, for the caller. All of them must fit. */
-static void block_landed(struct object *o)
+static void block_arrived(struct object *o)
 {
     const struct tensor_io_block *b = (const struct tensor_io_block *)o;
     host_convert(b->host, b->host_dtype, b->bytes, b->dtype, b->n,
@@ -241,7 +241,7 @@ static ssq_status read_checked(ssq_queue *queue, const struct view *x,
         st = tensor_io_check_values(b->bytes, b->dtype, b->host_dtype, b->n,
                                     "tensor_read");
     if (st == SSQ_OK)
-        block_landed(&b->object);
+        block_arrived(&b->object);
     return st;
 }
 
@@ -259,7 +259,7 @@ static ssq_status read_converted(ssq_queue *queue, const struct view *x,
         st = read_checked(queue, x, b);
     else
         st = tensor_io_fetch(queue, x, b->bytes, x->dtype, &b->object,
-                             block_landed);
+                             block_arrived);
     object_put(&b->object);
     return st;
 }

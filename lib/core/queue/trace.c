@@ -3,8 +3,6 @@
  * launched again. */
 #include "lib/core/queue/trace.h"
 
-#include "lib/core/queue/plan.h"
-
 #include <string.h>
 
 /* ---- ops ---- */
@@ -45,17 +43,6 @@ bool op_same(const struct op *a, const struct op *b)
         if (!view_same(&v[i], &w[i]))
             return false;
     return list_same(a->list, b->list);
-}
-
-ssq_status graph_append_copy(ssq_graph *graph, const struct command *c)
-{
-    struct command copy = *c;
-    copy.op = op_hold(c->op);
-    if (copy.op == NULL)
-        return SSQ_ERR_NOMEM;
-    if (c->plan != NULL)
-        object_get(plan_object(c->plan));
-    return graph_append(graph, &copy);
 }
 
 /* ---- arrays ---- */
@@ -114,9 +101,13 @@ static bool part_add(struct trace_part *p, const struct op *op)
     return true;
 }
 
+/* Add a command. When it is submitted, replay_match() has reported its writes.
+ */
 static bool part_command(struct trace_part *p, const struct command *c)
 {
     bool ok = graph_append_copy(p->graph, c) == SSQ_OK;
+    if (ok)
+        p->graph->commands[p->graph->n - 1].reported = true;
     p->entry[p->n - 1].end = p->graph->n;
     return ok;
 }

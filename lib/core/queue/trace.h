@@ -66,7 +66,4 @@ bool trace_add_scratch(struct trace *t, ssq_buffer *buffer);
 /** Let the next op begin another part. */
 void trace_close_part(struct trace *t);
 
-/** Append a copy of a command to a graph. The copy holds its op and plan. */
-ssq_status graph_append_copy(ssq_graph *graph, const struct command *c);
-
 #endif

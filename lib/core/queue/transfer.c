@@ -1,39 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer.c - copies of bytes between host memory and a view.
- *
- * These ops have no host fallback (enqueue_only): fallbacks use them. */
-#include "lib/core/queue/enqueue.h"
+/* transfer.c - copies of bytes between host memory and a view. */
 #include "lib/core/core.h"
 
 #include <string.h>
-
-struct upload_op upload_of(const struct view *dst, const void *host,
-                           uint64_t bytes)
-{
-    struct upload_op op = {.op = OP_HEADER(upload, dst),
-                           .host = host,
-                           .bytes = bytes,
-                           .dst = *dst};
-    op.dst.access = ACCESS_WRITE;
-    return op;
-}
-
-struct download_op download_of(const struct view *src, void *host,
-                               uint64_t bytes)
-{
-    struct download_op op = {.op = OP_HEADER(download, src),
-                             .host = host,
-                             .bytes = bytes,
-                             .src = *src};
-    op.src.access = ACCESS_READ;
-    return op;
-}
 
 ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
                         const void *host, uint64_t bytes)
 {
     struct upload_op op = upload_of(dst, host, bytes);
-    return bytes == 0 ? SSQ_OK : enqueue_only(queue, &op.op);
+    return bytes == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
 /* host stays NULL: the backend then reads the bytes from inlined, which is part
@@ -53,7 +28,7 @@ static ssq_status upload_inlined(ssq_queue *queue, const struct view *dst,
         return SSQ_OK;
     memcpy(op.inlined, bytes_at_call, bytes);
     op.dst.access = ACCESS_WRITE;
-    return enqueue_only(queue, &op.op);
+    return queue_enqueue(queue, &op.op);
 }
 
 ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
@@ -72,5 +47,5 @@ ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
                           uint64_t bytes)
 {
     struct download_op op = download_of(src, host, bytes);
-    return bytes == 0 ? SSQ_OK : enqueue_only(queue, &op.op);
+    return bytes == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
