@@ -113,13 +113,13 @@ static const char *why_not(const struct registry_entry *e)
 }
 
 /* Devices that "auto" has tried and rejected. */
-#define PASSED_OVER 16
-struct passed_over {
+#define MAX_REJECTED 16
+struct rejected_devices {
     unsigned n;
     struct {
         const struct registry_entry *entry;
         unsigned index;
-    } device[PASSED_OVER];
+    } device[MAX_REJECTED];
     char why[384]; /* "; not opencl:0: .." for each */
 };
 
@@ -139,8 +139,8 @@ void device_peer(const ssq_device *device, unsigned n, char *name, size_t bytes)
 }
 
 /* True if "auto" has tried and rejected this device. */
-static bool is_passed_over(const struct passed_over *p,
-                           const struct registry_entry *e, unsigned index)
+static bool is_rejected(const struct rejected_devices *p,
+                        const struct registry_entry *e, unsigned index)
 {
     for (unsigned i = 0; i < p->n; i++)
         if (p->device[i].entry == e && p->device[i].index == index)
@@ -150,11 +150,12 @@ static bool is_passed_over(const struct passed_over *p,
 
 /* Record a device that was tried and why it was rejected, so that
  * device_choose() skips it. False if the table is full: the search must end. */
-static bool pass_over(struct passed_over *p, const struct registry_entry *e,
-                      unsigned index, const char *why)
+static bool rejected_add(struct rejected_devices *p,
+                         const struct registry_entry *e, unsigned index,
+                         const char *why)
 {
     char name[32];
-    if (p->n == PASSED_OVER)
+    if (p->n == MAX_REJECTED)
         return false;
     p->device[p->n].entry = e;
     p->device[p->n++].index = index;
@@ -167,9 +168,9 @@ static bool pass_over(struct passed_over *p, const struct registry_entry *e,
 
 /* Find the best device for training that was not rejected, and set why to the
  * text of props.choice. In a tie the first backend in the registry wins. */
-static const struct registry_entry *device_choose(const struct passed_over *p,
-                                                  unsigned *index, char *why,
-                                                  size_t bytes)
+static const struct registry_entry *
+device_choose(const struct rejected_devices *p, unsigned *index, char *why,
+              size_t bytes)
 {
     const struct registry_entry *const *e;
     size_t n = registry_entries(&e);
@@ -178,7 +179,7 @@ static const struct registry_entry *device_choose(const struct passed_over *p,
     for (size_t i = 0; i < n; i++)
         for (unsigned d = 0; d < e[i]->devices; d++) {
             int better = preference(e[i], d);
-            if (better <= most || is_passed_over(p, e[i], d))
+            if (better <= most || is_rejected(p, e[i], d))
                 continue;
             most = better;
             best = e[i];
@@ -190,7 +191,7 @@ static const struct registry_entry *device_choose(const struct passed_over *p,
     core_device_name(best->backend, *index, name, sizeof(name));
     snprintf(why, bytes, "auto chose %s%s", name, p->why);
     for (size_t i = 0; i < n; i++)
-        if (e[i] != best && !is_passed_over(p, e[i], 0)) {
+        if (e[i] != best && !is_rejected(p, e[i], 0)) {
             device_append(why, bytes, "; not ", e[i]->name, ": ");
             device_append(why, bytes, "", why_not(e[i]), "");
         }
@@ -298,8 +299,8 @@ static ssq_status certify(ssq_device *d, struct opening *opening)
 
 /* Fill in a device that has its backend_device. certify() comes before props,
  * because the props of a backend depend on the results of the self-test. */
-static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
-                          unsigned index, struct opening *opening)
+static ssq_status device_init(ssq_device *d, const struct registry_entry *e,
+                              unsigned index, struct opening *opening)
 {
     d->props.struct_size = sizeof(d->props);
     snprintf(d->props.backend, sizeof(d->props.backend), "%s",
@@ -339,7 +340,7 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
     d->forks = fork_count();
     if (options != NULL)
         d->options = *options;
-    ssq_status st = fill_in(d, e, index, opening);
+    ssq_status st = device_init(d, e, index, opening);
     if (st != SSQ_OK) {
         object_put(&d->object);
         return st;
@@ -397,7 +398,7 @@ static void explain_name(const char *wanted, char *text, size_t bytes)
 }
 
 /* Return the error for a name that no device has. */
-static ssq_status not_found(const char *wanted)
+static ssq_status not_found_error(const char *wanted)
 {
     char text[ERROR_TEXT - 128];
     explain_name(wanted, text, sizeof(text));
@@ -427,7 +428,7 @@ static ssq_status check_found(const char *wanted,
     if (lost != NULL)
         return error_set(SSQ_ERR_DEVICE, "device_open: \"%.64s\": %s: %s",
                          wanted, lost->name, lost->reason.text);
-    return e == NULL ? not_found(wanted) : SSQ_OK;
+    return e == NULL ? not_found_error(wanted) : SSQ_OK;
 }
 
 /* "auto": try devices, best first, until the certificate of one does not refuse
@@ -436,18 +437,19 @@ static ssq_status check_found(const char *wanted,
 static ssq_status open_best(const ssq_device_options *options,
                             ssq_device **device)
 {
-    struct passed_over passed = {0};
+    struct rejected_devices rejected = {0};
     for (;;) {
         char why[512];
         struct opening opening = {.why = why, .automatic = true};
         unsigned index = 0;
         const struct registry_entry *e =
-            device_choose(&passed, &index, why, sizeof(why));
+            device_choose(&rejected, &index, why, sizeof(why));
         ssq_status st = check_found("auto", e);
         if (st != SSQ_OK)
             return st;
         st = open_backend(e, index, options, &opening, device);
-        if (!opening.refused || !pass_over(&passed, e, index, ssq_last_error()))
+        if (!opening.refused ||
+            !rejected_add(&rejected, e, index, ssq_last_error()))
             return st;
     }
 }

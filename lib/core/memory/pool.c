@@ -128,7 +128,7 @@ static void slab_free(struct pool *p, struct slab *s)
 }
 
 /* Free every slab that no buffer uses. The caller must hold the lock. */
-static void trim_locked(struct pool *p)
+static void pool_trim_locked(struct pool *p)
 {
     for (struct slab *s = p->slabs, *next; s != NULL; s = next) {
         next = s->next;
@@ -140,7 +140,7 @@ static void trim_locked(struct pool *p)
 void pool_trim(struct pool *p)
 {
     pthread_mutex_lock(&p->lock);
-    trim_locked(p);
+    pool_trim_locked(p);
     if (p->device->backend->trim != NULL)
         p->device->backend->trim(p->device->impl);
     pthread_mutex_unlock(&p->lock);
@@ -193,7 +193,7 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
  * none, or no host memory for a node. Each allocation adds a spare node for the
  * range that freeing will create, so that freeing cannot fail. The node is the
  * range's own if the range is used up, otherwise a new one. */
-static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
+static bool slab_alloc_range(struct slab *s, uint64_t bytes, uint64_t *offset)
 {
     struct interval *i = interval_first(s->free, bytes);
     if (i == NULL)
@@ -218,7 +218,7 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
 
 /* Return a buffer's bytes to the free ranges, and merge them with the
  * neighbours on both sides. */
-static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
+static void slab_free_range(struct slab *s, uint64_t offset, uint64_t bytes)
 {
     struct core_pool_range *r = s->spare;
     s->spare = r->next;
@@ -238,10 +238,11 @@ static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
 }
 
 /* Place a buffer in an existing slab. False: no shared slab has room. */
-static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
+static bool pool_alloc_shared(const struct pool *p, ssq_buffer *b,
+                              uint64_t bytes)
 {
     for (struct slab *s = p->slabs; s != NULL; s = s->next) {
-        if (s->dedicated || !slab_take(s, bytes, &b->offset))
+        if (s->dedicated || !slab_alloc_range(s, bytes, &b->offset))
             continue;
         b->slab = s;
         return true;
@@ -253,7 +254,7 @@ static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
  * buffer is large or the device lacks memory for a whole shared slab. A backend
  * without slabs gets the buffer's exact size, so that it can detect an op that
  * runs past the buffer's end. */
-static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
+static ssq_status pool_alloc_slab(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     uint64_t share = p->limits.slab_bytes;
     bool dedicated = bytes > share / 2;
@@ -268,7 +269,7 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
     if (st != SSQ_OK)
         return st;
     s->dedicated = dedicated;
-    if (!slab_take(s, bytes, &b->offset)) {
+    if (!slab_alloc_range(s, bytes, &b->offset)) {
         slab_free(p, s);
         return error_nomem("pool", sizeof(struct core_pool_range));
     }
@@ -278,11 +279,11 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
 
 /* Make one attempt of pool_get(). bytes is a multiple of STEP. The caller must
  * hold the lock. */
-static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
+static ssq_status pool_get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     bool share = bytes <= p->limits.slab_bytes / 2;
-    if (!share || !take_anywhere(p, b, bytes)) {
-        ssq_status st = take_new(p, b, bytes);
+    if (!share || !pool_alloc_shared(p, b, bytes)) {
+        ssq_status st = pool_alloc_slab(p, b, bytes);
         if (st != SSQ_OK)
             return st;
     }
@@ -315,7 +316,7 @@ void pool_info(struct pool *p, ssq_memory_info *info)
 }
 
 /* Report that the pool is exhausted; the thread's last error says why. */
-static ssq_status exhausted(struct pool *p, uint64_t asked)
+static ssq_status pool_exhausted_error(struct pool *p, uint64_t asked)
 {
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
     uint64_t limit = p->device->options.memory_limit;
@@ -347,12 +348,12 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
             pool_trim(p);
         }
         pthread_mutex_lock(&p->lock);
-        ssq_status st = get_locked(p, b, bytes);
+        ssq_status st = pool_get_locked(p, b, bytes);
         pthread_mutex_unlock(&p->lock);
         if (st != SSQ_ERR_NOMEM)
             return st;
     }
-    return exhausted(p, b->bytes);
+    return pool_exhausted_error(p, b->bytes);
 }
 
 /* A dedicated slab is freed immediately. Shared slabs stay for later buffers
@@ -361,7 +362,7 @@ void pool_put(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes = (b->bytes + STEP - 1) & ~(uint64_t)(STEP - 1);
     pthread_mutex_lock(&p->lock);
-    slab_give(b->slab, b->offset, bytes);
+    slab_free_range(b->slab, b->offset, bytes);
     p->in_use -= bytes;
     p->buffers--;
     if (b->slab->dedicated)
