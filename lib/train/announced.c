@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ahead.c - row counts of future passes, exchanged between all ranks.
+/* announced.c - row counts of future passes, exchanged between all ranks.
  *
  * The sum over the ranks is a collective on a separate queue. The communicator
  * runs it after the collectives that were called before it. No other work of
@@ -14,7 +14,7 @@
 
 /* Maximum number of passes that are announced and not yet returned by
  * ssq_trainer_next(): enough for prefetching. */
-#define MOST 8
+#define MAX_ANNOUNCED 8
 
 /* Rows are sent as digits in base 2^14. A float32 represents the sum of a digit
  * over all ranks exactly, in any order of addition. */
@@ -27,7 +27,7 @@ _Static_assert(TRAINER_ROWS < (int64_t)1 << (DIGITS * DIGIT_BITS),
                "digits have all rows");
 
 /* An announced pass. Its tensor x is reused by later passes. */
-struct pass {
+struct announced_pass {
     int64_t rows;         /* of this rank */
     float digits[DIGITS]; /* of rows, as the device reads them */
     float sums[DIGITS];   /* of all ranks */
@@ -36,38 +36,38 @@ struct pass {
 };
 
 /* A ring buffer. */
-struct ahead {
+struct announced {
     ssq_queue *queue; /* NULL: there is only one rank */
-    struct pass at[MOST];
+    struct announced_pass at[MAX_ANNOUNCED];
     size_t first, n;
 };
 
 /* Destroy the queue first, because it reads the digits. */
-void trainer_free_ahead(ssq_trainer *t)
+void trainer_free_announced(ssq_trainer *t)
 {
-    struct ahead *a = t->ahead;
+    struct announced *a = t->announced;
     if (a == NULL)
         return;
     ssq_queue_destroy(&a->queue);
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < MAX_ANNOUNCED; i++) {
         ssq_comm_work_destroy(&a->at[i].work);
         ssq_tensor_destroy(&a->at[i].x);
     }
     mem_free(a);
-    t->ahead = NULL;
+    t->announced = NULL;
 }
 
-static ssq_status ahead_make(ssq_trainer *t, const char *what)
+static ssq_status announced_create(ssq_trainer *t, const char *what)
 {
-    if (t->ahead != NULL)
+    if (t->announced != NULL)
         return SSQ_OK;
-    struct ahead *a = mem_alloc(sizeof(*a));
+    struct announced *a = mem_alloc(sizeof(*a));
     if (a == NULL)
         return error_nomem(what, sizeof(*a));
     ssq_status st = t->comm == NULL ? SSQ_OK
                                     : ssq_queue_create(ssq_comm_device(t->comm),
                                                        NULL, &a->queue);
-    t->ahead = st == SSQ_OK ? a : NULL;
+    t->announced = st == SSQ_OK ? a : NULL;
     if (st != SSQ_OK)
         mem_free(a);
     return st;
@@ -75,8 +75,8 @@ static ssq_status ahead_make(ssq_trainer *t, const char *what)
 
 /* Begin the sum over ranks. After an error, no enqueued work reads the
  * digits. */
-static ssq_status ahead_tell(const struct ahead *a, ssq_comm *comm,
-                             struct pass *p)
+static ssq_status announced_start_sum(const struct announced *a, ssq_comm *comm,
+                                      struct announced_pass *p)
 {
     const int64_t n = DIGITS;
     ssq_status st = SSQ_OK;
@@ -104,8 +104,9 @@ static ssq_status ahead_tell(const struct ahead *a, ssq_comm *comm,
 }
 
 /* Wait for the sum and decode it. After an error, the call may be repeated. */
-static ssq_status ahead_hear(const struct ahead *a, ssq_comm *comm,
-                             struct pass *p, int64_t *rows)
+static ssq_status announced_finish_sum(const struct announced *a,
+                                       ssq_comm *comm, struct announced_pass *p,
+                                       int64_t *rows)
 {
     ssq_status st = ssq_comm_status(comm);
     if (st == SSQ_OK && p->work != NULL)
@@ -131,18 +132,18 @@ ssq_status ssq_trainer_announce(ssq_trainer *trainer, int64_t rows)
     if (st == SSQ_OK && trainer->comm != NULL)
         st = capture_check(ssq_comm_device(trainer->comm), what);
     if (st == SSQ_OK)
-        st = ahead_make(trainer, what);
+        st = announced_create(trainer, what);
     if (st != SSQ_OK)
         return st;
-    struct ahead *a = trainer->ahead;
-    if (a->n == MOST)
+    struct announced *a = trainer->announced;
+    if (a->n == MAX_ANNOUNCED)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %d passes are announced, and none was asked for",
-                         what, MOST);
-    struct pass *p = &a->at[(a->first + a->n) % MOST];
+                         what, MAX_ANNOUNCED);
+    struct announced_pass *p = &a->at[(a->first + a->n) % MAX_ANNOUNCED];
     p->rows = rows;
     if (trainer->comm != NULL)
-        st = ahead_tell(a, trainer->comm, p);
+        st = announced_start_sum(a, trainer->comm, p);
     a->n += st == SSQ_OK;
     return st;
 }
@@ -153,20 +154,20 @@ ssq_status ssq_trainer_next(ssq_trainer *trainer, int64_t *rows)
     if (trainer == NULL || rows == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          trainer == NULL ? "trainer" : "rows");
-    struct ahead *a = trainer->ahead;
+    struct announced *a = trainer->announced;
     if (a == NULL || a->n == 0)
         return error_set(SSQ_ERR_INVALID, "%s: no pass is announced", what);
-    struct pass *p = &a->at[a->first];
+    struct announced_pass *p = &a->at[a->first];
     int64_t all = p->rows;
     ssq_status st = SSQ_OK;
     if (trainer->comm != NULL)
-        st = ahead_hear(a, trainer->comm, p, &all);
+        st = announced_finish_sum(a, trainer->comm, p, &all);
     if (st != SSQ_OK)
         return st;
-    a->first = (a->first + 1) % MOST;
+    a->first = (a->first + 1) % MAX_ANNOUNCED;
     a->n--;
     if (all > 0) /* 0: the batches have ended, and no pass follows */
-        trainer_weigh_rows(trainer, p->rows, all);
+        trainer_set_weight_by_rows(trainer, p->rows, all);
     *rows = all;
     return SSQ_OK;
 }

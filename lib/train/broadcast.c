@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike.c - copy rank 0's initial parameter values to all ranks.
+/* broadcast.c - copy rank 0's initial parameter values to all ranks.
  *
  * Parameters that exist when the training begins are broadcast as one list.
  * Parameters that the first pass creates are broadcast one by one when they are
@@ -21,7 +21,8 @@
 
 /* Write the parameter's exact values to w->to. On all ranks except 0, the
  * broadcast overwrites them. */
-static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
+static ssq_status broadcast_begin_param(ssq_trainer *t, size_t i,
+                                        struct param_writing *w)
 {
     struct param *p = param_of(t->params, (uint32_t)i);
     const ssq_tensor *value;
@@ -37,8 +38,9 @@ static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
 
 /* Broadcast the values to all ranks. The tag is the end of the name, because
  * names usually differ at their end. */
-static ssq_status alike_broadcast(ssq_trainer *t, const struct param_writing *w,
-                                  const ssq_tensor **to, size_t n)
+static ssq_status broadcast_values(ssq_trainer *t,
+                                   const struct param_writing *w,
+                                   const ssq_tensor **to, size_t n)
 {
     char tag[TAG_BYTES];
     const char *name = n == 1 ? w->param->name : "initial values";
@@ -54,15 +56,15 @@ static ssq_status alike_broadcast(ssq_trainer *t, const struct param_writing *w,
 
 /* Write n parameters, beginning with the first that does not have rank 0's
  * values. */
-static ssq_status write(ssq_trainer *t, struct param_writing *w,
-                        const ssq_tensor **to, size_t n)
+static ssq_status broadcast_params(ssq_trainer *t, struct param_writing *w,
+                                   const ssq_tensor **to, size_t n)
 {
     size_t begun = 0;
     ssq_status st = SSQ_OK;
     for (; begun < n && st == SSQ_OK; begun++)
-        st = begin_one(t, t->alike + begun, &w[begun]);
+        st = broadcast_begin_param(t, t->broadcast + begun, &w[begun]);
     if (st == SSQ_OK)
-        st = alike_broadcast(t, w, to, n);
+        st = broadcast_values(t, w, to, n);
     for (size_t i = 0; i < begun; i++) {
         ssq_status end = param_write_end(&w[i], t->queue, st);
         st = st == SSQ_OK ? end : st;
@@ -70,25 +72,25 @@ static ssq_status write(ssq_trainer *t, struct param_writing *w,
     return st;
 }
 
-ssq_status trainer_alike(ssq_trainer *t)
+ssq_status trainer_broadcast_params(ssq_trainer *t)
 {
     if (t->removals != t->params->removals)
-        t->alike = 0; /* the first ones may be other parameters now */
+        t->broadcast = 0; /* the first ones may be other parameters now */
     t->removals = t->params->removals;
-    if (t->comm == NULL || t->alike == t->params->n)
+    if (t->comm == NULL || t->broadcast == t->params->n)
         return SSQ_OK;
-    size_t n = t->params->n - t->alike;
+    size_t n = t->params->n - t->broadcast;
     struct param_writing *w = mem_alloc_array(n, sizeof(*w));
     const ssq_tensor **to = mem_alloc_array(n, sizeof(*to));
     ssq_status st = w == NULL || to == NULL
                         ? error_nomem("trainer_begin", n * sizeof(*w))
                         : replay_pause(t->queue);
     if (st == SSQ_OK) {
-        st = write(t, w, to, n);
+        st = broadcast_params(t, w, to, n);
         replay_resume(t->queue);
     }
     if (st == SSQ_OK)
-        t->alike += n;
+        t->broadcast += n;
     mem_free(w);
     mem_free(to);
     return st;

@@ -25,7 +25,7 @@ static struct buckets *buckets_of(const ssq_trainer *t)
 }
 
 /* Set which[i] to the optimizer's number of parameter i. */
-static void buckets_number(const ssq_trainer *t, size_t *which)
+static void buckets_number_params(const ssq_trainer *t, size_t *which)
 {
     const ssq_optimizer *o = t->optimizer;
     for (size_t i = 0; i < t->params->n; i++) {
@@ -35,13 +35,13 @@ static void buckets_number(const ssq_trainer *t, size_t *which)
     }
 }
 
-static ssq_status buckets_divide(ssq_trainer *t)
+static ssq_status buckets_create_all(ssq_trainer *t)
 {
     size_t n = t->params->n;
     size_t *which = mem_alloc_array(n, sizeof(*which));
     if (which == NULL)
         return error_nomem("trainer_step", n * sizeof(*which));
-    buckets_number(t, which);
+    buckets_number_params(t, which);
     ssq_status st = buckets_create(t->optimizer, which, n, t->bucket_bytes,
                                    labels_flag(t->labels));
     mem_free(which);
@@ -49,7 +49,7 @@ static ssq_status buckets_divide(ssq_trainer *t)
 }
 
 /* Add a bucket's gradients to their sums, unless they were added before. */
-static ssq_status buckets_add(const ssq_trainer *t, struct bucket *b)
+static ssq_status bucket_add_gradients(const ssq_trainer *t, struct bucket *b)
 {
     ssq_status st = SSQ_OK;
     if (!b->added)
@@ -60,25 +60,25 @@ static ssq_status buckets_add(const ssq_trainer *t, struct bucket *b)
 
 /* Begin the sums of the next buckets, as long as they are complete. If this
  * fails, it is repeated after the backward, which can return the error. */
-static void begin_whole(ssq_trainer *t, struct buckets *b)
+static void buckets_begin_complete(ssq_trainer *t, struct buckets *b)
 {
     while (b->next < b->n && b->at[b->next].left == 0) {
         struct bucket *k = &b->at[b->next];
-        if (buckets_add(t, k) != SSQ_OK ||
+        if (bucket_add_gradients(t, k) != SSQ_OK ||
             bucket_begin(t->queue, t->comm, k) != SSQ_OK)
             return;
         b->next++;
     }
 }
 
-static void buckets_ready(void *user, uint32_t param)
+static void buckets_gradient_ready(void *user, uint32_t param)
 {
     ssq_trainer *t = user;
     struct buckets *b = buckets_of(t);
     if (param >= b->of_n || b->of[param] == BUCKET_NONE)
         return; /* a state, or a parameter that is newer than the buckets */
     b->at[b->of[param]].left--;
-    begin_whole(t, b);
+    buckets_begin_complete(t, b);
 }
 
 /* Return whether this pass may use buckets. The result is the same on all
@@ -89,47 +89,47 @@ static void buckets_ready(void *user, uint32_t param)
  * parameters, so a bucket would belong to one rank, and all others would send
  * to it at the same time. Instead, all shards are summed together, and each
  * rank receives a part. */
-static bool buckets_wanted(const ssq_trainer *t)
+static bool buckets_allowed(const ssq_trainer *t)
 {
     return t->comm != NULL && !t->shard && t->bucket_bytes > 0 && t->stepped &&
-           t->taken + 1 == t->accumulate && t->given == t->params->n &&
+           t->passes + 1 == t->accumulate && t->params_added == t->params->n &&
            t->tape->status == SSQ_OK;
 }
 
 /* Return whether buckets help. A single bucket has nothing to overlap with.
  * Parameters that the program itself added to the optimizer are not in any
  * bucket. */
-static bool useful(const ssq_trainer *t)
+static bool buckets_useful(const ssq_trainer *t)
 {
     const struct buckets *b = buckets_of(t);
     return b->n > 1 && b->params == t->optimizer->n;
 }
 
-ssq_status trainer_divide(ssq_trainer *t)
+ssq_status trainer_choose_buckets(ssq_trainer *t)
 {
     if (t->due != DUE_NOTHING) /* a failed step must be finished first */
         return SSQ_OK;
-    t->divided = false;
-    if (!buckets_wanted(t))
+    t->bucketed = false;
+    if (!buckets_allowed(t))
         return SSQ_OK;
     ssq_status st = optimizer_accumulate_begin(
-        t->queue, t->optimizer, trainer_factor(t, t->accumulate));
+        t->queue, t->optimizer, trainer_mean_factor(t, t->accumulate));
     if (st == SSQ_OK && buckets_of(t) == NULL)
-        st = buckets_divide(t);
-    if (st != SSQ_OK || !useful(t))
+        st = buckets_create_all(t);
+    if (st != SSQ_OK || !buckets_useful(t))
         return st;
-    st = labels_raise(t->labels, t->queue);
+    st = labels_set_flag(t->labels, t->queue);
     if (st != SSQ_OK)
         return st;
     buckets_reset(buckets_of(t));
-    t->divided = true;
+    t->bucketed = true;
     return SSQ_OK;
 }
 
 ssq_status trainer_backward(ssq_trainer *t, ssq_var loss)
 {
-    if (t->divided) {
-        t->tape->ready = buckets_ready;
+    if (t->bucketed) {
+        t->tape->ready = buckets_gradient_ready;
         t->tape->ready_user = t;
     }
     ssq_status st = ssq_tape_backward(t->tape, loss, t->scaler);
@@ -138,7 +138,7 @@ ssq_status trainer_backward(ssq_trainer *t, ssq_var loss)
 }
 
 /* `added` does not change: the caller's bundle may still drop the ops. */
-ssq_status trainer_add_divided(ssq_trainer *t)
+ssq_status trainer_add_buckets(ssq_trainer *t)
 {
     const struct buckets *b = buckets_of(t);
     ssq_status st = SSQ_OK;
@@ -149,7 +149,7 @@ ssq_status trainer_add_divided(ssq_trainer *t)
     return st;
 }
 
-ssq_status trainer_reduce_divided(ssq_trainer *t)
+ssq_status trainer_reduce_buckets(ssq_trainer *t)
 {
     struct buckets *b = buckets_of(t);
     ssq_status st = SSQ_OK;
@@ -157,7 +157,7 @@ ssq_status trainer_reduce_divided(ssq_trainer *t)
         st = bucket_begin(t->queue, t->comm, &b->at[i]);
     for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
         st = bucket_wait(t->queue, &b->at[i]);
-    t->divided = st != SSQ_OK;
+    t->bucketed = st != SSQ_OK;
     return st;
 }
 
@@ -165,14 +165,14 @@ ssq_status trainer_reduce_divided(ssq_trainer *t)
  * its gradients, end the group, because that part cannot be taken back. The
  * same applies if a part was added to the sums of earlier passes, because the
  * failed pass does not count. */
-ssq_status trainer_undivide(ssq_trainer *t, ssq_status st)
+ssq_status trainer_abandon_buckets(ssq_trainer *t, ssq_status st)
 {
     const struct buckets *b = buckets_of(t);
-    bool sums = t->optimizer->at.accumulating, spoilt = false;
+    bool sums = t->optimizer->at.accumulating, partial = false;
     for (size_t i = 0; i < b->n; i++)
-        spoilt = spoilt || b->at[i].begun || (b->at[i].added && sums);
-    t->divided = false;
-    if (!spoilt)
+        partial = partial || b->at[i].begun || (b->at[i].added && sums);
+    t->bucketed = false;
+    if (!partial)
         return st;
     char why[ERROR_TEXT], text[ERROR_TEXT];
     (void)snprintf(why, sizeof(why), "%s", ssq_last_error());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.c - the properties of a trainer, as names and values that ranks compare
- * before a step.
+/* compare_facts.c - the properties of a trainer, as names and values that ranks
+ * compare before a step.
  *
  * Numbers are printed with enough digits to distinguish any two doubles. A
  * value that is too long to print is represented by a digest. */
@@ -28,7 +28,7 @@ struct facts {
     size_t n;
 };
 
-static char *fact(struct facts *f, const char *name)
+static char *facts_add(struct facts *f, const char *name)
 {
     char *value = f->values[f->n];
     f->at[f->n++] = (ssq_comm_fact){name, value};
@@ -46,7 +46,7 @@ static unsigned long long facts_digest_of(const void *bytes, size_t n)
 
 /* Add a fact for each parameter. Its group is included, because the group
  * decides the parameter's options and its place in the sums. */
-static void param_facts(const ssq_trainer *t, struct facts *f)
+static void facts_add_params(const ssq_trainer *t, struct facts *f)
 {
     char shape[96], group[24];
     for (size_t i = 0; i < t->params->n; i++) {
@@ -57,7 +57,7 @@ static void param_facts(const ssq_trainer *t, struct facts *f)
         if (of != NULL && of->group->index > 0)
             (void)snprintf(group, sizeof(group), " of group %u",
                            of->group->index);
-        (void)snprintf(fact(f, p->name), VALUE_BYTES, "%s %s%s",
+        (void)snprintf(facts_add(f, p->name), VALUE_BYTES, "%s %s%s",
                        ssq_dtype_name(v->dtype),
                        view_text(v, shape, sizeof(shape)), group);
     }
@@ -93,21 +93,22 @@ static const struct facts_option flags[] = {
 
 /* Add a fact of a group. Its name begins with the group's number, except in the
  * default group. */
-static char *group_fact(struct facts *f, const ssq_group *g, const char *name)
+static char *facts_add_option(struct facts *f, const ssq_group *g,
+                              const char *name)
 {
     char *full = f->names[f->n];
     if (g->index == 0)
-        return fact(f, name);
+        return facts_add(f, name);
     (void)snprintf(full, NAME_BYTES, "group %u: %s", g->index, name);
-    return fact(f, full);
+    return facts_add(f, full);
 }
 
 /* Add a schedule as a fact: the values that steps will read. */
-static ssq_status schedule_fact(const ssq_group *g, int which, const char *name,
-                                struct facts *f)
+static ssq_status facts_add_schedule(const ssq_group *g, int which,
+                                     const char *name, struct facts *f)
 {
     const struct schedule *s = &g->schedule[which];
-    char *value = group_fact(f, g, name);
+    char *value = facts_add_option(f, g, name);
     uint32_t *words = NULL;
     if (!s->on) {
         (void)snprintf(value, VALUE_BYTES, "none");
@@ -123,22 +124,22 @@ static ssq_status schedule_fact(const ssq_group *g, int which, const char *name,
     return st;
 }
 
-static ssq_status group_facts(const ssq_group *g, struct facts *f)
+static ssq_status facts_add_group(const ssq_group *g, struct facts *f)
 {
     const char *options = (const char *)&g->options;
     for (size_t i = 0; i < NUMBERS; i++)
-        (void)snprintf(group_fact(f, g, numbers[i].name), VALUE_BYTES, "%.17g",
-                       *(const double *)(options + numbers[i].at));
+        (void)snprintf(facts_add_option(f, g, numbers[i].name), VALUE_BYTES,
+                       "%.17g", *(const double *)(options + numbers[i].at));
     for (size_t i = 0; i < FLAGS; i++)
-        (void)snprintf(group_fact(f, g, flags[i].name), VALUE_BYTES, "%s",
+        (void)snprintf(facts_add_option(f, g, flags[i].name), VALUE_BYTES, "%s",
                        *(const bool *)(options + flags[i].at) ? "true"
                                                               : "false");
-    (void)snprintf(group_fact(f, g, "form"), VALUE_BYTES, "%d",
+    (void)snprintf(facts_add_option(f, g, "form"), VALUE_BYTES, "%d",
                    (int)g->options.form);
-    ssq_status st = schedule_fact(g, SCHEDULE_LR, "lr's schedule", f);
-    return st == SSQ_OK
-               ? schedule_fact(g, SCHEDULE_MOMENTUM, "momentum's schedule", f)
-               : st;
+    ssq_status st = facts_add_schedule(g, SCHEDULE_LR, "lr's schedule", f);
+    return st == SSQ_OK ? facts_add_schedule(g, SCHEDULE_MOMENTUM,
+                                             "momentum's schedule", f)
+                        : st;
 }
 
 /* ---- the rest ---- */
@@ -147,9 +148,9 @@ static ssq_status group_facts(const ssq_group *g, struct facts *f)
  * creation, by updates of another trainer or by a load, only the options are
  * compared. The host's copy of the state then depends on which updates have
  * arrived. The checkpoint's digest is a separate fact. */
-static void scaler_fact(const ssq_trainer *t, struct facts *f)
+static void facts_add_scaler(const ssq_trainer *t, struct facts *f)
 {
-    char *value = fact(f, "scaler");
+    char *value = facts_add(f, "scaler");
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     uint32_t words[SCALER_WORDS];
     int at = 0;
@@ -170,9 +171,9 @@ static void scaler_fact(const ssq_trainer *t, struct facts *f)
 }
 
 /* Add the ranks' weights as a fact: as many as fit, and a digest of all. */
-static void weights_fact(const ssq_trainer *t, struct facts *f)
+static void facts_add_weights(const ssq_trainer *t, struct facts *f)
 {
-    char *value = fact(f, "weights");
+    char *value = facts_add(f, "weights");
     size_t size = ssq_comm_size(t->comm), at = 0;
     if (t->weights == NULL) {
         (void)snprintf(value, VALUE_BYTES, "equal");
@@ -186,25 +187,25 @@ static void weights_fact(const ssq_trainer *t, struct facts *f)
 }
 
 /* Add the facts of the whole optimizer. */
-static void optimizer_facts(const ssq_optimizer *o, struct facts *f)
+static void facts_add_optimizer(const ssq_optimizer *o, struct facts *f)
 {
-    (void)snprintf(fact(f, "optimizer"), VALUE_BYTES, "%.32s",
+    (void)snprintf(facts_add(f, "optimizer"), VALUE_BYTES, "%.32s",
                    optimizer_kinds[o->kind].name);
-    (void)snprintf(fact(f, "groups"), VALUE_BYTES, "%u", o->n_groups);
-    (void)snprintf(fact(f, "clip_norm"), VALUE_BYTES, "%.17g",
+    (void)snprintf(facts_add(f, "groups"), VALUE_BYTES, "%u", o->n_groups);
+    (void)snprintf(facts_add(f, "clip_norm"), VALUE_BYTES, "%.17g",
                    o->options.clip_norm);
-    (void)snprintf(fact(f, "master"), VALUE_BYTES, "%d%s",
+    (void)snprintf(facts_add(f, "master"), VALUE_BYTES, "%d%s",
                    (int)o->options.master,
                    o->options.flat_master ? ", flat" : "");
-    (void)snprintf(fact(f, "optimizer's seed"), VALUE_BYTES, "%llu",
+    (void)snprintf(facts_add(f, "optimizer's seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)o->options.seed);
 }
 
 /* Add the policy as a fact: its first characters, and a digest if it is
  * longer. */
-static void policy_fact(const ssq_trainer *t, struct facts *f)
+static void facts_add_policy(const ssq_trainer *t, struct facts *f)
 {
-    char *value = fact(f, "policy");
+    char *value = facts_add(f, "policy");
     const char *policy = t->params->policy_name;
     const size_t n = strlen(policy);
     const int at = snprintf(value, VALUE_BYTES, "%.64s", policy);
@@ -213,50 +214,53 @@ static void policy_fact(const ssq_trainer *t, struct facts *f)
                        facts_digest_of(policy, n));
 }
 
-static void trainer_facts(const ssq_trainer *t, struct facts *f)
+static void facts_add_trainer(const ssq_trainer *t, struct facts *f)
 {
-    policy_fact(t, f);
-    (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
+    facts_add_policy(t, f);
+    (void)snprintf(facts_add(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
-    (void)snprintf(fact(f, "float32_gradients"), VALUE_BYTES, "%s",
+    (void)snprintf(facts_add(f, "float32_gradients"), VALUE_BYTES, "%s",
                    t->params->options.float32_gradients ? "true" : "false");
-    (void)snprintf(fact(f, "clip_value"), VALUE_BYTES, "%.17g", t->clip_value);
-    (void)snprintf(fact(f, "accumulate"), VALUE_BYTES, "%u", t->accumulate);
-    (void)snprintf(fact(f, "checkpoint"), VALUE_BYTES, "%s",
+    (void)snprintf(facts_add(f, "clip_value"), VALUE_BYTES, "%.17g",
+                   t->clip_value);
+    (void)snprintf(facts_add(f, "accumulate"), VALUE_BYTES, "%u",
+                   t->accumulate);
+    (void)snprintf(facts_add(f, "checkpoint"), VALUE_BYTES, "%s",
                    t->loaded[0] == '\0' ? "none" : t->loaded);
-    (void)snprintf(fact(f, "shard"), VALUE_BYTES, "%s",
+    (void)snprintf(facts_add(f, "shard"), VALUE_BYTES, "%s",
                    t->shard ? "true" : "false");
-    (void)snprintf(fact(f, "bucket_bytes"), VALUE_BYTES, "%llu",
+    (void)snprintf(facts_add(f, "bucket_bytes"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->bucket_bytes);
-    (void)snprintf(fact(f, "compare_every"), VALUE_BYTES, "%u",
+    (void)snprintf(facts_add(f, "compare_every"), VALUE_BYTES, "%u",
                    t->compare_every);
-    scaler_fact(t, f);
-    weights_fact(t, f);
+    facts_add_scaler(t, f);
+    facts_add_weights(t, f);
 }
 
-/* Maximum number of facts that trainer_facts() and optimizer_facts() add. */
+/* Maximum number of facts that facts_add_trainer() and facts_add_optimizer()
+ * add. */
 #define WHOLE_FACTS 16
 
 static ssq_status facts_compare(ssq_trainer *t, struct facts *f)
 {
     ssq_status st = SSQ_OK;
-    trainer_facts(t, f);
-    optimizer_facts(t->optimizer, f);
+    facts_add_trainer(t, f);
+    facts_add_optimizer(t->optimizer, f);
     for (const ssq_group *g = t->optimizer->groups; g != NULL && st == SSQ_OK;
          g = g->next)
-        st = group_facts(g, f);
-    param_facts(t, f);
+        st = facts_add_group(g, f);
+    facts_add_params(t, f);
     return st == SSQ_OK
                ? ssq_comm_compare(t->queue, t->comm, f->at, f->n, "trainer")
                : st;
 }
 
-ssq_status trainer_compare(ssq_trainer *t)
+ssq_status trainer_compare_facts(ssq_trainer *t)
 {
     size_t most =
         WHOLE_FACTS + t->optimizer->n_groups * GROUP_FACTS + t->params->n;
     struct facts f = {.n = 0};
-    if (t->comm == NULL || t->compared)
+    if (t->comm == NULL || t->facts_compared)
         return SSQ_OK;
     f.at = mem_alloc_array(most, sizeof(*f.at));
     f.values = mem_alloc_array(most, sizeof(*f.values));
@@ -264,7 +268,7 @@ ssq_status trainer_compare(ssq_trainer *t)
     ssq_status st = f.at == NULL || f.values == NULL || f.names == NULL
                         ? error_nomem("trainer_step", most * VALUE_BYTES)
                         : facts_compare(t, &f);
-    t->compared = st == SSQ_OK;
+    t->facts_compared = st == SSQ_OK;
     mem_free(f.at);
     mem_free(f.values);
     mem_free(f.names);

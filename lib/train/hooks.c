@@ -62,8 +62,8 @@ ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
 }
 
 /* Such hooks nest: one at BACKWARD_BEGIN may call ssq_trainer_output(). */
-ssq_status trainer_call_inside(ssq_trainer *t, ssq_trainer_place place,
-                               ssq_var *var)
+ssq_status trainer_call_hooks_inside(ssq_trainer *t, ssq_trainer_place place,
+                                     ssq_var *var)
 {
     const char *was = t->inside;
     t->inside = names[place];
@@ -72,7 +72,7 @@ ssq_status trainer_call_inside(ssq_trainer *t, ssq_trainer_place place,
     return st;
 }
 
-ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
+ssq_status trainer_call_hooks_outside(ssq_trainer *t, ssq_trainer_place place)
 {
     t->outside = names[place];
     ssq_status st = trainer_call_hooks(t, place, NULL);
@@ -80,7 +80,7 @@ ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
     return st;
 }
 
-ssq_status trainer_check_pass(const ssq_trainer *t, const char *what)
+ssq_status trainer_check_not_inside(const ssq_trainer *t, const char *what)
 {
     if (t == NULL || t->inside == NULL)
         return SSQ_OK;
@@ -89,9 +89,9 @@ ssq_status trainer_check_pass(const ssq_trainer *t, const char *what)
                      what, t->inside);
 }
 
-ssq_status trainer_check_outside(const ssq_trainer *t, const char *what)
+ssq_status trainer_check_not_in_hook(const ssq_trainer *t, const char *what)
 {
-    ssq_status st = trainer_check_pass(t, what);
+    ssq_status st = trainer_check_not_inside(t, what);
     if (st != SSQ_OK || t == NULL || t->outside == NULL)
         return st;
     return error_set(SSQ_ERR_INVALID,
@@ -110,7 +110,8 @@ ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output)
         var_value(t, output, what, what, "output") == NULL)
         return var_inert(t);
     ssq_var y = ssq_var_cast_at(what, output, SSQ_F32);
-    ssq_status st = trainer_call_inside(trainer, SSQ_PLACE_LOSS_BEGIN, &y);
+    ssq_status st =
+        trainer_call_hooks_inside(trainer, SSQ_PLACE_LOSS_BEGIN, &y);
     if (st == SSQ_OK)
         return y;
     latch(t, st, what, what);
@@ -127,7 +128,7 @@ ssq_status ssq_trainer_unscale(ssq_trainer *trainer)
     if (trainer->due != DUE_STEP)
         return error_set(SSQ_ERR_INVALID,
                          "%s: no step is due: %u of %u passes have run", what,
-                         trainer->taken, trainer->accumulate);
+                         trainer->passes, trainer->accumulate);
     if (trainer->unscaled)
         return SSQ_OK;
     ssq_status st = ssq_optimizer_unscale(trainer->queue, trainer->optimizer,
@@ -138,7 +139,7 @@ ssq_status ssq_trainer_unscale(ssq_trainer *trainer)
 
 /* Clip gradients by value, once for each step: a failed step may be
  * repeated. */
-ssq_status trainer_clip(ssq_trainer *t)
+ssq_status trainer_clip_gradients(ssq_trainer *t)
 {
     if (t->clip_value == 0.0 || t->clipped)
         return SSQ_OK;
@@ -161,13 +162,13 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     static const char what[] = "trainer_end";
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
-    ssq_status st = trainer_check_outside(trainer, what);
+    ssq_status st = trainer_check_not_in_hook(trainer, what);
     if (st != SSQ_OK)
         return st;
-    if (trainer->ended && trainer->end_told)
+    if (trainer->ended && trainer->end_hooks_called)
         return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
-    if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
-        return trainer_accumulating(trainer, what);
+    if (trainer->passes > 0 || trainer->due != DUE_NOTHING)
+        return trainer_refuse_accumulating(trainer, what);
     ssq_tape_begin(trainer->tape, false);
     st = ssq_params_to_float32(trainer->params, trainer->queue,
                                trainer->optimizer);
@@ -176,7 +177,8 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     trainer->ended = true;
     trainer->begun = false;
     trainer->epoch = trainer->validating = false;
-    st = trainer_call_outside(trainer, SSQ_PLACE_TRAIN_END);
-    trainer->end_told = st == SSQ_OK; /* else the call may be repeated */
+    st = trainer_call_hooks_outside(trainer, SSQ_PLACE_TRAIN_END);
+    trainer->end_hooks_called =
+        st == SSQ_OK; /* else the call may be repeated */
     return st;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c - detect labels out of range: device words, reported as errors.
  *
- * A sync in any thread may call labels_send() and labels_tell() while the
+ * A sync in any thread may call labels_send() and labels_get_error() while the
  * trainer's thread does. Only one thread at a time may do so, guarded by
  * `busy`. A thread that finds it taken returns without doing anything. */
 #include "lib/train/labels.h"
@@ -18,7 +18,7 @@
 /* Words of the block. TRAINED and EVALUATED are records. Their counts only
  * grow, modulo 2^32. */
 enum {
-    SETTLED, /* TRAINED's count at the last step */
+    CLEARED, /* TRAINED's count at the last step */
     TRAINED,
     EVALUATED = TRAINED + INDEX_WORDS,
     SUMMED = EVALUATED + INDEX_WORDS, /* f32: sum of the flags of all steps */
@@ -33,24 +33,24 @@ struct labels {
     struct report report;
     struct mailbox *mailbox;
     ssq_tensor *block;               /* i32 [WORDS] */
-    ssq_tensor *words;               /* SETTLED and TRAINED's count */
-    ssq_tensor *settled, *count;     /* views of SETTLED and TRAINED's count */
+    ssq_tensor *words;               /* CLEARED and TRAINED's count */
+    ssq_tensor *cleared, *count;     /* views of CLEARED and TRAINED's count */
     ssq_tensor *trained, *evaluated; /* the records */
     ssq_tensor *summed, *wrong;      /* views of SUMMED and WRONG */
     ssq_tensor *flag;     /* f32 [2], the second is 0; NULL: only one rank */
     ssq_tensor *first;    /* view of flag[0] */
-    bool unsettled;       /* labels were checked since the last step */
+    bool checked;         /* labels were checked since the last step */
     atomic_bool stale;    /* the words may have changed since they were sent */
     atomic_bool captured; /* a graph has a check, which each launch repeats */
-    atomic_bool spoilt;
+    atomic_bool nan;
     atomic_uint busy; /* 0, or 1 + fork_count() of the process in which a thread
                          sends or reports */
-    uint32_t told[WORDS]; /* the counts that were reported last */
+    uint32_t reported[WORDS]; /* the counts that were reported last */
 };
 
 /* Set `busy`. Return false if another thread has set it. In a child of fork(),
  * a thread of the parent does not count. */
-static bool labels_enter(struct labels *l)
+static bool labels_try_lock(struct labels *l)
 {
     unsigned mine = 1 + fork_count(), seen = 0;
     while (!atomic_compare_exchange_strong(&l->busy, &seen, mine))
@@ -59,7 +59,7 @@ static bool labels_enter(struct labels *l)
     return true;
 }
 
-static void labels_leave(struct labels *l)
+static void labels_unlock(struct labels *l)
 {
     atomic_store(&l->busy, 0);
 }
@@ -72,13 +72,13 @@ ssq_status labels_send(struct labels *l, ssq_queue *queue)
     ssq_status st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK || recorded || queue_capturing(queue) ||
         !(atomic_load(&l->stale) || atomic_load(&l->captured)) ||
-        !labels_enter(l))
+        !labels_try_lock(l))
         return st;
     atomic_store(&l->stale, false);
     st = mailbox_post(l->mailbox, queue, NULL, l->block);
     if (st != SSQ_OK)
         atomic_store(&l->stale, true);
-    labels_leave(l);
+    labels_unlock(l);
     return st;
 }
 
@@ -99,22 +99,22 @@ static ssq_status wrong_labels(const uint32_t *record, const char *then)
 }
 
 /* Report the most useful error first; the next call reports the others. */
-static ssq_status train_labels_tell(struct labels *l, const uint32_t *now)
+static ssq_status labels_new_error(struct labels *l, const uint32_t *now)
 {
-    uint32_t *told = l->told;
-    if (now[TRAINED] != told[TRAINED]) {
-        told[TRAINED] = now[TRAINED];
-        told[SUMMED] = now[SUMMED];
-        atomic_store(&l->spoilt, true);
+    uint32_t *reported = l->reported;
+    if (now[TRAINED] != reported[TRAINED]) {
+        reported[TRAINED] = now[TRAINED];
+        reported[SUMMED] = now[SUMMED];
+        atomic_store(&l->nan, true);
         return wrong_labels(now + TRAINED, "its step is skipped");
     }
-    if (now[EVALUATED] != told[EVALUATED]) {
-        told[EVALUATED] = now[EVALUATED];
+    if (now[EVALUATED] != reported[EVALUATED]) {
+        reported[EVALUATED] = now[EVALUATED];
         return wrong_labels(now + EVALUATED, "the loss of an evaluation is "
                                              "NaN");
     }
-    if (now[SUMMED] != told[SUMMED]) {
-        told[SUMMED] = now[SUMMED];
+    if (now[SUMMED] != reported[SUMMED]) {
+        reported[SUMMED] = now[SUMMED];
         return error_set(SSQ_ERR_INVALID,
                          "trainer: labels of another rank are out of range: "
                          "its step is skipped on all ranks");
@@ -122,20 +122,20 @@ static ssq_status train_labels_tell(struct labels *l, const uint32_t *now)
     return SSQ_OK;
 }
 
-ssq_status labels_tell(struct labels *l)
+ssq_status labels_get_error(struct labels *l)
 {
     uint32_t now[WORDS];
-    if (!labels_enter(l))
+    if (!labels_try_lock(l))
         return SSQ_OK;
     (void)mailbox_read(l->mailbox, now);
-    ssq_status st = train_labels_tell(l, now);
-    labels_leave(l);
+    ssq_status st = labels_new_error(l, now);
+    labels_unlock(l);
     return st;
 }
 
-bool labels_spoilt(struct labels *l)
+bool labels_take_nan(struct labels *l)
 {
-    return atomic_exchange(&l->spoilt, false);
+    return atomic_exchange(&l->nan, false);
 }
 
 static ssq_status report_send(struct report *r, ssq_queue *queue)
@@ -145,7 +145,7 @@ static ssq_status report_send(struct report *r, ssq_queue *queue)
 
 static ssq_status report_get_error(struct report *r)
 {
-    return labels_tell((struct labels *)r);
+    return labels_get_error((struct labels *)r);
 }
 
 /* ---- on the device ---- */
@@ -171,7 +171,7 @@ ssq_status labels_check(struct labels *l, ssq_queue *queue, bool training,
     if (st != SSQ_OK)
         return st;
     bool recorded;
-    l->unsettled = l->unsettled || training;
+    l->checked = l->checked || training;
     atomic_store(&l->stale, true);
     st = queue_recorded(queue, &recorded);
     if (recorded || queue_capturing(queue))
@@ -179,10 +179,10 @@ ssq_status labels_check(struct labels *l, ssq_queue *queue, bool training,
     return st;
 }
 
-ssq_status labels_raise(struct labels *l, ssq_queue *queue)
+ssq_status labels_set_flag(struct labels *l, ssq_queue *queue)
 {
     ssq_status st =
-        ssq_sub(queue, SSQ_SUB(.a = l->count, .b = l->settled, .y = l->wrong));
+        ssq_sub(queue, SSQ_SUB(.a = l->count, .b = l->cleared, .y = l->wrong));
     if (st == SSQ_OK)
         st = ssq_cast(queue, SSQ_CAST(.x = l->wrong, .y = l->first));
     return st;
@@ -191,7 +191,7 @@ ssq_status labels_raise(struct labels *l, ssq_queue *queue)
 /* The call may be repeated: the sum of flags is only compared with its last
  * value. This rank does not know about another rank's labels until the words
  * have been sent. */
-ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
+ssq_status labels_clear(struct labels *l, ssq_queue *queue, bool summed)
 {
     ssq_status st = SSQ_OK;
     if (l->flag != NULL && summed) {
@@ -199,10 +199,10 @@ ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
                      SSQ_ADD(.a = l->summed, .b = l->first, .y = l->summed));
         atomic_store(&l->stale, true);
     }
-    if (st == SSQ_OK && l->unsettled)
-        st = ssq_copy(queue, SSQ_COPY(.x = l->count, .y = l->settled));
+    if (st == SSQ_OK && l->checked)
+        st = ssq_copy(queue, SSQ_COPY(.x = l->count, .y = l->cleared));
     if (st == SSQ_OK)
-        l->unsettled = false;
+        l->checked = false;
     return st;
 }
 
@@ -211,7 +211,7 @@ ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
 static void labels_free(struct object *o)
 {
     struct labels *l = (struct labels *)o;
-    ssq_tensor **all[] = {&l->words,     &l->settled, &l->count, &l->trained,
+    ssq_tensor **all[] = {&l->words,     &l->cleared, &l->count, &l->trained,
                           &l->evaluated, &l->summed,  &l->wrong, &l->first,
                           &l->flag,      &l->block};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -250,8 +250,8 @@ static ssq_status make_flag(struct labels *l, ssq_queue *queue)
     return st;
 }
 
-static ssq_status labels_make_labels(struct labels *l, ssq_queue *queue,
-                                     bool ranks)
+static ssq_status labels_create_views(struct labels *l, ssq_queue *queue,
+                                      bool ranks)
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
     const int64_t n = WORDS;
@@ -262,9 +262,9 @@ static ssq_status labels_make_labels(struct labels *l, ssq_queue *queue,
     if (st == SSQ_OK)
         st = queue_upload_now(queue, &l->block->view, words, sizeof(words));
     if (st == SSQ_OK)
-        st = labels_part(l, SETTLED, 2, &l->words);
+        st = labels_part(l, CLEARED, 2, &l->words);
     if (st == SSQ_OK)
-        st = labels_part(l, SETTLED, 1, &l->settled);
+        st = labels_part(l, CLEARED, 1, &l->cleared);
     if (st == SSQ_OK)
         st = labels_part(l, TRAINED, 1, &l->count);
     if (st == SSQ_OK)
@@ -284,7 +284,7 @@ ssq_status labels_create(ssq_queue *queue, bool ranks, struct labels **labels)
     object_init(&l->report.object, labels_free);
     l->report.send = report_send;
     l->report.get_error = report_get_error;
-    ssq_status st = labels_make_labels(l, queue, ranks);
+    ssq_status st = labels_create_views(l, queue, ranks);
     if (st != SSQ_OK) {
         object_put(&l->report.object);
         return st;

@@ -34,18 +34,18 @@ ssq_status labels_check(struct labels *labels, ssq_queue *queue, bool training,
                         int64_t ignore_index);
 /** Set the flag for this rank's passes of the step. Call it only if there are
  *  several ranks, before the sum over them. */
-ssq_status labels_raise(struct labels *labels, ssq_queue *queue);
+ssq_status labels_set_flag(struct labels *labels, ssq_queue *queue);
 /** Begin the next step without wrong labels, after a step was made or dropped.
  *  @param summed  the flag was summed over ranks */
-ssq_status labels_settle(struct labels *labels, ssq_queue *queue, bool summed);
+ssq_status labels_clear(struct labels *labels, ssq_queue *queue, bool summed);
 
 /** Send the words to the host if they may have changed. Never waits. */
 ssq_status labels_send(struct labels *labels, ssq_queue *queue);
 /** Report labels out of range, if words that say so have arrived.
  *  @return SSQ_ERR_INVALID once for each report; otherwise SSQ_OK */
-ssq_status labels_tell(struct labels *labels);
+ssq_status labels_get_error(struct labels *labels);
 /** Return true once after labels of training were reported. The losses since
  *  the previous report are NaN. */
-bool labels_spoilt(struct labels *labels);
+bool labels_take_nan(struct labels *labels);
 
 #endif

@@ -17,18 +17,18 @@
 #include <string.h>
 
 /* Words of the sums: the f32 sum of losses, the f32 sum of accuracies. */
-enum { LOSSES, SCORES, MAGIC, WORDS };
+enum { LOSSES, ACCURACIES, MAGIC, WORDS };
 #define MAGIC_VALUE 0x6c6f7373u
 
-static ssq_status make_word(const ssq_tensor *words, size_t word,
-                            ssq_tensor **tensor)
+static ssq_status create_sum(const ssq_tensor *words, size_t word,
+                             ssq_tensor **tensor)
 {
     const struct view *v = &words->view;
     return ssq_tensor_from_buffer(v->buffer, SSQ_F32, 0, NULL, NULL,
                                   v->offset + word * sizeof(uint32_t), tensor);
 }
 
-ssq_status trainer_make_sums(ssq_trainer *t)
+ssq_status trainer_create_sums(ssq_trainer *t)
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
     const int64_t n = WORDS;
@@ -37,11 +37,11 @@ ssq_status trainer_make_sums(ssq_trainer *t)
     if (st == SSQ_OK)
         st = queue_upload_now(t->queue, &t->sums->view, words, sizeof(words));
     if (st == SSQ_OK)
-        st = make_word(t->sums, LOSSES, &t->sum);
+        st = create_sum(t->sums, LOSSES, &t->sum_loss);
     if (st == SSQ_OK)
-        st = make_word(t->sums, SCORES, &t->hits);
+        st = create_sum(t->sums, ACCURACIES, &t->sum_accuracy);
     if (st == SSQ_OK && t->accuracy)
-        st = tensor_create(device, SSQ_F32, 0, NULL, &t->score);
+        st = tensor_create(device, SSQ_F32, 0, NULL, &t->pass_accuracy);
     if (st != SSQ_OK)
         return st;
     t->mailbox = mailbox_create(words, WORDS, MAGIC);
@@ -50,16 +50,16 @@ ssq_status trainer_make_sums(ssq_trainer *t)
 
 void trainer_free_losses(ssq_trainer *t)
 {
-    ssq_tensor_destroy(&t->sum);
-    ssq_tensor_destroy(&t->hits);
-    ssq_tensor_destroy(&t->score);
+    ssq_tensor_destroy(&t->sum_loss);
+    ssq_tensor_destroy(&t->sum_accuracy);
+    ssq_tensor_destroy(&t->pass_accuracy);
     ssq_tensor_destroy(&t->sums);
     mailbox_put(t->mailbox);
 }
 
-void trainer_drop_spoilt(ssq_trainer *t)
+void trainer_drop_nan_losses(ssq_trainer *t)
 {
-    if (!labels_spoilt(t->labels))
+    if (!labels_take_nan(t->labels))
         return;
     t->window = (struct window){0};
     t->sent.losses = 0;
@@ -68,16 +68,17 @@ void trainer_drop_spoilt(ssq_trainer *t)
 /* ---- a pass ---- */
 
 /* If a pass has several losses, the last one counts. */
-ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
-                         const ssq_tensor *target, int64_t ignore_index)
+ssq_status trainer_compute_accuracy(ssq_trainer *t, const ssq_tensor *x,
+                                    const ssq_tensor *target,
+                                    int64_t ignore_index)
 {
     if (!t->accuracy)
         return SSQ_OK;
     ssq_status st = ssq_top_k_accuracy(
-        t->queue,
-        SSQ_TOP_K_ACCURACY(.logits = x, .target = target, .accuracy = t->score,
-                           .ignore_index = ignore_index));
-    t->scored = st == SSQ_OK;
+        t->queue, SSQ_TOP_K_ACCURACY(.logits = x, .target = target,
+                                     .accuracy = t->pass_accuracy,
+                                     .ignore_index = ignore_index));
+    t->has_accuracy = st == SSQ_OK;
     return st;
 }
 
@@ -94,17 +95,18 @@ ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss)
 {
     ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
     x.view.rank = 0;
-    trainer_drop_spoilt(t);
-    ssq_status st = losses_add(t, &x, t->sum, t->window.losses);
-    return st == SSQ_OK && t->scored
-               ? losses_add(t, t->score, t->hits, t->window.scores)
+    trainer_drop_nan_losses(t);
+    ssq_status st = losses_add(t, &x, t->sum_loss, t->window.losses);
+    return st == SSQ_OK && t->has_accuracy
+               ? losses_add(t, t->pass_accuracy, t->sum_accuracy,
+                            t->window.accuracies)
                : st;
 }
 
 void trainer_count_loss(ssq_trainer *t)
 {
     t->window.losses++;
-    t->window.scores += t->scored;
+    t->window.accuracies += t->has_accuracy;
 }
 
 /* ---- to the host ---- */
@@ -128,14 +130,14 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
         return st;
     st = labels_send(trainer->labels, trainer->queue);
     if (st == SSQ_OK && trainer->window.losses > 0)
-        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
-                             SSQ_F32);
+        st = ssq_tensor_read(trainer->queue, trainer->sum_loss, &sum,
+                             sizeof(sum), SSQ_F32);
     ssq_status synced = queue_wait(trainer->queue);
     if (st == SSQ_OK)
         st = synced;
     if (st == SSQ_OK)
-        st = labels_tell(trainer->labels);
-    trainer_drop_spoilt(trainer);
+        st = labels_get_error(trainer->labels);
+    trainer_drop_nan_losses(trainer);
     if (st != SSQ_OK)
         return st;
     *mean = mean_of(sum, trainer->window.losses);
@@ -152,7 +154,7 @@ static void losses_receive(ssq_trainer *t, ssq_trainer_progress *p)
     p->passes = t->sent.losses;
     p->steps = t->sent.steps;
     p->loss = mean_of(words[LOSSES], t->sent.losses);
-    p->accuracy = mean_of(words[SCORES], t->sent.scores);
+    p->accuracy = mean_of(words[ACCURACIES], t->sent.accuracies);
     t->sent.losses = 0;
 }
 
@@ -194,10 +196,10 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
     if (st == SSQ_OK)
         st = labels_send(trainer->labels, trainer->queue);
     if (st == SSQ_OK)
-        st = labels_tell(trainer->labels);
+        st = labels_get_error(trainer->labels);
     if (st != SSQ_OK)
         return st;
-    trainer_drop_spoilt(trainer);
+    trainer_drop_nan_losses(trainer);
     now.loss = now.accuracy = (double)NAN;
     losses_receive(trainer, &now);
     bool arrived = now.passes > 0;

@@ -25,8 +25,8 @@ static ssq_status save_check(const ssq_trainer *t, const char *what)
                          "%s: the training has ended: ssq_checkpoint_save "
                          "takes the parameters",
                          what);
-    if (t->taken > 0 || t->due != DUE_NOTHING)
-        return trainer_accumulating(t, what);
+    if (t->passes > 0 || t->due != DUE_NOTHING)
+        return trainer_refuse_accumulating(t, what);
     return SSQ_OK;
 }
 
@@ -49,12 +49,13 @@ static struct checkpoint save_parts_of(ssq_trainer *t, const char *what,
 
 /* Refuse to save if the optimizer lacks a parameter: such a file could not be
  * loaded. */
-static ssq_status check_all_given(const ssq_trainer *t, const char *what)
+static ssq_status check_params_added(const ssq_trainer *t, const char *what)
 {
-    for (size_t i = t->given; t->given > 0 && i < t->params->n; i++) {
+    for (size_t i = t->params_added; t->params_added > 0 && i < t->params->n;
+         i++) {
         const struct param *p = param_of(t->params, (uint32_t)i);
         if (!p->state)
-            return trainer_late(p, what);
+            return trainer_refuse_param(p, what);
     }
     return SSQ_OK;
 }
@@ -66,21 +67,21 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     ssq_status st = save_check(trainer, what);
     if (st != SSQ_OK)
         return st;
-    if (trainer->torn)
-        return trainer_torn(what);
-    st = check_all_given(trainer, what);
+    if (trainer->load_failed)
+        return trainer_refuse_failed_load(what);
+    st = check_params_added(trainer, what);
     if (st != SSQ_OK)
         return st;
     float sum = 0.0f;
-    trainer_drop_spoilt(trainer);
+    trainer_drop_nan_losses(trainer);
     st = labels_send(trainer->labels, trainer->queue);
     if (st == SSQ_OK && trainer->window.losses > 0)
-        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
-                             SSQ_F32);
+        st = ssq_tensor_read(trainer->queue, trainer->sum_loss, &sum,
+                             sizeof(sum), SSQ_F32);
     ssq_status synced = queue_wait(trainer->queue);
     st = st != SSQ_OK ? st : synced;
     if (st == SSQ_OK)
-        st = labels_tell(trainer->labels);
+        st = labels_get_error(trainer->labels);
     if (st != SSQ_OK)
         return st;
     words[0] = trainer->window.losses;
@@ -88,9 +89,9 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     words[3] = (uint32_t)(trainer->steps >> 32);
     memcpy(&words[1], &sum, sizeof(sum));
     struct checkpoint c = save_parts_of(trainer, what, words);
-    if (trainer->given == 0) /* the first step adds parameters to it */
+    if (trainer->params_added == 0) /* the first step adds parameters to it */
         c.optimizer = NULL;
-    st = trainer_weights_text(trainer, &c.weights);
+    st = trainer_write_weights(trainer, &c.weights);
     if (st == SSQ_OK)
         st = checkpoint_save(&c, path);
     mem_free(c.weights);
@@ -105,11 +106,11 @@ struct save_loading {
 
 /* If a pattern of ssq_trainer_group() matches no parameter, change the status:
  * of a load, NOT_FOUND means that the file does not exist. */
-static ssq_status save_give(void *user)
+static ssq_status save_add_params(void *user)
 {
     const struct save_loading *l = user;
     ssq_trainer *t = l->trainer;
-    ssq_status st = t->given == 0 ? trainer_give(t) : SSQ_OK;
+    ssq_status st = t->params_added == 0 ? trainer_add_params(t) : SSQ_OK;
     return st == SSQ_ERR_NOT_FOUND ? error_set(SSQ_ERR_INVALID, "%s: %s",
                                                l->c.what, ssq_last_error())
                                    : st;
@@ -118,19 +119,21 @@ static ssq_status save_give(void *user)
 static ssq_status save_check_weights(void *user)
 {
     struct save_loading *l = user;
-    return trainer_weights_read(l->trainer, l->c.weights, &l->weights);
+    return trainer_read_weights(l->trainer, l->c.weights, &l->weights);
 }
 
-/* Undo trainer_give() after a failed load. The optimizer no longer has the
- * parameters that the load added, but may have some that the program added. */
-static void save_take_back(ssq_trainer *t, size_t given, const char *closed)
+/* Undo trainer_add_params() after a failed load. The optimizer no longer has
+ * the parameters that the load added, but may have some that the program added.
+ */
+static void save_undo_add_params(ssq_trainer *t, size_t added,
+                                 const char *closed)
 {
     t->params->closed = closed;
-    for (size_t i = given; i < t->params->n; i++) {
+    for (size_t i = added; i < t->params->n; i++) {
         struct param *p = param_of(t->params, (uint32_t)i);
         p->given = optimizer_find(t->optimizer, p->name) != NULL;
     }
-    t->given = given;
+    t->params_added = added;
 }
 
 ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
@@ -138,7 +141,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     static const char what[] = "trainer_load";
     uint32_t words[WORDS] = {0};
     float sum;
-    ssq_status st = trainer_check_pass(trainer, what);
+    ssq_status st = trainer_check_not_inside(trainer, what);
     if (st == SSQ_OK)
         st = save_check(trainer, what);
     if (st != SSQ_OK)
@@ -148,36 +151,36 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     struct checkpoint *c = &l.c;
     c->elsewhere = false; /* every rank reads */
     const char *closed = trainer->params->closed;
-    size_t given = trainer->given;
-    c->give = save_give;
+    size_t added = trainer->params_added;
+    c->give = save_add_params;
     c->check = save_check_weights;
     c->user = &l;
     ssq_tape_begin(trainer->tape, false);
     st = checkpoint_load(c, path);
     if (st == SSQ_OK) {
         memcpy(&sum, &words[1], sizeof(sum));
-        st = ssq_tensor_write(trainer->queue, trainer->sum, &sum, sizeof(sum),
-                              SSQ_F32);
+        st = ssq_tensor_write(trainer->queue, trainer->sum_loss, &sum,
+                              sizeof(sum), SSQ_F32);
         ssq_status synced = queue_wait(trainer->queue);
         st = st == SSQ_OK ? synced : st;
         c->written = true;
         memcpy(trainer->loaded, c->digest, sizeof(c->digest));
     }
     if (st == SSQ_OK)
-        trainer_take_weights(trainer, &l.weights);
+        trainer_replace_weights(trainer, &l.weights);
     mem_free(l.weights);
     mem_free(c->weights);
     if (st != SSQ_OK)
-        save_take_back(trainer, given, closed);
+        save_undo_add_params(trainer, added, closed);
     if (c->written) { /* other ranks have loaded too: compare again */
-        trainer->alike = 0;
-        trainer->compared = trainer->stepped = false;
-        trainer->torn = st != SSQ_OK;
+        trainer->broadcast = 0;
+        trainer->facts_compared = trainer->stepped = false;
+        trainer->load_failed = st != SSQ_OK;
     }
     if (st != SSQ_OK)
         return st;
     trainer->steps = (uint64_t)words[3] << 32 | words[2];
-    (void)labels_spoilt(trainer->labels); /* of losses that are replaced */
+    (void)labels_take_nan(trainer->labels); /* of losses that are replaced */
     trainer->window =
         (struct window){.losses = words[0], .steps = trainer->steps};
     trainer->sent.losses = 0;

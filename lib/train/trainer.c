@@ -18,13 +18,13 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     if (trainer == NULL || *trainer == NULL)
         return;
     ssq_trainer *t = *trainer;
-    for (struct wish *w = t->wishes, *next; w != NULL; w = next) {
-        next = w->next;
-        mem_free(w->pattern);
-        mem_free(w);
+    for (struct group_pattern *p = t->patterns, *next; p != NULL; p = next) {
+        next = p->next;
+        mem_free(p->pattern);
+        mem_free(p);
     }
     trainer_free_hooks(t);
-    trainer_free_ahead(t);
+    trainer_free_announced(t);
     if (t->replay && !device_lost(t->queue->device))
         replay_drop_traces(t->queue);
     labels_destroy(t->labels, t->queue);
@@ -65,8 +65,9 @@ static ssq_status check_scaler(const ssq_trainer_args *args, const char *policy,
 
 /* Create the scaler. If the arguments do not describe one, the policy decides
  * whether gradients need a scale. */
-static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
-                              const char *policy, ssq_scaler **scaler)
+static ssq_status create_scaler(ssq_device *device,
+                                const ssq_trainer_args *args,
+                                const char *policy, ssq_scaler **scaler)
 {
     ssq_policy p = SSQ_POLICY_INIT;
     enum policy_scale says = POLICY_SCALE_DEFAULT;
@@ -88,37 +89,38 @@ static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
     return ssq_scaler_create(device, args->scaler, options, scaler);
 }
 
-static ssq_status trainer_made(void *user)
+static ssq_status broadcast_new_params(void *user)
 {
-    return trainer_alike(user);
+    return trainer_broadcast_params(user);
 }
 
 /* Check the labels of a loss. The classes are dimension 1 of x, or dimension 0
  * if x is a single row. */
-static ssq_status label(void *user, const ssq_tensor *x,
-                        const ssq_tensor *target, int64_t ignore_index)
+static ssq_status check_loss_labels(void *user, const ssq_tensor *x,
+                                    const ssq_tensor *target,
+                                    int64_t ignore_index)
 {
     ssq_trainer *t = user;
     ssq_status st =
         labels_check(t->labels, t->queue, t->tape->training, target,
                      x->view.shape[x->view.rank == 1 ? 0 : 1], ignore_index);
     return st == SSQ_OK && t->tape->training
-               ? trainer_score(t, x, target, ignore_index)
+               ? trainer_compute_accuracy(t, x, target, ignore_index)
                : st;
 }
 
-static ssq_status trainer_make_labels(ssq_trainer *t)
+static ssq_status create_labels(ssq_trainer *t)
 {
     ssq_status st = labels_create(t->queue, t->comm != NULL, &t->labels);
     if (st != SSQ_OK)
         return st;
     t->optimizer->labels = labels_words(t->labels);
-    t->tape->labels = label;
+    t->tape->labels = check_loss_labels;
     t->tape->labels_user = t;
     return SSQ_OK;
 }
 
-static ssq_status trainer_make(const ssq_trainer_args *args, ssq_trainer *t)
+static ssq_status create_parts(const ssq_trainer_args *args, ssq_trainer *t)
 {
     ssq_device *device = t->queue->device;
     const char *policy = args->policy == NULL ? "float32" : args->policy;
@@ -133,7 +135,7 @@ static ssq_status trainer_make(const ssq_trainer_args *args, ssq_trainer *t)
     if (st == SSQ_OK && args->shard)
         st = ssq_optimizer_distribute(t->optimizer, args->comm);
     if (st == SSQ_OK)
-        st = make_scaler(device, args, policy, &t->scaler);
+        st = create_scaler(device, args, policy, &t->scaler);
     if (st == SSQ_OK && args->from != NULL)
         st = params_take(t->params, t->queue, args->from);
     if (st == SSQ_OK && args->replay)
@@ -143,12 +145,12 @@ static ssq_status trainer_make(const ssq_trainer_args *args, ssq_trainer *t)
     if (st == SSQ_OK && args->comm != NULL) {
         tape_rank(t->tape, ssq_comm_rank(args->comm),
                   ssq_comm_size(args->comm));
-        t->tape->made = trainer_made;
+        t->tape->made = broadcast_new_params;
         t->tape->made_user = t;
     }
     if (st == SSQ_OK)
-        st = trainer_make_labels(t);
-    return st == SSQ_OK ? trainer_make_sums(t) : st;
+        st = create_labels(t);
+    return st == SSQ_OK ? trainer_create_sums(t) : st;
 }
 
 static ssq_status check_from(const char *what, ssq_queue *queue,
@@ -213,14 +215,14 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->shard = args->shard;
     t->bucket_bytes = args->bucket_bytes;
     t->compare_every = args->compare_every;
-    t->wishes_end = &t->wishes;
+    t->patterns_end = &t->patterns;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);
     t->queue = queue;
     t->weighted = args->weights != NULL;
     st = trainer_set_weights(t, what, args->weights);
     if (st == SSQ_OK)
-        st = trainer_make(args, t);
+        st = create_parts(args, t);
     if (st == SSQ_OK)
         *trainer = t;
     else
@@ -253,8 +255,8 @@ ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
     static const char what[] = "trainer_set_scaler";
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
-    if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
-        return trainer_accumulating(trainer, what);
+    if (trainer->passes > 0 || trainer->due != DUE_NOTHING)
+        return trainer_refuse_accumulating(trainer, what);
     if (scaler != NULL &&
         scaler_block(scaler)->view.buffer->device != trainer->queue->device)
         return error_set(SSQ_ERR_INVALID, "%s: the scaler is of another device",
@@ -263,7 +265,7 @@ ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
         scaler_get(scaler);
     scaler_put(trainer->scaler);
     trainer->scaler = scaler;
-    trainer->compared = false;
+    trainer->facts_compared = false;
     return SSQ_OK;
 }
 
@@ -275,25 +277,25 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
     if (trainer == NULL || pattern == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          trainer == NULL ? "trainer" : "pattern");
-    if (trainer->given > 0)
+    if (trainer->params_added > 0)
         return error_set(
             SSQ_ERR_INVALID,
             "%s: the first step was made: groups can no longer change", what);
-    struct wish *w = mem_alloc(sizeof(*w));
-    if (w == NULL || (w->pattern = mem_strdup(pattern)) == NULL) {
-        mem_free(w);
-        return error_nomem(what, sizeof(*w));
+    struct group_pattern *p = mem_alloc(sizeof(*p));
+    if (p == NULL || (p->pattern = mem_strdup(pattern)) == NULL) {
+        mem_free(p);
+        return error_nomem(what, sizeof(*p));
     }
-    ssq_status st = ssq_optimizer_group(trainer->optimizer, options, &w->group);
+    ssq_status st = ssq_optimizer_group(trainer->optimizer, options, &p->group);
     if (st != SSQ_OK) {
-        mem_free(w->pattern);
-        mem_free(w);
+        mem_free(p->pattern);
+        mem_free(p);
         return st;
     }
-    *trainer->wishes_end = w;
-    trainer->wishes_end = &w->next;
+    *trainer->patterns_end = p;
+    trainer->patterns_end = &p->next;
     if (group != NULL)
-        *group = w->group;
+        *group = p->group;
     return SSQ_OK;
 }
 
@@ -305,8 +307,9 @@ static ssq_status trainer_check_schedule(ssq_trainer *t, ssq_hyper hyper,
     int which;
     ssq_status st = optimizer_schedule_check(t->queue, t->optimizer, &g, hyper,
                                              schedule, &which);
-    for (struct wish *w = t->wishes; w != NULL && st == SSQ_OK; w = w->next) {
-        g = w->group;
+    for (struct group_pattern *p = t->patterns; p != NULL && st == SSQ_OK;
+         p = p->next) {
+        g = p->group;
         st = optimizer_schedule_check(t->queue, t->optimizer, &g, hyper,
                                       schedule, &which);
     }
@@ -322,11 +325,11 @@ ssq_status ssq_trainer_schedule(ssq_trainer *trainer, ssq_hyper hyper,
     if (st == SSQ_OK)
         st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer, NULL,
                                     hyper, schedule);
-    for (struct wish *w = trainer->wishes; w != NULL && st == SSQ_OK;
-         w = w->next)
+    for (struct group_pattern *p = trainer->patterns; p != NULL && st == SSQ_OK;
+         p = p->next)
         st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,
-                                    w->group, hyper, schedule);
+                                    p->group, hyper, schedule);
     if (st == SSQ_OK)
-        trainer->compared = false;
+        trainer->facts_compared = false;
     return st;
 }

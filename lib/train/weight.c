@@ -19,34 +19,34 @@
 /* Characters per weight: the digits of its bits, and a space. */
 #define DIGITS 17
 
-static double train_weight_of(const ssq_trainer *t, unsigned rank)
+static double rank_weight(const ssq_trainer *t, unsigned rank)
 {
     return t->weights == NULL ? 1.0 : t->weights[rank];
 }
 
 /* Return the sum of the weights of the first n ranks. */
-static double weights_of(const ssq_trainer *t, unsigned n)
+static double sum_rank_weights(const ssq_trainer *t, unsigned n)
 {
     double sum = 0.0;
     for (unsigned r = 0; r < n; r++)
-        sum += train_weight_of(t, r);
+        sum += rank_weight(t, r);
     return sum;
 }
 
-double trainer_weight(const ssq_trainer *t)
+double trainer_default_weight(const ssq_trainer *t)
 {
     if (t->weights == NULL)
         return 1.0;
     struct fpenv env = fpenv_enter();
     unsigned size = ssq_comm_size(t->comm);
     double weight =
-        t->weights[ssq_comm_rank(t->comm)] * size / weights_of(t, size);
+        t->weights[ssq_comm_rank(t->comm)] * size / sum_rank_weights(t, size);
     fpenv_leave(env);
     return weight;
 }
 
-static ssq_status weight_check_weights(const char *what, const double *weights,
-                                       unsigned size)
+static ssq_status check_rank_weights(const char *what, const double *weights,
+                                     unsigned size)
 {
     for (unsigned r = 0; r < size; r++)
         if (!(weights[r] >= 1e-6 && weights[r] <= 1e6))
@@ -65,7 +65,7 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
         return SSQ_OK;
     if (t->comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: weights without comm", what);
-    ssq_status st = weight_check_weights(what, weights, size);
+    ssq_status st = check_rank_weights(what, weights, size);
     if (st != SSQ_OK)
         return st;
     double *copy = mem_alloc_array(size, sizeof(*copy));
@@ -74,7 +74,7 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
     memcpy(copy, weights, size * sizeof(*copy));
     mem_free(t->weights);
     t->weights = copy;
-    t->weight = trainer_weight(t);
+    t->weight = trainer_default_weight(t);
     return SSQ_OK;
 }
 
@@ -82,7 +82,7 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
 
 /* Return the first row of the rank that follows ranks of total weight
  * `before`. */
-static int64_t edge(int64_t rows, double before, double all)
+static int64_t first_row_after(int64_t rows, double before, double all)
 {
     return (int64_t)floor((double)rows * before / all + 0.5);
 }
@@ -96,7 +96,7 @@ ssq_status trainer_check_rows(const char *what, int64_t rows)
                            (long long)rows);
 }
 
-void trainer_weigh_rows(ssq_trainer *t, int64_t rows, int64_t all)
+void trainer_set_weight_by_rows(ssq_trainer *t, int64_t rows, int64_t all)
 {
     double size = t->comm == NULL ? 1.0 : ssq_comm_size(t->comm);
     struct fpenv env = fpenv_enter();
@@ -119,17 +119,19 @@ ssq_status ssq_trainer_share(ssq_trainer *trainer, int64_t rows, int64_t *begin,
     unsigned rank = ssq_comm_rank(trainer->comm);
     unsigned size = trainer->comm == NULL ? 1 : ssq_comm_size(trainer->comm);
     struct fpenv env = fpenv_enter();
-    double all = weights_of(trainer, size);
-    *begin = edge(rows, weights_of(trainer, rank), all);
-    *end = rank + 1 == size ? rows
-                            : edge(rows, weights_of(trainer, rank + 1), all);
+    double all = sum_rank_weights(trainer, size);
+    *begin = first_row_after(rows, sum_rank_weights(trainer, rank), all);
+    *end =
+        rank + 1 == size
+            ? rows
+            : first_row_after(rows, sum_rank_weights(trainer, rank + 1), all);
     fpenv_leave(env);
     if (rows > 0)
-        trainer_weigh_rows(trainer, *end - *begin, rows);
+        trainer_set_weight_by_rows(trainer, *end - *begin, rows);
     return SSQ_OK;
 }
 
-ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
+ssq_var trainer_weight_loss(const ssq_trainer *t, ssq_var loss)
 {
     if (t->weight == 1.0)
         return loss;
@@ -142,7 +144,7 @@ ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
 
 /* Write the bits of the weights, because decimals depend on the program's
  * locale. */
-ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
+ssq_status trainer_write_weights(const ssq_trainer *t, char **text)
 {
     unsigned size = ssq_comm_size(t->comm);
     *text = NULL;
@@ -162,7 +164,7 @@ ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
     return SSQ_OK;
 }
 
-ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
+ssq_status trainer_read_weights(const ssq_trainer *t, const char *text,
                                 double **weights)
 {
     static const char what[] = "trainer_load";
@@ -178,7 +180,7 @@ ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
         uint64_t bits = strtoull(text + (size_t)r * DIGITS, NULL, 16);
         memcpy(&w[r], &bits, sizeof(bits));
     }
-    ssq_status st = weight_check_weights(what, w, size);
+    ssq_status st = check_rank_weights(what, w, size);
     if (st == SSQ_OK)
         *weights = w;
     else
@@ -186,12 +188,12 @@ ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
     return st;
 }
 
-void trainer_take_weights(ssq_trainer *t, double **weights)
+void trainer_replace_weights(ssq_trainer *t, double **weights)
 {
     if (t->weighted)
         return;
     mem_free(t->weights);
     t->weights = *weights;
     *weights = NULL;
-    t->weight = trainer_weight(t);
+    t->weight = trainer_default_weight(t);
 }
