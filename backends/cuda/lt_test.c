@@ -18,7 +18,7 @@
 #include "kernels/gemm/gemm_args.h"
 
 /** Sizes in cuBLASLt's order; multiples of 8, as required in
- *  gemm_cublaslt.c. */
+ *  gemm_route.c. */
 #define M      24
 #define N      16
 #define K      40

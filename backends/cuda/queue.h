@@ -119,6 +119,11 @@ void cuda_gemm_explain(const struct backend_device *device,
 unsigned cuda_gemm_algorithms(const struct backend_device *device,
                               const struct gemm_op *op, unsigned impl,
                               uint64_t *names);
+
+/* gemm_run.c */
+/** Run a matmul that gemm_cublaslt.c admits, by cuBLASLt. */
+ssq_status cuda_lt_gemm_run(struct backend_queue *queue,
+                            const struct gemm_op *op);
 /** Allocate the memory for matmuls. A queue over a stream of the caller gets it
  *  when it is created, because the stream may be captured later. */
 ssq_status cuda_gemm_room(struct backend_queue *queue);
