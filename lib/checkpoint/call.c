@@ -43,7 +43,7 @@ ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
                          "%s: params and queue are of different devices",
                          c->what);
     if (c->optimizer != NULL && (!c->whole || c->optimizer->n > 0))
-        st = optimizer_at_rest(c->queue, c->optimizer, "optimizer_save");
+        st = optimizer_at_rest(c->queue, c->optimizer, c->what);
     size_t bytes; /* a call without a blob only checks that no update is
                      pending */
     if (st == SSQ_OK && c->scaler != NULL)

@@ -78,7 +78,7 @@ ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
 
 /* The header is read again, because strings in the copy in memory have been
  * unescaped. */
-ssq_status header_check(const ssq_safetensors *f, const struct crc64 *c)
+ssq_status header_digest_check(const ssq_safetensors *f, const struct crc64 *c)
 {
     const size_t at = sizeof(HEADER_BEGIN) - 1;
     char want[DIGEST_DIGITS + 1] = "", got[DIGEST_DIGITS + 1] = "";

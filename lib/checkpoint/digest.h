@@ -27,7 +27,8 @@ ssq_status digest_check(const ssq_safetensors *file, const struct crc64 *c,
  *  digits. */
 #define HEADER_BEGIN "{\"__metadata__\":{\"crc64\":\""
 /** Return SSQ_ERR_INVALID unless a header begins so and matches its digest. */
-ssq_status header_check(const ssq_safetensors *file, const struct crc64 *c);
+ssq_status header_digest_check(const ssq_safetensors *file,
+                               const struct crc64 *c);
 
 /** Maximum number of bytes in one buffer of host memory. */
 #define CHUNK ((size_t)4 << 20)

@@ -178,10 +178,10 @@ static struct spelling spelled(char *text)
     return known != NULL ? *known : (struct spelling){text, NO_DTYPE, 0, 0};
 }
 
-static ssq_status checkpoint_header_check(ssq_safetensors *f,
-                                          struct safetensors_entry *e,
-                                          const struct description *d,
-                                          uint64_t data)
+static ssq_status header_tensor_check(ssq_safetensors *f,
+                                      struct safetensors_entry *e,
+                                      const struct description *d,
+                                      uint64_t data)
 {
     char text[200];
     uint64_t bits, has = d->to - d->from;
@@ -239,7 +239,7 @@ static ssq_status header_tensor(ssq_safetensors *f, struct json *j,
             st = json_more(j, '}', &more);
     }
     if (st == SSQ_OK)
-        st = checkpoint_header_check(f, e, &d, data);
+        st = header_tensor_check(f, e, &d, data);
     if (st == SSQ_OK)
         f->n++;
     return st;

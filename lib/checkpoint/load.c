@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - continue a training from a file.
  *
+ * What is refused, in this order:
+ *
+ *   - a call at the wrong time: during a capture, or while a step is under way
+ *     (checkpoint_call() in call.c; a trainer's in lib/train/save_load.c)
+ *   - a file that is not a valid safetensors file (safetensors.c, header.c)
+ *   - an index of several files (load_all())
+ *   - a file of another program or a newer version (compare_version())
+ *   - parameters with another name, dtype, state, shape or policy, or missing
+ *     ones (compare_params()); another optimizer, or another stage of its step
+ *     or the scaler's (compare_optimizer(), load_compare_all())
+ *   - a header or a tensor that differs from its digest (compare_digests())
+ *   - states of the optimizer that are missing or unknown (make_optimizer())
+ *   - a scaler's state that is not valid (load_scaler())
+ *
  * The file is first compared with the program's objects, and then with its
  * digests. A damaged file therefore cannot cause allocations of wrong sizes.
  * Then missing parameters and the optimizer's state are created. They are
@@ -357,7 +371,7 @@ static ssq_status compare_version(const struct load_loading *l)
                          c->what, l->f->path);
     if (strcmp(version, CHECKPOINT_VERSION) != 0)
         return load_differs(l, "the version", version, CHECKPOINT_VERSION);
-    return header_check(l->f, &l->crc);
+    return header_digest_check(l->f, &l->crc);
 }
 
 static ssq_status compare_digests(const struct load_loading *l)

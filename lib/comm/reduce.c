@@ -37,8 +37,8 @@ struct tree {
 /* Return the reduced values of the existing ranks among from .. from + 2^level
  * - 1: n elements from `at` on. The result is in out, or in the memory of a
  * single rank with float32 values. */
-static const float *branch(struct tree *t, unsigned from, unsigned level,
-                           size_t at, size_t n, float *out)
+static const float *tree_sum(struct tree *t, unsigned from, unsigned level,
+                             size_t at, size_t n, float *out)
 {
     if (level == 0 && t->dtype == SSQ_F32)
         return (const float *)t->terms[from] + at;
@@ -47,11 +47,11 @@ static const float *branch(struct tree *t, unsigned from, unsigned level,
         return out;
     }
     unsigned half = 1u << (level - 1);
-    const float *left = branch(t, from, level - 1, at, n, out);
+    const float *left = tree_sum(t, from, level - 1, at, n, out);
     if (from + half >= t->size)
         return left;
     const float *right =
-        branch(t, from + half, level - 1, at, n, t->waiting[level - 1]);
+        tree_sum(t, from + half, level - 1, at, n, t->waiting[level - 1]);
     if (t->reduction == SSQ_COMM_MAX)
         t->k->maximum(out, left, right, n);
     else
@@ -67,7 +67,7 @@ static void reduce_floats(struct tree *t, void *out, size_t n)
         level++;
     for (size_t at = 0; at < n; at += BLOCK) {
         size_t some = n - at < BLOCK ? n - at : BLOCK;
-        const float *all = branch(t, 0, level, at, some, sum);
+        const float *all = tree_sum(t, 0, level, at, some, sum);
         if (t->reduction == SSQ_COMM_MEAN) {
             t->k->divide(sum, all, (float)t->size, some);
             all = sum;

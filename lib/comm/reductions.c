@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reductions.c - reductions by a library, with the ops that they need.
  *
- * The library sums float32, in its own order, and computes the maximum of i32.
- * The other reductions are built from that:
+ * Reductions by the host are in reduce.c. The library sums float32, in its own
+ * order, and computes the maximum of i32. The other reductions are built from
+ * that:
  *
  *     f16, bf16   are converted to float32 in scratch, summed there, and
  *                 rounded once; as many elements at a time as fit into scratch

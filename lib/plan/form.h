@@ -15,8 +15,8 @@
 
 static inline bool form_short(const struct plan *p, int64_t cols)
 {
-    return cols <
-           (plan_limits(p)->group == 1 ? FORM_SHORT_PROCESSOR : FORM_SHORT_GPU);
+    return cols < (limits_processor(plan_limits(p)) ? FORM_SHORT_PROCESSOR
+                                                    : FORM_SHORT_GPU);
 }
 
 /* Columns of a piece. On a CPU they must be worth the overhead of a task; on a
@@ -36,8 +36,8 @@ static inline void form_set(const struct plan *p, const struct view *y,
     f->n = (uint32_t)n;
     f->by = form_short(p, cols) ? FORM_ELEMENTS : FORM_ROWS;
     f->cols = (uint32_t)cols;
-    f->piece =
-        plan_limits(p)->group == 1 ? FORM_PIECE_PROCESSOR : FORM_PIECE_GPU;
+    f->piece = limits_processor(plan_limits(p)) ? FORM_PIECE_PROCESSOR
+                                                : FORM_PIECE_GPU;
     f->pieces = (uint32_t)size_div_up(f->cols, f->piece);
     walk_shape(y, 0, last, rank, size);
 }

@@ -41,7 +41,7 @@ static bool choose_columns(struct rows *r, const struct view *x,
     r->c = rows_nearest(x);
     if (r->c < 0)
         return false;
-    bool shorts = r->n <= (l->group == 1 ? PROCESSOR_SHORT : SHORT);
+    bool shorts = r->n <= (limits_processor(l) ? PROCESSOR_SHORT : SHORT);
     if (!shorts && x->stride[r->c] >= x->stride[x->rank - 1])
         return false;
     r->cols = (uint32_t)x->shape[r->c];
@@ -71,7 +71,7 @@ struct rows rows_of(const struct plan *p, const struct view *x,
     }
     r.c = -1;
     r.cols = 1;
-    uint32_t want = l->units * (l->group == 1 ? 4 : 16) / r.walked;
+    uint32_t want = l->units * (limits_processor(l) ? 4 : 16) / r.walked;
     uint32_t most = r.n / PART;
     r.splits = want < most ? want : most;
     r.splits = r.splits < 1 ? 1 : r.splits;
@@ -122,7 +122,7 @@ void rows_launch(struct plan *p, const struct rows *r, const void *args,
                                            : loops_shared(l, r->part, loops));
     if (!r->columns)
         plan_groups(p, args, bytes, (uint64_t)r->walked * r->splits, row);
-    else if (l->group == 1)
+    else if (limits_processor(l))
         plan_groups(p, args, bytes, (uint64_t)r->walked * rows_tiles(r, l),
                     row);
     else

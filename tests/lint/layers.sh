@@ -132,7 +132,8 @@ tap_empty "$(grep -c '' "$tmp/files") files of $plan exist"
 grep -oE '`([a-z_0-9]+\(\)|[A-Z_]{4,})`' "$plan" | tr -d '`()' | sort -u \
     >"$tmp/names"
 while read -r name; do
-    grep -rqw -- "$name" lib kernels backends comms include || echo "$name"
+    grep -rqw -- "$name" lib kernels backends comms tools include ||
+        echo "$name"
 done <"$tmp/names" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/names") functions and macros of $plan exist"
 

@@ -4,7 +4,7 @@
  * A factor consists of lines along k: rows of a, columns of b. Packed, it
  * consists of panels of several lines, in words of 4 bytes: the first words of
  * all lines of a panel, then the second ones. A word is a float32 or, for dot
- * products, two bf16 that are adjacent in k. For the processor's tiles, panels
+ * products, two bf16 that are adjacent in k. For AMX tiles, panels
  * have the layout in which these are loaded (isa/gemm_pack_tiles.c), which
  * differs for a and b. A tile of sums is a panel of a times one of b:
  *
@@ -43,9 +43,10 @@ struct gemm_source {
 struct gemm_panels {
     float *to;
     uint32_t height;
-    size_t apart;            /* words from panel to panel */
-    atomic_bool *not_finite; /* halves: set if an element is infinite or NaN and
-                                cannot be split. Otherwise not used */
+    size_t apart; /* words from panel to panel */
+    /* Only on AMX tiles, which split an f16 or a float32 into several bf16: set
+     * if an element is infinite or NaN, which cannot be split. */
+    atomic_bool *not_finite;
 };
 #define GEMM_SLACK 16u
 

@@ -262,7 +262,7 @@ static ssq_status pin_from_environment(ssq_device *d)
  * verdict of `sesqui certify` only makes "auto" reject the device: a caller
  * that names the device may know better. If opening->refused is set,
  * open_best() tries the next device. */
-static ssq_status certify(ssq_device *d, struct opening *opening)
+static ssq_status admit_by_certificate(ssq_device *d, struct opening *opening)
 {
     struct certificate *c = &d->certificate;
     if (d->backend->identify == NULL)
@@ -297,8 +297,9 @@ static ssq_status certify(ssq_device *d, struct opening *opening)
                            d->props.name, c->failed);
 }
 
-/* Fill in a device that has its backend_device. certify() comes before props,
- * because the props of a backend depend on the results of the self-test. */
+/* Fill in a device that has its backend_device. admit_by_certificate() comes
+ * before props, because the props of a backend depend on the results of the
+ * self-test. */
 static ssq_status device_init(ssq_device *d, const struct registry_entry *e,
                               unsigned index, struct opening *opening)
 {
@@ -308,7 +309,7 @@ static ssq_status device_init(ssq_device *d, const struct registry_entry *e,
     core_device_name(d->backend, index, d->props.name, sizeof(d->props.name));
     d->backend->describe(e->instance, index, d->props.description,
                          sizeof(d->props.description));
-    ssq_status st = certify(d, opening);
+    ssq_status st = admit_by_certificate(d, opening);
     if (st != SSQ_OK)
         return st;
     d->backend->props(d->impl, &d->props);

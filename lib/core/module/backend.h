@@ -121,6 +121,12 @@ struct backend_limits {
     uint32_t iterations;
 };
 
+/** True if the device is a processor: see `group`. */
+static inline bool limits_processor(const struct backend_limits *limits)
+{
+    return limits->group == 1;
+}
+
 /** Results of a device's self-test that decide how kernels are compiled: see
  *  lib/certify/certificate.h. */
 struct findings {

@@ -250,7 +250,7 @@ static uint64_t most_groups(const struct backend_limits *l)
     if (l->iterations != 0)
         return LAUNCH_GROUPS;
     uint64_t wanted = (uint64_t)l->units *
-                      (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
+                      (limits_processor(l) ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
     return size_least(wanted, LAUNCH_GROUPS);
 }
 
@@ -279,7 +279,7 @@ void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n,
     if (plan_failed(p))
         return;
     const struct backend_limits *l = plan_limits(p);
-    uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
+    uint64_t items = limits_processor(l) ? LEAST_ITEMS : l->group;
     plan_finish(p, args, bytes, (uint64_t)size_div_up(n, items), loops);
 }
 

@@ -138,7 +138,7 @@ static void launch_pieces(struct plan *p, const void *args, size_t bytes,
                           const struct sort_shape *sort)
 {
     uint64_t loops = loops_of(sort->bins, 0) + loops_of(sort->piece, 0);
-    if (plan_limits(p)->group == 1)
+    if (limits_processor(plan_limits(p)))
         plan_groups(p, args, bytes, sort->pieces, loops);
     else
         plan_items(p, args, bytes, sort->pieces, loops);
@@ -185,7 +185,7 @@ static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
 {
     const struct backend_limits *l = plan_limits(p);
     struct sort_shape s = {.n = n, .piece = 64, .bins = 64};
-    if (l->group == 1) {
+    if (limits_processor(l)) {
         uint32_t pieces = l->units * 4;
         s.piece = (uint32_t)size_most(4096, size_div_up(n, pieces));
         s.bins = 256;

@@ -130,7 +130,7 @@ static void launch_sums(struct plan *p, const struct gradient *g,
                         uint32_t chunks, struct binary_sum_args *a)
 {
     const struct backend_limits *l = plan_limits(p);
-    bool processor = l->group == 1;
+    bool processor = limits_processor(l);
     bool along = sums_lie_along(g);
     bool ends = l->iterations == 0 || column_loops(a) < l->iterations;
     struct view dx = view_part(&g->dx, 0, g->kept);

@@ -253,7 +253,7 @@ static void plan_panels(struct plan *p, const struct product *g, bool plain)
 
 static void plan_product(struct plan *p, struct product *g)
 {
-    bool processor = plan_limits(p)->group == 1;
+    bool processor = limits_processor(plan_limits(p));
     if (g->n > 1 && g->d.stride[2] != 1)
         product_transpose(g);
     if (processor && g->n == 1 && g->d.stride[1] == 1)

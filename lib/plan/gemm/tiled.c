@@ -54,8 +54,9 @@ static void tiled_launch(struct plan *p, const struct product *g,
                                 .b_column = view_step(&g->b, 2),
                                 .begins = k->begins,
                                 .ends = k->ends};
-    bool large = l->group == 1 ? g->m > TILED_SMALL
-                               : tiled_tiles(l, g, TILED_LARGE) >= l->units;
+    bool large = limits_processor(l)
+                     ? g->m > TILED_SMALL
+                     : tiled_tiles(l, g, TILED_LARGE) >= l->units;
     uint8_t side = large ? TILED_LARGE : TILED_SMALL;
     uint64_t loops = k->begins && k->ends ? TILE_LOOPS : 2 * TILE_LOOPS;
     plan_kernel(p, KERNEL_gemm_tiled, KEYS(side));

@@ -241,7 +241,7 @@ static void sums_window(struct plan *p, const struct op *some, void *user)
     const struct slopes *s = user;
     struct layer_norm_backward_args a = layer_norm_args_of(op, s->block);
     uint32_t blocks = (uint32_t)size_div_up(a.rows, a.block);
-    bool processor = plan_limits(p)->group == 1;
+    bool processor = limits_processor(plan_limits(p));
     uint32_t tiles = processor ? (uint32_t)size_div_up(a.n, TILE) : a.n;
     struct view part = s->part;
     part.offset += op->op.first / a.block * 2 * a.n * sizeof(float);

@@ -83,7 +83,7 @@ static void reduce_divide(struct stage *s, const struct backend_limits *l)
 {
     uint32_t n = reduce_elements(s);
     uint32_t least = s->rows ? ROW_PART : COLUMN_PART;
-    uint64_t want = (uint64_t)l->units * (l->group == 1 ? 4 : 16);
+    uint64_t want = (uint64_t)l->units * (limits_processor(l) ? 4 : 16);
     if (!s->rows)
         want *= l->group;
     uint64_t splits = want / tasks(s, l->group);
@@ -183,7 +183,7 @@ static void reduce_launch(struct plan *p, struct stage *s,
     plan_bind(p, &s->x, ACCESS_READ);
     plan_bind(p, &s->y, ACCESS_WRITE);
     uint64_t n = tasks(s, l->group) * a->splits;
-    if (s->rows || l->group == 1)
+    if (s->rows || limits_processor(l))
         plan_groups(p, a, sizeof(*a), n,
                     pairs((uint32_t)size_div_up(a->part, l->group), a->links));
     else

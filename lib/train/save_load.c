@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - save a trainer to a file, and load it. */
+/* save_load.c - save a trainer to a file, and load it. */
 #include <sesqui/checkpoint.h>
 
 #include "lib/amp/optimizer/optimizer.h"
