@@ -20,7 +20,7 @@ libcore_a_LIBADD =
 libcore_a_CPPFLAGS = $(core_cppflags)
 libcore_a_CFLAGS = $(core_cflags)
 
-# The reference and the test bed are most of the time that tests take.
+# The reference and the test harness are most of the time that tests take.
 if FAST_BUILD
 $(filter-out backends/reference/% tests/op/draw.o tests/op/element.o \
 	tests/op/plot.o tests/op/suite.o,$(libcore_a_OBJECTS) \

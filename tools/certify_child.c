@@ -16,7 +16,7 @@ struct certify_child_run {
  * immediately: that is not part of the protocol. */
 static void certify_child_count(void *user, const char *device,
                                 const char *impl, const struct suite *suite,
-                                size_t i, const struct bed *b, bool ok)
+                                size_t i, const struct harness *b, bool ok)
 {
     struct certify_child_run *r = user;
     char text[256];

@@ -149,8 +149,8 @@ struct report_counts {
 };
 
 static void count_case(void *user, const char *device, const char *impl,
-                       const struct suite *suite, size_t i, const struct bed *b,
-                       bool ok)
+                       const struct suite *suite, size_t i,
+                       const struct harness *b, bool ok)
 {
     struct report_counts *c = user;
     char text[256], line[1024];

@@ -32,14 +32,14 @@ struct support_row {
 
 /* The state for one device. */
 struct inquiry {
-    struct bed bed;
+    struct harness harness;
     const struct options *options;
     bool *first; /* nothing was printed yet: JSON needs no comma */
     unsigned long answered[ANSWERS]; /* cases by the device's best answer */
 };
 
 /* A case counts as RUNS if some of its calls run and others are refused. */
-static enum answer answer_of(const struct bed *b)
+static enum answer answer_of(const struct harness *b)
 {
     if (b->failed || b->skipped)
         return LACKS;
@@ -48,12 +48,12 @@ static enum answer answer_of(const struct bed *b)
 
 /* Ask the pinned implementation about every case of a table. best[i] is the
  * best answer to case i so far, and why[i] its last refusal. */
-static void support_ask(struct bed *b, const struct suite *s,
+static void support_ask(struct harness *b, const struct suite *s,
                         struct support_row *r, enum answer *best, char **why)
 {
     for (size_t i = 0; i < s->n; i++) {
-        bed_case_begin(b->state, false);
-        bed_run(b, s, i, false);
+        harness_case_begin(b->state, false);
+        harness_run(b, s, i, false);
         enum answer a = answer_of(b);
         best[i] = a > best[i] ? a : best[i];
         r->answered[a]++;
@@ -69,7 +69,7 @@ static void support_ask(struct bed *b, const struct suite *s,
     }
 }
 
-static void support_print_json(const struct bed *b, const struct suite *s,
+static void support_print_json(const struct harness *b, const struct suite *s,
                                const struct support_row *r, bool *first)
 {
     printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"table\": \"%s\", "
@@ -86,7 +86,7 @@ static void support_print_json(const struct bed *b, const struct suite *s,
     *first = false;
 }
 
-static void print_row(const struct bed *b, const struct suite *s,
+static void print_row(const struct harness *b, const struct suite *s,
                       const struct support_row *r)
 {
     printf("%-12s %-22s %-12s %s", b->props.name, s->name, b->impl,
@@ -112,7 +112,7 @@ static void print_lacks(const struct inquiry *q, const struct suite *s,
         if (best[i] != LACKS)
             continue;
         s->describe(i, text, sizeof(text));
-        printf("%s: missing: %s: %s\n", q->bed.props.name, text,
+        printf("%s: missing: %s: %s\n", q->harness.props.name, text,
                why[i] == NULL ? "" : why[i]);
     }
 }
@@ -122,7 +122,7 @@ static void print_lacks(const struct inquiry *q, const struct suite *s,
 static bool one_table(struct inquiry *q, const struct suite *s,
                       enum answer *best, char **why)
 {
-    struct bed *b = &q->bed;
+    struct harness *b = &q->harness;
     for (size_t k = 0;; k++) {
         b->impl = ssq_implementation_name(b->device, s->op, k);
         if (b->impl == NULL)
@@ -172,26 +172,27 @@ static void print_total(const struct inquiry *q)
     if (q->options->json)
         printf("%s\n  {\"device\": \"%s\", \"cases\": %lu, \"run\": %lu, "
                "\"refused\": %lu, \"missing\": %lu}",
-               *q->first ? "" : ",", q->bed.props.name, cases, n[RUNS],
+               *q->first ? "" : ",", q->harness.props.name, cases, n[RUNS],
                n[REFUSES], n[LACKS]);
     else
         printf("%s: %lu cases: %lu run, %lu refused as documented, "
                "%lu missing\n",
-               q->bed.props.name, cases, n[RUNS], n[REFUSES], n[LACKS]);
+               q->harness.props.name, cases, n[RUNS], n[REFUSES], n[LACKS]);
     *q->first = false;
 }
 
 /* Open a device and ask about all tables. Returns false if it does not open,
  * or fails. */
 static bool one_device(const char *name, const struct options *o,
-                       struct bed_state *state, bool *first)
+                       struct harness_state *state, bool *first)
 {
-    struct inquiry q = {
-        .bed = {.props = SSQ_DEVICE_PROPS_INIT, .state = state, .admit = true},
-        .options = o,
-        .first = first};
-    struct bed *b = &q.bed;
-    /* admit: the bed asks about every op, and runs none */
+    struct inquiry q = {.harness = {.props = SSQ_DEVICE_PROPS_INIT,
+                                    .state = state,
+                                    .admit = true},
+                        .options = o,
+                        .first = first};
+    struct harness *b = &q.harness;
+    /* admit: the harness asks about every op, and runs none */
     bool ok = ssq_device_open(name, NULL, &b->device) == SSQ_OK &&
               ssq_device_props_get(b->device, &b->props) == SSQ_OK &&
               ssq_queue_create(b->device, NULL, &b->queue) == SSQ_OK &&
@@ -216,7 +217,7 @@ int command_support(const struct options *o)
         return EXIT_USAGE;
     const bool drivers = drivers_try(o->device, NULL);
     const size_t n = ssq_device_count();
-    struct bed_state *state = bed_state_create();
+    struct harness_state *state = harness_state_create();
     if (o->json)
         printf("[");
     else
@@ -230,7 +231,7 @@ int command_support(const struct options *o)
         seen++;
         ok = one_device(e.name, o, state, &first);
     }
-    bed_state_destroy(state);
+    harness_state_destroy(state);
     if (o->json)
         printf("\n]\n");
     if (!ok)

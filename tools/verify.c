@@ -27,7 +27,7 @@ static void print_escaped(FILE *f, const char *s)
 
 /* Print a case as a line of TAP, as suite_report_fn. */
 static void report(void *user, const char *device, const char *impl,
-                   const struct suite *suite, size_t i, const struct bed *b,
+                   const struct suite *suite, size_t i, const struct harness *b,
                    bool ok)
 {
     struct tally *t = user;

@@ -18,7 +18,7 @@ static const struct shape {
 
 enum { X, G, Y, OPERANDS };
 
-struct bed {
+struct harness {
     ssq_device *device;
     ssq_queue *queue;
     int64_t rows, n;
@@ -32,25 +32,25 @@ static void must(ssq_status st, const char *what)
         tap_bail("%s: %s", what, ssq_last_error());
 }
 
-static ssq_status softmax(struct bed *b)
+static ssq_status softmax(struct harness *b)
 {
     return ssq_softmax(b->queue, SSQ_SOFTMAX(.x = b->t[X], .y = b->t[Y]));
 }
 
-static ssq_status log_softmax(struct bed *b)
+static ssq_status log_softmax(struct harness *b)
 {
     return ssq_log_softmax(b->queue,
                            SSQ_LOG_SOFTMAX(.x = b->t[X], .y = b->t[Y]));
 }
 
-static ssq_status softmax_backward(struct bed *b)
+static ssq_status softmax_backward(struct harness *b)
 {
     return ssq_softmax_backward(
         b->queue,
         SSQ_SOFTMAX_BACKWARD(.y = b->t[X], .dy = b->t[G], .dx = b->t[Y]));
 }
 
-static ssq_status layer_norm(struct bed *b)
+static ssq_status layer_norm(struct harness *b)
 {
     return ssq_layer_norm(b->queue,
                           SSQ_LAYER_NORM(.x = b->t[X], .gamma = b->gamma,
@@ -58,7 +58,7 @@ static ssq_status layer_norm(struct bed *b)
                                          .mean = b->mean, .rstd = b->rstd));
 }
 
-static ssq_status layer_norm_backward(struct bed *b)
+static ssq_status layer_norm_backward(struct harness *b)
 {
     return ssq_layer_norm_backward(
         b->queue, SSQ_LAYER_NORM_BACKWARD(.x = b->t[X], .gamma = b->gamma,
@@ -66,14 +66,14 @@ static ssq_status layer_norm_backward(struct bed *b)
                                           .dy = b->t[G], .dx = b->t[Y]));
 }
 
-static ssq_status rms_norm(struct bed *b)
+static ssq_status rms_norm(struct harness *b)
 {
     return ssq_rms_norm(
         b->queue, SSQ_RMS_NORM(.x = b->t[X], .gamma = b->gamma, .y = b->t[Y]));
 }
 
 /* Of a mean what it divides by is another sum than the plan's. */
-static ssq_status cross_entropy(struct bed *b)
+static ssq_status cross_entropy(struct harness *b)
 {
     return ssq_cross_entropy(
         b->queue, SSQ_CROSS_ENTROPY(.logits = b->t[X], .target = b->target,
@@ -84,7 +84,7 @@ static ssq_status cross_entropy(struct bed *b)
 /* layer_norm is before its gradient, which reads its statistics. */
 static const struct row_op {
     const char *name, *table;
-    ssq_status (*run)(struct bed *b);
+    ssq_status (*run)(struct harness *b);
 } ops[] = {
     {"softmax", "softmax", softmax},
     {"log_softmax", "softmax", log_softmax},
@@ -109,7 +109,7 @@ static float element(int64_t row, int64_t i, uint32_t seed)
     return x;
 }
 
-static void fill(struct bed *b, ssq_tensor *t, int64_t rows, uint32_t seed)
+static void fill(struct harness *b, ssq_tensor *t, int64_t rows, uint32_t seed)
 {
     size_t n = (size_t)(rows * b->n);
     for (int64_t r = 0; r < rows; r++)
@@ -121,7 +121,7 @@ static void fill(struct bed *b, ssq_tensor *t, int64_t rows, uint32_t seed)
 }
 
 /* Of one row in 8 none counts, and of one there is no such class. */
-static void fill_target(struct bed *b)
+static void fill_target(struct harness *b)
 {
     int32_t *t = (int32_t *)b->got;
     for (int64_t r = 0; r < b->rows; r++)
@@ -134,8 +134,8 @@ static void fill_target(struct bed *b)
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-static ssq_tensor *made(struct bed *b, ssq_dtype dtype, int rank, int64_t rows,
-                        int64_t n)
+static ssq_tensor *made(struct harness *b, ssq_dtype dtype, int rank,
+                        int64_t rows, int64_t n)
 {
     ssq_tensor *t = NULL;
     must(ssq_tensor_create(b->device, dtype, rank,
@@ -144,7 +144,8 @@ static ssq_tensor *made(struct bed *b, ssq_dtype dtype, int rank, int64_t rows,
     return t;
 }
 
-static void open_bed(struct bed *b, const struct shape *s, ssq_dtype dtype)
+static void open_harness(struct harness *b, const struct shape *s,
+                         ssq_dtype dtype)
 {
     size_t bytes = (size_t)(s->rows * s->n) * sizeof(float);
     b->rows = s->rows;
@@ -167,7 +168,7 @@ static void open_bed(struct bed *b, const struct shape *s, ssq_dtype dtype)
     fill(b, b->beta, 1, 4);
 }
 
-static void close_bed(struct bed *b)
+static void close_harness(struct harness *b)
 {
     for (int i = 0; i < OPERANDS; i++)
         ssq_tensor_destroy(&b->t[i]);
@@ -182,7 +183,7 @@ static void close_bed(struct bed *b)
 
 /* ---- cases ---- */
 
-static void run(struct bed *b, const struct row_op *op, const char *impl,
+static void run(struct harness *b, const struct row_op *op, const char *impl,
                 float *to)
 {
     size_t bytes = (size_t)(b->rows * b->n) * sizeof(float);
@@ -194,7 +195,7 @@ static void run(struct bed *b, const struct row_op *op, const char *impl,
 }
 
 /* How many are not the same bits, or NaN both; where the first is. */
-static int64_t unlike(const struct bed *b, int64_t *first)
+static int64_t unlike(const struct harness *b, int64_t *first)
 {
     int64_t n = 0;
     for (int64_t i = b->rows * b->n - 1; i >= 0; i--) {
@@ -207,7 +208,7 @@ static int64_t unlike(const struct bed *b, int64_t *first)
     return n;
 }
 
-static void check(struct bed *b, const char *isa, ssq_dtype dtype)
+static void check(struct harness *b, const char *isa, ssq_dtype dtype)
 {
     for (size_t i = 0; i < OPS; i++) {
         int64_t first = 0;
@@ -227,7 +228,7 @@ static void check(struct bed *b, const char *isa, ssq_dtype dtype)
 }
 
 /* Of rows that are not too long for it. */
-static void check_sum(struct bed *b, const char *isa, ssq_dtype dtype)
+static void check_sum(struct harness *b, const char *isa, ssq_dtype dtype)
 {
     static const char *const impls[] = {"portable", "sum"};
     size_t bytes = (size_t)b->rows * sizeof(float);
@@ -256,17 +257,17 @@ int main(void)
     const char *isas[SETS_MOST];
     const size_t sets = sets_find(isas);
     for (size_t i = 0; i < sets; i++) {
-        struct bed b = {.device = NULL};
+        struct harness b = {.device = NULL};
         setenv("SSQ_CPU_ISA", isas[i], 1);
         must(ssq_device_open("cpu", NULL, &b.device), "open");
         must(ssq_queue_create(b.device, NULL, &b.queue), "queue");
         for (size_t s = 0; s < SHAPES; s++)
             for (int d = 0; d < 3; d++) {
-                open_bed(&b, &shapes[s], dtypes[d]);
+                open_harness(&b, &shapes[s], dtypes[d]);
                 check(&b, isas[i], dtypes[d]);
                 if (b.n <= 16384)
                     check_sum(&b, isas[i], dtypes[d]);
-                close_bed(&b);
+                close_harness(&b);
             }
         ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);

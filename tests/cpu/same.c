@@ -23,7 +23,7 @@ struct way {
 };
 
 static void note(void *user, const char *device, const char *impl,
-                 const struct suite *suite, size_t i, const struct bed *b,
+                 const struct suite *suite, size_t i, const struct harness *b,
                  bool ok)
 {
     struct digests *d = user;

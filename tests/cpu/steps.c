@@ -37,7 +37,7 @@ static const float places[] = {
 };
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-struct bed {
+struct harness {
     ssq_device *device;
     ssq_queue *queue;
     size_t n;
@@ -59,7 +59,7 @@ static float *numbers(size_t n)
     return x;
 }
 
-static void make_numbers(struct bed *b, u32 step)
+static void make_numbers(struct harness *b, u32 step)
 {
     const size_t spread = (size_t)((UINT64_C(1) << 32) / step);
     b->n = spread + PLACES * 4 * ABOUT;
@@ -77,7 +77,7 @@ static void make_numbers(struct bed *b, u32 step)
         b->dy[i] = AS_F32((u32)i * 2654435761u);
 }
 
-static void open_bed(struct bed *b, const char *isa)
+static void open_harness(struct harness *b, const char *isa)
 {
     const int64_t n = (int64_t)b->n;
     setenv("SSQ_CPU_ISA", isa, 1);
@@ -90,7 +90,7 @@ static void open_bed(struct bed *b, const char *isa)
     must(ssq_tensor_write(b->queue, b->t_dy, b->dy, b->n * 4, SSQ_F32), "dy");
 }
 
-static void close_bed(struct bed *b)
+static void close_harness(struct harness *b)
 {
     ssq_tensor_destroy(&b->t_x);
     ssq_tensor_destroy(&b->t_dy);
@@ -100,15 +100,15 @@ static void close_bed(struct bed *b)
 }
 
 /* What f, or its gradient, is of element i. */
-static float scalar(const struct bed *b, const struct function *f, bool back,
-                    size_t i)
+static float scalar(const struct harness *b, const struct function *f,
+                    bool back, size_t i)
 {
     if (back)
         return unary_grad(f->kind, b->x[i], b->dy[i], 0.0f, 0.0f);
     return unary_value(f->kind, b->x[i], 0.0f, 0.0f);
 }
 
-static void check(struct bed *b, const struct function *f, bool back,
+static void check(struct harness *b, const struct function *f, bool back,
                   const char *isa)
 {
     size_t bad = 0, first = 0;
@@ -133,11 +133,11 @@ int main(void)
 {
     const char *isas[SETS_MOST];
     const size_t sets = sets_find(isas);
-    struct bed b[SETS_MOST] = {{0}};
+    struct harness b[SETS_MOST] = {{0}};
     make_numbers(&b[0], tap_full() ? 61 : 5003);
     for (size_t k = 0; k < sets; k++) {
         b[k] = b[0];
-        open_bed(&b[k], isas[k]);
+        open_harness(&b[k], isas[k]);
     }
     for (size_t i = 0; i < 2 * FUNCTIONS; i++) {
         const struct function *f = &functions[i / 2];
@@ -147,7 +147,7 @@ int main(void)
             check(&b[k], f, i % 2 == 1, isas[k]);
     }
     for (size_t k = 0; k < sets; k++)
-        close_bed(&b[k]);
+        close_harness(&b[k]);
     free(b[0].x);
     free(b[0].dy);
     free(b[0].want);

@@ -60,62 +60,63 @@ static inline size_t pick(size_t *i, size_t n)
 }
 
 /** Is there nothing to compare, because nothing ran or it failed? */
-static inline bool bed_over(const struct bed *b)
+static inline bool harness_over(const struct harness *b)
 {
     return b->failed || b->skipped || b->bench || b->admit;
 }
 
 /** Values are equal, zeros have equal signs, NaNs are NaNs. */
-static inline bool bed_exact(struct bed *b, const struct operand *y,
-                             const double *want)
+static inline bool harness_exact(struct harness *b, const struct operand *y,
+                                 const double *want)
 {
-    for (int64_t i = 0; i < y->n && !bed_over(b); i++) {
-        double w = want[i], g = y->value[i], lost = bed_flushed_error(b, w);
+    for (int64_t i = 0; i < y->n && !harness_over(b); i++) {
+        double w = want[i], g = y->value[i], lost = harness_flushed_error(b, w);
         bool same = isnan(w) ? isnan(g) : w == g && !signbit(w) == !signbit(g);
         same = same || (lost > 0.0 && fabs(g - w) <= lost);
         if (!same)
-            return bed_fail(b,
-                            "element %lld of %lld is %.9g (0x%x), expected "
-                            "exactly %.9g",
-                            (long long)i, (long long)y->n, g,
-                            (unsigned)y->bits[i], w);
+            return harness_fail(b,
+                                "element %lld of %lld is %.9g (0x%x), expected "
+                                "exactly %.9g",
+                                (long long)i, (long long)y->n, g,
+                                (unsigned)y->bits[i], w);
     }
     return !b->failed;
 }
 
 /** Raw elements are equal, NaN payloads too. */
-static inline bool bed_raw_equal(struct bed *b, const struct operand *y,
-                                 const uint32_t *want)
+static inline bool harness_raw_equal(struct harness *b, const struct operand *y,
+                                     const uint32_t *want)
 {
-    for (int64_t i = 0; i < y->n && !bed_over(b); i++)
+    for (int64_t i = 0; i < y->n && !harness_over(b); i++)
         if (y->bits[i] != want[i])
-            return bed_fail(b,
-                            "element %lld of %lld is 0x%x, expected exactly "
-                            "0x%x",
-                            (long long)i, (long long)y->n, (unsigned)y->bits[i],
-                            (unsigned)want[i]);
+            return harness_fail(
+                b,
+                "element %lld of %lld is 0x%x, expected exactly "
+                "0x%x",
+                (long long)i, (long long)y->n, (unsigned)y->bits[i],
+                (unsigned)want[i]);
     return !b->failed;
 }
 
 /** Read x again: it must hold what it held. */
-static inline bool bed_unchanged(struct bed *b, struct operand *x)
+static inline bool harness_unchanged(struct harness *b, struct operand *x)
 {
     size_t bytes = (size_t)x->n * sizeof(uint32_t);
-    uint32_t *before = bed_alloc(b, bytes);
+    uint32_t *before = harness_alloc(b, bytes);
     memcpy(before, x->bits, bytes);
-    bed_read(b, x);
-    return bed_raw_equal(b, x, before);
+    harness_read(b, x);
+    return harness_raw_equal(b, x, before);
 }
 
 /** A call that must be refused, with a text that has these words. */
-static inline bool bed_refused_as(struct bed *b, ssq_status want,
-                                  ssq_status got, const char *words)
+static inline bool harness_refused_as(struct harness *b, ssq_status want,
+                                      ssq_status got, const char *words)
 {
-    if (!bed_refused(b, want, got))
+    if (!harness_refused(b, want, got))
         return false;
-    if (!bed_over(b) && strstr(ssq_last_error(), words) == NULL)
-        return bed_fail(b, "refused as \"%s\", expected \"%s\"",
-                        ssq_last_error(), words);
+    if (!harness_over(b) && strstr(ssq_last_error(), words) == NULL)
+        return harness_fail(b, "refused as \"%s\", expected \"%s\"",
+                            ssq_last_error(), words);
     return true;
 }
 

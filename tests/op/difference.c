@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-bool difference_check(struct bed *b, scalar_fn f, const void *data, double *x,
-                      size_t n, const double *gradient, double step,
+bool difference_check(struct harness *b, scalar_fn f, const void *data,
+                      double *x, size_t n, const double *gradient, double step,
                       double third, double size)
 {
     double allowed = step * step / 6.0 * third + 0x1p-42 * size / step;
@@ -19,10 +19,11 @@ bool difference_check(struct bed *b, scalar_fn f, const void *data, double *x,
         x[i] = old;
         double slope = (above - below) / width;
         if (!(fabs(slope - gradient[i]) <= allowed))
-            return bed_fail(b,
-                            "the oracle's gradient %zu of %zu is %.12g, the "
-                            "difference %.12g, allowed %.3g",
-                            i, n, gradient[i], slope, allowed);
+            return harness_fail(
+                b,
+                "the oracle's gradient %zu of %zu is %.12g, the "
+                "difference %.12g, allowed %.3g",
+                i, n, gradient[i], slope, allowed);
     }
     return !b->failed;
 }

@@ -16,8 +16,8 @@ typedef double (*scalar_fn)(const void *data, const double *x);
  *                intermediate values: its float64 rounding is below
  *                2^-42 size (thousands of operations)
  *  |difference - slope| <= step^2 / 6 third + 2^-42 size / step. */
-bool difference_check(struct bed *b, scalar_fn f, const void *data, double *x,
-                      size_t n, const double *gradient, double step,
+bool difference_check(struct harness *b, scalar_fn f, const void *data,
+                      double *x, size_t n, const double *gradient, double step,
                       double third, double size);
 
 #endif

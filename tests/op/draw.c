@@ -128,7 +128,7 @@ static double draw(struct draws *d, ssq_dtype dtype, enum fill fill)
         return fill == FILL_ZERO   ? 0.0
                : fill == FILL_ONES ? 1.0
                                    : (double)(random_word(d) % 17) - 8.0;
-    return bed_round(draw_float(d, dtype, fill), dtype);
+    return harness_round(draw_float(d, dtype, fill), dtype);
 }
 
 void draws_begin(struct draws *d, bool flushed)

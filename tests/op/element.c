@@ -16,7 +16,7 @@ static double power(int e)
     return p;
 }
 
-double bed_round(double x, ssq_dtype d)
+double harness_round(double x, ssq_dtype d)
 {
     if (d == SSQ_F32)
         return (double)(float)x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* element.h - raw elements of a dtype and their values, for the bed. */
+/* element.h - raw elements of a dtype and their values, for the harness. */
 #ifndef TESTS_OP_ELEMENT_H
 #define TESTS_OP_ELEMENT_H
 

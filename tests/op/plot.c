@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plot.c - an operand's elements in an image of its buffer, row by row: the
- * bed does that with every operand of every run. */
+ * harness does that with every operand of every run. */
 #include "tests/op/plot.h"
 
 #include "tests/op/element.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite.c - the bed: operands with sentinels, oracles shared between devices,
- * comparisons under the bounds of doc/design/numbers.md, timing for bench. */
+/* suite.c - the harness: operands with sentinels, oracles shared between
+ * devices, comparisons under the bounds of doc/design/numbers.md, timing for
+ * bench. */
 #include "tests/op/suite_run.h"
 
 #include "tests/bounds.h"
@@ -19,28 +20,28 @@
 #define KEEPS      16  /* oracles a case may keep */
 #define BENCH_RUNS 9
 
-/* Memory of bed_alloc. */
+/* Memory of harness_alloc. */
 struct block {
     struct block *next;
     max_align_t data[];
 };
 
-/* An oracle's numbers, of bed_keep; NULL: a free place. */
+/* An oracle's numbers, of harness_keep; NULL: a free place. */
 struct keep {
     int key;
     double *value;
 };
 
-struct bed_state {
+struct harness_state {
     struct plot *plots;
     struct block *blocks;
     struct keep keeps[KEEPS];
-    uint32_t **first; /* outputs of the first device's run, for bed_same */
+    uint32_t **first; /* outputs of the first device's run, for harness_same */
     /* outputs in first, and room for them; outputs of this run so far */
     size_t firsts, first_room, compared;
     struct draws draws;
-    int runs;            /* of BED_OP so far, the first one included */
-    double start, began; /* of BED_OP, and of its newest run */
+    int runs;            /* of HARNESS_OP so far, the first one included */
+    double start, began; /* of HARNESS_OP, and of its newest run */
     double seconds[BENCH_RUNS], peer[BENCH_RUNS];
     bool required; /* UNSUPPORTED is a failure */
 };
@@ -54,7 +55,7 @@ static double now(void)
 
 /* With SSQ_TEST_FTZ in the environment every call of an op is made with the
  * caller's FTZ and DAZ set, which must neither change a bit nor be lost. Only
- * the calls: the bed's own arithmetic needs subnormals. */
+ * the calls: the harness's own arithmetic needs subnormals. */
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #define FLUSHING 0x8040u
@@ -84,12 +85,12 @@ static bool flush_end(void)
 #endif
 
 /* Is the case over? */
-static bool dead(const struct bed *b)
+static bool dead(const struct harness *b)
 {
     return b->failed || b->skipped;
 }
 
-bool bed_fail(struct bed *b, const char *format, ...)
+bool harness_fail(struct harness *b, const char *format, ...)
 {
     if (dead(b) || b->admit)
         return false;
@@ -102,13 +103,13 @@ bool bed_fail(struct bed *b, const char *format, ...)
 }
 
 /* Nothing is compared when there is nothing to compare. */
-static bool passes(const struct bed *b)
+static bool passes(const struct harness *b)
 {
     return dead(b) || b->bench || b->admit;
 }
 
 /* True if the status is SSQ_OK; else the case fails with the library's text. */
-static bool good(struct bed *b, ssq_status st)
+static bool good(struct harness *b, ssq_status st)
 {
     if (st == SSQ_OK || dead(b))
         return st == SSQ_OK;
@@ -118,7 +119,7 @@ static bool good(struct bed *b, ssq_status st)
     return false;
 }
 
-void *bed_alloc(struct bed *b, size_t bytes)
+void *harness_alloc(struct harness *b, size_t bytes)
 {
     struct block *k = calloc(1, sizeof(*k) + (bytes == 0 ? 1 : bytes));
     if (k == NULL)
@@ -128,7 +129,7 @@ void *bed_alloc(struct bed *b, size_t bytes)
     return k->data;
 }
 
-double *bed_keep(struct bed *b, int key, size_t n, bool *fresh)
+double *harness_keep(struct harness *b, int key, size_t n, bool *fresh)
 {
     struct keep *k = b->state->keeps;
     *fresh = false;
@@ -146,7 +147,7 @@ double *bed_keep(struct bed *b, int key, size_t n, bool *fresh)
     abort(); /* more than KEEPS oracles: raise it */
 }
 
-double bed_uniform(struct bed *b)
+double harness_uniform(struct harness *b)
 {
     return draw_uniform(&b->state->draws);
 }
@@ -154,19 +155,19 @@ double bed_uniform(struct bed *b)
 /* An operand with a buffer full of sentinels, and two tensors over it: the
  * operand's own, and all of the bytes. The values are there even after a
  * failure, so that a case's oracle may write them. */
-static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-                 const int64_t *shape, enum layout layout)
+static void make(struct harness *b, struct operand *x, ssq_dtype dtype,
+                 int rank, const int64_t *shape, enum layout layout)
 {
     *x = (struct operand){.dtype = dtype, .rank = rank, .n = 1};
     b->dtypes |= 1u << dtype;
-    x->plot = bed_alloc(b, sizeof(*x->plot));
+    x->plot = harness_alloc(b, sizeof(*x->plot));
     struct plot *p = x->plot;
     for (int i = 0; i < rank; i++) {
         x->shape[i] = shape[i];
         x->n *= shape[i];
     }
-    x->value = bed_alloc(b, (size_t)x->n * sizeof(double));
-    x->bits = bed_alloc(b, (size_t)x->n * sizeof(uint32_t));
+    x->value = harness_alloc(b, (size_t)x->n * sizeof(double));
+    x->bits = harness_alloc(b, (size_t)x->n * sizeof(uint32_t));
     if (dead(b))
         return;
     int64_t span = plot_lay_out(x, layout);
@@ -175,7 +176,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     p->element = size;
     p->offset = MARGIN + (layout == LAYOUT_PADDED ? 3 * size : 0);
     p->size = p->offset + (uint64_t)span * size + MARGIN;
-    p->image = bed_alloc(b, p->size);
+    p->image = harness_alloc(b, p->size);
     if (!b->admit)
         memset(p->image, SENTINEL, p->size);
     p->next = b->state->plots;
@@ -195,7 +196,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
 /* Nothing is promised of float32 subnormals where a device flushes them
  * (doc/design/numbers.md 4): there inputs have zeros from the start, for the
  * reference too. */
-static void flush_input(const struct bed *b, struct operand *x)
+static void flush_input(const struct harness *b, struct operand *x)
 {
     uint32_t sign = x->dtype == SSQ_F32 ? 0x80000000u : 0x8000u;
     uint32_t exponent = x->dtype == SSQ_F32 ? 0x7f800000u : 0x7f80u;
@@ -209,14 +210,14 @@ static void flush_input(const struct bed *b, struct operand *x)
 
 /* Return whether operands are filled: not if the case has failed, nor if it
  * only asks whether the device admits it. */
-static bool filling(const struct bed *b)
+static bool filling(const struct harness *b)
 {
     return !dead(b) && !b->admit;
 }
 
 /* Send the image, and take the values that are really there: of a broadcast
  * operand the last. */
-static void send(struct bed *b, struct operand *x)
+static void send(struct harness *b, struct operand *x)
 {
     plot_read(x, x->plot->image);
     good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
@@ -224,15 +225,16 @@ static void send(struct bed *b, struct operand *x)
 }
 
 /* Send the operand's bits as an input. */
-static void send_input(struct bed *b, struct operand *x)
+static void send_input(struct harness *b, struct operand *x)
 {
     flush_input(b, x);
     plot_write(x, x->plot->image);
     send(b, x);
 }
 
-void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-               const int64_t *shape, enum layout layout, enum fill fill)
+void harness_input(struct harness *b, struct operand *x, ssq_dtype dtype,
+                   int rank, const int64_t *shape, enum layout layout,
+                   enum fill fill)
 {
     make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
@@ -241,19 +243,21 @@ void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     send_input(b, x);
 }
 
-void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-                const int64_t *shape, enum layout layout, const double *value)
+void harness_values(struct harness *b, struct operand *x, ssq_dtype dtype,
+                    int rank, const int64_t *shape, enum layout layout,
+                    const double *value)
 {
     make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
         return;
     for (int64_t i = 0; i < x->n; i++)
-        x->bits[i] = element_bits(bed_round(value[i], dtype), dtype);
+        x->bits[i] = element_bits(harness_round(value[i], dtype), dtype);
     send_input(b, x);
 }
 
-void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-             const int64_t *shape, enum layout layout, const uint32_t *bits)
+void harness_raw(struct harness *b, struct operand *x, ssq_dtype dtype,
+                 int rank, const int64_t *shape, enum layout layout,
+                 const uint32_t *bits)
 {
     make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
@@ -262,12 +266,12 @@ void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     send_input(b, x);
 }
 
-ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
-                      const int64_t *shape)
+ssq_tensor *harness_large(struct harness *b, ssq_dtype dtype, int rank,
+                          const int64_t *shape)
 {
     if (dead(b))
         return NULL;
-    struct plot *p = bed_alloc(b, sizeof(*p));
+    struct plot *p = harness_alloc(b, sizeof(*p));
     ssq_random_normal_args draw = SSQ_RANDOM_NORMAL_INIT;
     p->next = b->state->plots;
     b->state->plots = p;
@@ -280,8 +284,8 @@ ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
     return p->tensor;
 }
 
-void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
-                const int64_t *shape, enum layout layout)
+void harness_output(struct harness *b, struct operand *y, ssq_dtype dtype,
+                    int rank, const int64_t *shape, enum layout layout)
 {
     make(b, y, dtype, rank, shape, layout);
     if (filling(b))
@@ -289,24 +293,24 @@ void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
 }
 
 /* FNV-1a over the raw elements: one changed bit anywhere changes the digest. */
-static void digest(struct bed *b, const struct operand *y)
+static void digest(struct harness *b, const struct operand *y)
 {
     for (int64_t i = 0; i < y->n; i++)
         b->digest = (b->digest ^ y->bits[i]) * 0x100000001b3u;
 }
 
-void bed_read(struct bed *b, struct operand *y)
+void harness_read(struct harness *b, struct operand *y)
 {
     if (dead(b) || b->admit)
         return;
     struct plot *p = y->plot;
-    unsigned char *got = bed_alloc(b, p->size);
+    unsigned char *got = harness_alloc(b, p->size);
     flush_begin(); /* a device may run its work only now */
     ssq_status st = ssq_tensor_read(b->queue, p->bytes, got, p->size, SSQ_U8);
     if (st == SSQ_OK)
         st = ssq_queue_sync(b->queue);
     if (!flush_end())
-        bed_fail(b, "the caller's FTZ and DAZ were lost at the sync");
+        harness_fail(b, "the caller's FTZ and DAZ were lost at the sync");
     if (!good(b, st))
         return;
     plot_read(y, got);
@@ -318,19 +322,19 @@ void bed_read(struct bed *b, struct operand *y)
     uint64_t k = 0;
     while (got[k] == p->image[k])
         k++;
-    bed_fail(b, "byte %llu of an operand at %llu of %llu was changed",
-             (unsigned long long)k, (unsigned long long)p->offset,
-             (unsigned long long)p->size);
+    harness_fail(b, "byte %llu of an operand at %llu of %llu was changed",
+                 (unsigned long long)k, (unsigned long long)p->offset,
+                 (unsigned long long)p->size);
 }
 
-void bed_start(struct bed *b)
+void harness_start(struct harness *b)
 {
     b->state->runs = 0;
     if (b->bench && !dead(b))
         good(b, ssq_queue_sync(b->queue));
 }
 
-void bed_enter(struct bed *b)
+void harness_enter(struct harness *b)
 {
     if (b->admit)
         good(b, ssq_graph_begin_dry(b->queue));
@@ -338,15 +342,15 @@ void bed_enter(struct bed *b)
 
 /* A case may have left an optimizer's step half done: a capture that ends so is
  * refused, and is over all the same. */
-void bed_leave(struct bed *b)
+void harness_leave(struct harness *b)
 {
     ssq_graph *none = NULL;
     if (b->admit && ssq_graph_end(b->queue, &none) != SSQ_OK)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
 }
 
 /* Would one more run, as long as the last, end after the budget? */
-static bool spent(const struct bed *b, double last)
+static bool spent(const struct harness *b, double last)
 {
     double end = now() + last;
     return b->state->runs > 0 && b->budget > 0.0 &&
@@ -354,9 +358,9 @@ static bool spent(const struct bed *b, double last)
 }
 
 /* The first run warms up and is not counted, unless it is the only one. */
-static bool bench_more(struct bed *b)
+static bool bench_more(struct harness *b)
 {
-    struct bed_state *s = b->state;
+    struct harness_state *s = b->state;
     double last = 0.0;
     if (s->runs > 0) {
         good(b, ssq_queue_sync(b->queue));
@@ -378,9 +382,9 @@ static bool bench_more(struct bed *b)
     return true;
 }
 
-bool bed_more(struct bed *b)
+bool harness_more(struct harness *b)
 {
-    struct bed_state *s = b->state;
+    struct harness_state *s = b->state;
     if (dead(b))
         return false;
     if (!b->bench) {
@@ -392,10 +396,10 @@ bool bed_more(struct bed *b)
     return bench_more(b);
 }
 
-void bed_status(struct bed *b, ssq_status status)
+void harness_status(struct harness *b, ssq_status status)
 {
     if (!flush_end() && !b->admit && !b->bench)
-        bed_fail(b, "the caller's FTZ and DAZ were lost");
+        harness_fail(b, "the caller's FTZ and DAZ were lost");
     b->taken += status == SSQ_OK;
     if (status == SSQ_OK || dead(b))
         return;
@@ -409,31 +413,31 @@ void bed_status(struct bed *b, ssq_status status)
     good(b, status);
 }
 
-bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
+bool harness_refused(struct harness *b, ssq_status want, ssq_status got)
 {
     b->refused += got == want && got != SSQ_OK;
     if (got != want && b->admit)
         return good(b, got == SSQ_OK ? SSQ_ERR_INVALID : got);
     if (got != want && !passes(b))
-        return bed_fail(b, "answered %s, expected %s (%s)",
-                        ssq_status_name(got), ssq_status_name(want),
-                        ssq_last_error());
+        return harness_fail(b, "answered %s, expected %s (%s)",
+                            ssq_status_name(got), ssq_status_name(want),
+                            ssq_last_error());
     return !dead(b);
 }
 
 /* Fail by element i. */
-static bool differ(struct bed *b, const struct operand *y, int64_t i,
+static bool differ(struct harness *b, const struct operand *y, int64_t i,
                    double want, double allowed)
 {
-    return bed_fail(b,
-                    "element %lld of %lld (%s) is %.9g (0x%x), expected %.9g "
-                    "within %.3g, off by %.3g",
-                    (long long)i, (long long)y->n, ssq_dtype_name(y->dtype),
-                    y->value[i], (unsigned)y->bits[i], want, allowed,
-                    fabs(y->value[i] - want));
+    return harness_fail(
+        b,
+        "element %lld of %lld (%s) is %.9g (0x%x), expected %.9g "
+        "within %.3g, off by %.3g",
+        (long long)i, (long long)y->n, ssq_dtype_name(y->dtype), y->value[i],
+        (unsigned)y->bits[i], want, allowed, fabs(y->value[i] - want));
 }
 
-double bed_flushed_error(const struct bed *b, double want)
+double harness_flushed_error(const struct harness *b, double want)
 {
     return b->state->draws.flushed && fabs(want) < 0x1p-110 ? 0x1p-118 : 0.0;
 }
@@ -441,11 +445,11 @@ double bed_flushed_error(const struct bed *b, double want)
 /* Is got as near to want as doc/design/numbers.md promises? An infinity is
  * right where the exact result may be one after the error, and required where
  * it must be. */
-static bool within(const struct bed *b, double got, double want, double error,
-                   ssq_dtype d)
+static bool within(const struct harness *b, double got, double want,
+                   double error, ssq_dtype d)
 {
     double over = bound_overflow(d);
-    error += bed_flushed_error(b, want);
+    error += harness_flushed_error(b, want);
     if (isnan(want))
         return isnan(got);
     if (isinf(want))
@@ -459,8 +463,8 @@ static bool within(const struct bed *b, double got, double want, double error,
     return fabs(got - want) <= bound_store(want, error, d);
 }
 
-bool bed_bound(struct bed *b, const struct operand *y, const double *want,
-               const double *error)
+bool harness_bound(struct harness *b, const struct operand *y,
+                   const double *want, const double *error)
 {
     for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!within(b, y->value[i], want[i], error[i], y->dtype))
@@ -469,8 +473,8 @@ bool bed_bound(struct bed *b, const struct operand *y, const double *want,
     return !dead(b);
 }
 
-bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
-                double error)
+bool harness_bound1(struct harness *b, const struct operand *y,
+                    const double *want, double error)
 {
     for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!within(b, y->value[i], want[i], error, y->dtype))
@@ -479,8 +483,8 @@ bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
     return !dead(b);
 }
 
-bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
-              double ulps)
+bool harness_ulps(struct harness *b, const struct operand *y,
+                  const double *want, double ulps)
 {
     for (int64_t i = 0; i < y->n && !passes(b); i++) {
         double w = want[i], g = y->value[i];
@@ -491,7 +495,7 @@ bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
         (void)frexp(w, &e);
         double ulp = fmax(ldexp(1.0, e - digits), 2.0 * bound_eta(y->dtype));
         double over = bound_overflow(y->dtype);
-        double lost = bed_flushed_error(b, w);
+        double lost = harness_flushed_error(b, w);
         bool fine =
             isinf(g) ? fabs(w) + ulps * ulp >= over && signbit(g) == signbit(w)
                      : fabs(g - w) <= ulps * ulp + lost;
@@ -501,33 +505,34 @@ bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
     return !dead(b);
 }
 
-static bool same_bits(const struct bed *b, uint32_t got, uint32_t want,
+static bool same_bits(const struct harness *b, uint32_t got, uint32_t want,
                       ssq_dtype d)
 {
     double g = element_value(got, d), w = element_value(want, d);
-    double lost = bed_flushed_error(b, w);
+    double lost = harness_flushed_error(b, w);
     return got == want || (isnan(g) && isnan(w)) ||
            (lost > 0.0 && d != SSQ_I32 && d != SSQ_U8 && fabs(g - w) <= lost);
 }
 
-bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want)
+bool harness_bits(struct harness *b, const struct operand *y,
+                  const uint32_t *want)
 {
     for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!same_bits(b, y->bits[i], want[i], y->dtype))
-            return bed_fail(b, "element %lld of %lld is 0x%x, expected 0x%x",
-                            (long long)i, (long long)y->n, (unsigned)y->bits[i],
-                            (unsigned)want[i]);
+            return harness_fail(
+                b, "element %lld of %lld is 0x%x, expected 0x%x", (long long)i,
+                (long long)y->n, (unsigned)y->bits[i], (unsigned)want[i]);
     return !dead(b);
 }
 
-bool bed_same(struct bed *b, const struct operand *y)
+bool harness_same(struct harness *b, const struct operand *y)
 {
-    struct bed_state *s = b->state;
+    struct harness_state *s = b->state;
     if (passes(b))
         return !dead(b);
     size_t k = s->compared++;
     if (k < s->firsts)
-        return bed_bits(b, y, s->first[k]);
+        return harness_bits(b, y, s->first[k]);
     if (k == s->first_room) {
         s->first_room = k * 2 + 4;
         s->first = realloc(s->first, s->first_room * sizeof(*s->first));
@@ -541,9 +546,9 @@ bool bed_same(struct bed *b, const struct operand *y)
 }
 
 /* Operands and memory of a run go; oracles stay until the next case. */
-static void end_run(struct bed *b)
+static void end_run(struct harness *b)
 {
-    struct bed_state *s = b->state;
+    struct harness_state *s = b->state;
     for (struct plot *p = s->plots; p != NULL; p = p->next) {
         ssq_tensor_destroy(&p->bytes);
         ssq_tensor_destroy(&p->tensor);
@@ -556,7 +561,7 @@ static void end_run(struct bed *b)
     }
 }
 
-void bed_case_begin(struct bed_state *s, bool flushed)
+void harness_case_begin(struct harness_state *s, bool flushed)
 {
     draws_begin(&s->draws, flushed);
     for (int i = 0; i < KEEPS; i++) {
@@ -568,41 +573,43 @@ void bed_case_begin(struct bed_state *s, bool flushed)
     s->firsts = 0;
 }
 
-struct bed_state *bed_state_create(void)
+struct harness_state *harness_state_create(void)
 {
-    struct bed_state *s = calloc(1, sizeof(*s));
+    struct harness_state *s = calloc(1, sizeof(*s));
     if (s == NULL)
         abort();
     return s;
 }
 
-void bed_state_destroy(struct bed_state *s)
+void harness_state_destroy(struct harness_state *s)
 {
-    bed_case_begin(s, false);
+    harness_case_begin(s, false);
     free(s->first);
     free(s);
 }
 
 /* For support in a dry capture: every call is checked and dispatched, and
  * nothing is compiled or run. */
-static void run_case(struct bed *b, const struct suite *suite, size_t i)
+static void run_case(struct harness *b, const struct suite *suite, size_t i)
 {
-    bed_enter(b);
+    harness_enter(b);
     bool ok = suite->run(b, i) && !b->failed;
-    bed_leave(b);
+    harness_leave(b);
     if (b->admit)
         return;
     if (!ok && !dead(b))
-        bed_fail(b, "the case failed without a text");
+        harness_fail(b, "the case failed without a text");
     /* whatever the case left enqueued must be done before operands go */
     ssq_status st = ssq_queue_sync(b->queue);
     if (st != SSQ_OK && !b->failed)
-        bed_fail(b, "at sync: %s: %s", ssq_status_name(st), ssq_last_error());
+        harness_fail(b, "at sync: %s: %s", ssq_status_name(st),
+                     ssq_last_error());
 }
 
-bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
+bool harness_run(struct harness *b, const struct suite *suite, size_t i,
+                 bool required)
 {
-    struct bed_state *s = b->state;
+    struct harness_state *s = b->state;
     b->failed = b->skipped = false;
     b->text[0] = '\0';
     b->flops = b->bytes = 0.0;
@@ -617,7 +624,8 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     return !b->failed;
 }
 
-int bed_times(const struct bed *b, const double **seconds, const double **peer)
+int harness_times(const struct harness *b, const double **seconds,
+                  const double **peer)
 {
     *seconds = b->state->seconds;
     *peer = b->state->peer;

@@ -2,22 +2,22 @@
 /* suite.h - one case table per op, run on every device x implementation.
  *
  * A suite is a list of cases over the public API. `run` makes operands, runs
- * the op, and compares; the bed says on which device, keeps what one case may
- * share between devices (the oracle's numbers), and owns every operand: all
+ * the op, and compares; the harness says on which device, keeps what one case
+ * may share between devices (the oracle's numbers), and owns every operand: all
  * are destroyed when run returns. The same tables serve `make check`,
- * `sesqui verify` and `sesqui bench` (where BED_OP is timed and comparisons
+ * `sesqui verify` and `sesqui bench` (where HARNESS_OP is timed and comparisons
  * are skipped).
  *
- *     static bool run(struct bed *b, size_t i)
+ *     static bool run(struct harness *b, size_t i)
  *     {
  *         struct operand x, y;
- *         bed_input(b, &x, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
- *         bed_output(b, &y, SSQ_F16, 2, shape, LAYOUT_PADDED);
+ *         harness_input(b, &x, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+ *         harness_output(b, &y, SSQ_F16, 2, shape, LAYOUT_PADDED);
  *         ssq_relu_args args = SSQ_RELU_INIT; ...
- *         BED_OP(b, ssq_relu(b->queue, &args));
- *         bed_read(b, &y);
+ *         HARNESS_OP(b, ssq_relu(b->queue, &args));
+ *         harness_read(b, &y);
  *         for (..) want[i] = fmax(x.value[i], 0);
- *         return bed_bound(b, &y, want, error) && bed_same(b, &y);
+ *         return harness_bound(b, &y, want, error) && harness_same(b, &y);
  *     }
  *
  * After a failure every bed_ function is a no-op and run's result is false,
@@ -28,7 +28,7 @@
 #include <sesqui.h>
 
 /** How an operand lies in its buffer. Gaps and both ends hold sentinels that
- *  bed_read checks. */
+ *  harness_read checks. */
 enum layout {
     LAYOUT_DENSE,
     LAYOUT_PADDED,     /* gaps after every row, and an offset at the front */
@@ -51,7 +51,7 @@ enum fill {
 };
 
 /** An operand of a case, on the device and as the host knows it. Everything is
- *  the bed's, and gone when run returns. */
+ *  the harness's, and gone when run returns. */
 struct operand {
     ssq_tensor *t; /* NULL after a failure */
     ssq_dtype dtype;
@@ -60,26 +60,27 @@ struct operand {
     int64_t n;         /* elements */
     double *value;     /* n values, dense row-major: given, or read back */
     uint32_t *bits;    /* n raw elements, likewise */
-    struct plot *plot; /* the bed's: how it lies in its buffer */
+    struct plot *plot; /* the harness's: how it lies in its buffer */
 };
 
-/** On what a case runs, and what came of it. The caller of bed_run fills in the
- *  first half; the second begins anew with each case. */
-struct bed {
+/** On what a case runs, and what came of it. The caller of harness_run fills in
+ * the first half; the second begins anew with each case. */
+struct harness {
     ssq_device *device;
     ssq_queue *queue;
     ssq_device_props props;
     const char *impl; /* pinned implementation of the suite's op */
-    bool bench;       /* BED_OP repeats and is timed; comparisons pass */
-    /** For support: BED_OP only asks whether it would run. Nothing is computed,
-     *  so operands hold nothing and no comparison fails. */
+    bool bench;       /* HARNESS_OP repeats and is timed; comparisons pass */
+    /** For support: HARNESS_OP only asks whether it would run. Nothing is
+     * computed, so operands hold nothing and no comparison fails. */
     bool admit;
     unsigned taken, refused; /* ops so far that ran; rightly refused ones */
     unsigned dtypes;         /* 1 << dtype of every operand so far */
     double flops, bytes;     /* of one run: set by the case, for bench */
-    /** For bench: something to time in turn with BED_OP, its seconds; NULL. */
-    double (*peer)(struct bed *b);
-    double budget; /* for bench: seconds after which BED_OP runs no more */
+    /** For bench: something to time in turn with HARNESS_OP, its seconds; NULL.
+     */
+    double (*peer)(struct harness *b);
+    double budget; /* for bench: seconds after which HARNESS_OP runs no more */
     bool failed, skipped;
     /** Skipped, but another implementation of the device ran the case: such a
      *  refusal is expected, and is not counted as a skip. */
@@ -88,9 +89,9 @@ struct bed {
      *  is a reason why it refused some, and there may be several reports. No
      *  case is meant; elsewhere is true. */
     bool idle;
-    char text[512];          /* why */
-    uint64_t digest;         /* of all raw elements that the case has read */
-    struct bed_state *state; /* suite.c's own */
+    char text[512];  /* why */
+    uint64_t digest; /* of all raw elements that the case has read */
+    struct harness_state *state; /* suite.c's own */
 };
 
 struct suite {
@@ -100,7 +101,7 @@ struct suite {
     size_t floor;     /* fewest that must have run on reference and guard */
     /** The case as a sentence with its numbers, without the device. */
     void (*describe)(size_t i, char *text, size_t bytes);
-    bool (*run)(struct bed *b, size_t i);
+    bool (*run)(struct harness *b, size_t i);
     bool bit_equal; /* class B: support prints it */
     /** Moves and conversions: float32 subnormals are kept on every device. */
     bool subnormals;
@@ -149,50 +150,53 @@ const char *suite_op(const char *function);
 
 /** Inputs are drawn from the case's own stream: the same on every device.
  *  rank 0 takes shape NULL. */
-void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-               const int64_t *shape, enum layout layout, enum fill fill);
+void harness_input(struct harness *b, struct operand *x, ssq_dtype dtype,
+                   int rank, const int64_t *shape, enum layout layout,
+                   enum fill fill);
 /** An input with given dense values, rounded to dtype (value is what it
  *  became). */
-void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-                const int64_t *shape, enum layout layout, const double *value);
+void harness_values(struct harness *b, struct operand *x, ssq_dtype dtype,
+                    int rank, const int64_t *shape, enum layout layout,
+                    const double *value);
 /** The same from raw elements: NaN payloads and all. */
-void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-             const int64_t *shape, enum layout layout, const uint32_t *bits);
+void harness_raw(struct harness *b, struct operand *x, ssq_dtype dtype,
+                 int rank, const int64_t *shape, enum layout layout,
+                 const uint32_t *bits);
 /** For cases of `large`: normal numbers drawn on the device, or NULL. There is
  *  no image on the host, which would be larger still: not to be read. */
-ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
-                      const int64_t *shape);
+ssq_tensor *harness_large(struct harness *b, ssq_dtype dtype, int rank,
+                          const int64_t *shape);
 /** An output, filled with sentinels. */
-void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
-                const int64_t *shape, enum layout layout);
+void harness_output(struct harness *b, struct operand *y, ssq_dtype dtype,
+                    int rank, const int64_t *shape, enum layout layout);
 /** Sync and read value and bits; fails when a byte outside of the elements has
  *  changed: a gap, an end. Of an input too it reads what is there now; that it
- *  still is what it was, bed_unchanged of case.h asks. */
-void bed_read(struct bed *b, struct operand *y);
+ *  still is what it was, harness_unchanged of case.h asks. */
+void harness_read(struct harness *b, struct operand *y);
 
 /** n zeroed doubles that live as long as this case on all devices. key tells
  *  several apart; *fresh is true when they must be computed. */
-double *bed_keep(struct bed *b, int key, size_t n, bool *fresh);
+double *harness_keep(struct harness *b, int key, size_t n, bool *fresh);
 /** Memory until run returns. */
-void *bed_alloc(struct bed *b, size_t bytes);
+void *harness_alloc(struct harness *b, size_t bytes);
 
 /** Run an op; a status other than SSQ_OK fails the case, UNSUPPORTED on a
  *  device that is not required skips it. */
-#define BED_OP(B, CALL)                                                        \
-    for (bed_start(B); bed_more(B);)                                           \
-    bed_status(B, CALL)
-void bed_start(struct bed *b);
-bool bed_more(struct bed *b);
-void bed_status(struct bed *b, ssq_status status);
+#define HARNESS_OP(B, CALL)                                                    \
+    for (harness_start(B); harness_more(B);)                                   \
+    harness_status(B, CALL)
+void harness_start(struct harness *b);
+bool harness_more(struct harness *b);
+void harness_status(struct harness *b, ssq_status status);
 /** Where ops are only asked about, a case lies in a dry capture, in which some
  *  calls are refused: making a scaler, sealing an optimizer. A case that needs
- *  them puts them between bed_leave and bed_enter. */
-void bed_leave(struct bed *b);
-void bed_enter(struct bed *b);
+ *  them puts them between harness_leave and harness_enter. */
+void harness_leave(struct harness *b);
+void harness_enter(struct harness *b);
 /** An op that must be refused with this status. */
-bool bed_refused(struct bed *b, ssq_status want, ssq_status got);
+bool harness_refused(struct harness *b, ssq_status want, ssq_status got);
 
-bool bed_fail(struct bed *b, const char *format, ...)
+bool harness_fail(struct harness *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
@@ -200,31 +204,32 @@ bool bed_fail(struct bed *b, const char *format, ...)
  *  the bound before the output is rounded. Non-finite wants compare by class
  *  (NaN, +Inf, -Inf); overflow of a 16-bit or 32-bit output as
  *  doc/design/numbers.md says. */
-bool bed_bound(struct bed *b, const struct operand *y, const double *want,
-               const double *error);
+bool harness_bound(struct harness *b, const struct operand *y,
+                   const double *want, const double *error);
 /** The same with one error for all. */
-bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
-                double error);
+bool harness_bound1(struct harness *b, const struct operand *y,
+                    const double *want, double error);
 /** Raw elements are equal; NaNs of any payload are equal to one another. */
-bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want);
+bool harness_bits(struct harness *b, const struct operand *y,
+                  const uint32_t *want);
 /** Class B: the same raw elements as the first device's run of this case. */
-bool bed_same(struct bed *b, const struct operand *y);
+bool harness_same(struct harness *b, const struct operand *y);
 /** What a flushed subnormal may have cost an element of this value, for exact
  *  comparisons: 0 but on devices that flush them (doc/design/numbers.md 4). */
-double bed_flushed_error(const struct bed *b, double want);
+double harness_flushed_error(const struct harness *b, double want);
 /** got is within ulps units in the last place of y's dtype of want. */
-bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
-              double ulps);
+bool harness_ulps(struct harness *b, const struct operand *y,
+                  const double *want, double ulps);
 
 /** value rounded to a dtype (nearest even), as a double. */
-double bed_round(double value, ssq_dtype dtype);
+double harness_round(double value, ssq_dtype dtype);
 /** A number of the case's stream: uniform in [0, 1). */
-double bed_uniform(struct bed *b);
+double harness_uniform(struct harness *b);
 
 /** What a run over devices and implementations reports. */
 typedef void (*suite_report_fn)(void *user, const char *device,
                                 const char *impl, const struct suite *suite,
-                                size_t i, const struct bed *b, bool ok);
+                                size_t i, const struct harness *b, bool ok);
 /** Run one suite on every device that is here (or only on `only`), every
  *  implementation: cases outermost, so that oracles are shared. Devices named
  *  in SSQ_TEST_REQUIRE that are missing count as failures. turns: drivers take

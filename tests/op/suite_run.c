@@ -14,8 +14,8 @@
 #define IMPLS   16 /* of an op, likewise */
 
 /* reference first: it gives the bits that class B is compared with. */
-static size_t open_beds(const char *only, struct bed *beds,
-                        struct bed_state *state)
+static size_t open_harnesses(const char *only, struct harness *harnesses,
+                             struct harness_state *state)
 {
     size_t n = 0, count = ssq_device_count();
     for (int pass = 0; pass < 2; pass++)
@@ -27,7 +27,7 @@ static size_t open_beds(const char *only, struct bed *beds,
                 continue;
             if (only != NULL && strcmp(only, e.name) != 0 && !first)
                 continue;
-            struct bed b = {.props = SSQ_DEVICE_PROPS_INIT, .state = state};
+            struct harness b = {.props = SSQ_DEVICE_PROPS_INIT, .state = state};
             if (ssq_device_open(e.name, NULL, &b.device) != SSQ_OK)
                 continue;
             if (ssq_queue_create(b.device, NULL, &b.queue) != SSQ_OK ||
@@ -36,7 +36,7 @@ static size_t open_beds(const char *only, struct bed *beds,
                 ssq_device_close(&b.device);
                 continue;
             }
-            beds[n++] = b;
+            harnesses[n++] = b;
         }
     return n;
 }
@@ -49,8 +49,8 @@ extern char **environ;
  * nothing changes that the library reads as it opens them. There are two sets,
  * because window_test compares devices with and without a limit. */
 struct held {
-    struct bed beds[DEVICES];
-    struct bed_state *state; /* NULL: none is open */
+    struct harness harnesses[DEVICES];
+    struct harness_state *state; /* NULL: none is open */
     size_t n;
     uint64_t key; /* what they were opened with */
 };
@@ -80,10 +80,10 @@ static void held_close(struct held *h)
     if (h->state == NULL)
         return;
     for (size_t d = 0; d < h->n; d++) {
-        ssq_queue_destroy(&h->beds[d].queue);
-        ssq_device_close(&h->beds[d].device);
+        ssq_queue_destroy(&h->harnesses[d].queue);
+        ssq_device_close(&h->harnesses[d].device);
     }
-    bed_state_destroy(h->state);
+    harness_state_destroy(h->state);
     h->state = NULL;
 }
 
@@ -107,8 +107,8 @@ static struct held *held_open(const char *only)
     struct held *h = &sets[last];
     held_close(h);
     h->key = key;
-    h->state = bed_state_create();
-    h->n = open_beds(only, h->beds, h->state);
+    h->state = harness_state_create();
+    h->n = open_harnesses(only, h->harnesses, h->state);
     return h;
 }
 
@@ -121,7 +121,7 @@ struct use {
     char text[REASONS][160];
 };
 
-static void use_refused(struct use *u, const struct bed *b)
+static void use_refused(struct use *u, const struct harness *b)
 {
     char text[sizeof(u->text[0])];
     u->impl = b->impl;
@@ -135,20 +135,20 @@ static void use_refused(struct use *u, const struct bed *b)
 
 /* A run of the tables: what all of its cases are done with. */
 struct run {
-    struct use (*use)[IMPLS]; /* of each bed */
+    struct use (*use)[IMPLS]; /* of each harness */
     const struct suite *suite;
     const char *only;
     suite_report_fn report;
-    void *user;       /* the report's */
-    struct bed *beds; /* a device each, the reference first */
-    size_t n;         /* beds */
-    bool take_turns;  /* drivers do */
+    void *user;                /* the report's */
+    struct harness *harnesses; /* a device each, the reference first */
+    size_t n;                  /* harnesses */
+    bool take_turns;           /* drivers do */
     struct turns turns;
     bool flushed; /* of the current case: see run_flushed() */
 };
 
 /* Does the suite's op lose float32 subnormals on this device? */
-static bool flushes(const struct suite *suite, const struct bed *b)
+static bool flushes(const struct suite *suite, const struct harness *b)
 {
     return b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED &&
            !suite->subnormals;
@@ -156,7 +156,7 @@ static bool flushes(const struct suite *suite, const struct bed *b)
 
 /* The reference runs first even when it was not asked for, and once more for
  * those that flush: it is of their report only if it fails there. */
-static bool reported(const struct run *r, const struct bed *b, bool ok)
+static bool reported(const struct run *r, const struct harness *b, bool ok)
 {
     if (r->only != NULL && strcmp(r->only, b->props.name) != 0)
         return false;
@@ -166,11 +166,11 @@ static bool reported(const struct run *r, const struct bed *b, bool ok)
 /* An implementation that refused a case, and why. */
 struct refusal {
     const char *impl;
-    char text[sizeof(((struct bed *)NULL)->text)];
+    char text[sizeof(((struct harness *)NULL)->text)];
 };
 
 /* Report the n refusals of case i; `elsewhere`: some implementation ran it. */
-static void report_refusals(const struct run *r, size_t i, struct bed *b,
+static void report_refusals(const struct run *r, size_t i, struct harness *b,
                             const struct refusal *refused, size_t n,
                             bool elsewhere)
 {
@@ -188,10 +188,10 @@ static void report_refusals(const struct run *r, size_t i, struct bed *b,
 
 /* Case i on a device, by each of its implementations. On a required device one
  * of them has to take it. */
-static size_t run_device(struct run *r, size_t i, struct bed *b)
+static size_t run_device(struct run *r, size_t i, struct harness *b)
 {
     const char *op = r->suite->op;
-    struct use *use = r->use[b - r->beds];
+    struct use *use = r->use[b - r->harnesses];
     struct refusal refused[IMPLS];
     size_t failed = 0, refusals = 0;
     bool taken = false;
@@ -202,7 +202,7 @@ static size_t run_device(struct run *r, size_t i, struct bed *b)
             break;
         bool last = ssq_implementation_name(b->device, op, k + 1) == NULL;
         bool required = last && !taken && tap_required(b->props.name);
-        bool ok = bed_run(b, r->suite, i, required);
+        bool ok = harness_run(b, r->suite, i, required);
         taken = taken || !b->skipped;
         use[k].taken += !b->skipped;
         if (b->skipped) {
@@ -221,9 +221,9 @@ static size_t run_device(struct run *r, size_t i, struct bed *b)
 }
 
 /* Report the implementations of a device that ran no case of the suite. */
-static void report_idle(const struct run *r, struct bed *b)
+static void report_idle(const struct run *r, struct harness *b)
 {
-    const struct use *use = r->use[b - r->beds];
+    const struct use *use = r->use[b - r->harnesses];
     b->skipped = b->elsewhere = b->idle = true;
     b->failed = false;
     for (size_t k = 0; k < IMPLS; k++)
@@ -237,7 +237,7 @@ static void report_idle(const struct run *r, struct bed *b)
 }
 
 /* Is this a driver's device? Its name has a number. */
-static bool is_driver(const struct bed *b)
+static bool is_driver(const struct harness *b)
 {
     return strchr(b->props.name, ':') != NULL;
 }
@@ -247,8 +247,8 @@ static bool is_others(const struct run *r, size_t i, size_t d)
 {
     size_t before = 0, drivers = 0;
     for (size_t k = 0; k < r->n; k++) {
-        before += k < d && is_driver(&r->beds[k]);
-        drivers += is_driver(&r->beds[k]);
+        before += k < d && is_driver(&r->harnesses[k]);
+        drivers += is_driver(&r->harnesses[k]);
     }
     return r->take_turns && drivers > 1 && !turns_has(&r->turns, i, before);
 }
@@ -257,7 +257,7 @@ static bool is_others(const struct run *r, size_t i, size_t d)
 static bool left_out(const struct run *r, size_t i, size_t d)
 {
     size_t stride = r->suite->stride;
-    return is_driver(&r->beds[d]) &&
+    return is_driver(&r->harnesses[d]) &&
            (stride == SUITE_NO_DRIVER || (stride > 1 && i % stride != 0) ||
             is_others(r, i, d));
 }
@@ -268,11 +268,11 @@ static size_t run_flushed(struct run *r, size_t i, bool flushed)
 {
     size_t failed = 0;
     r->flushed = flushed;
-    bed_case_begin(r->beds[0].state, flushed);
+    harness_case_begin(r->harnesses[0].state, flushed);
     for (size_t d = 0; d < r->n; d++)
-        if ((d == 0 || flushes(r->suite, &r->beds[d]) == flushed) &&
+        if ((d == 0 || flushes(r->suite, &r->harnesses[d]) == flushed) &&
             !left_out(r, i, d))
-            failed += run_device(r, i, &r->beds[d]);
+            failed += run_device(r, i, &r->harnesses[d]);
     return failed;
 }
 
@@ -295,12 +295,12 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
     size_t failed = 0, flushing = 0;
     struct held *h = held_open(only);
     const size_t n = h->n;
-    struct bed *beds = h->beds;
+    struct harness *harnesses = h->harnesses;
     struct run r = {.suite = suite,
                     .only = only,
                     .report = report,
                     .user = user,
-                    .beds = beds,
+                    .harnesses = harnesses,
                     .n = n,
                     .take_turns = turns};
     if (turns)
@@ -309,15 +309,15 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
     if (r.use == NULL)
         tap_bail("no memory for %zu devices", n);
     for (size_t d = 0; d < n; d++)
-        flushing += flushes(suite, &beds[d]);
+        flushing += flushes(suite, &harnesses[d]);
     for (size_t i = 0; i < suite->n && n > 0; i += case_stride(suite)) {
         failed += run_flushed(&r, i, false);
         if (flushing > 0)
             failed += run_flushed(&r, i, true);
     }
     for (size_t d = 0; d < n; d++)
-        if (only == NULL || strcmp(only, beds[d].props.name) == 0)
-            report_idle(&r, &beds[d]);
+        if (only == NULL || strcmp(only, harnesses[d].props.name) == 0)
+            report_idle(&r, &harnesses[d]);
     free(r.use);
     if (failed > 0) /* a queue may have failed */
         held_close(h);
@@ -325,8 +325,8 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
 }
 
 static void report_tap(void *user, const char *device, const char *impl,
-                       const struct suite *suite, size_t i, const struct bed *b,
-                       bool ok)
+                       const struct suite *suite, size_t i,
+                       const struct harness *b, bool ok)
 {
     (void)user;
     char text[256];

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_run.h - the bed's machinery, for the runner and the sesqui tool. */
+/* suite_run.h - the harness's machinery, for the runner and the sesqui tool. */
 #ifndef TESTS_OP_SUITE_RUN_H
 #define TESTS_OP_SUITE_RUN_H
 
 #include "tests/op/suite.h"
 
 /** What one case shares between its runs. */
-struct bed_state *bed_state_create(void);
-void bed_state_destroy(struct bed_state *s);
+struct harness_state *harness_state_create(void);
+void harness_state_destroy(struct harness_state *s);
 /** Before the first device's run of a case: forget the last case. flushed: the
  *  runs to come are those of devices that flush float32 subnormals, and of the
  *  reference that they are compared with. */
-void bed_case_begin(struct bed_state *s, bool flushed);
+void harness_case_begin(struct harness_state *s, bool flushed);
 /** Run case i on b's device; b->text says why not. required: UNSUPPORTED is a
  *  failure. */
-bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required);
-/** Seconds of each timed run of the last BED_OP in bench mode, and of the peer
- *  after each, 0 without one. */
-int bed_times(const struct bed *b, const double **seconds, const double **peer);
+bool harness_run(struct harness *b, const struct suite *suite, size_t i,
+                 bool required);
+/** Seconds of each timed run of the last HARNESS_OP in bench mode, and of the
+ * peer after each, 0 without one. */
+int harness_times(const struct harness *b, const double **seconds,
+                  const double **peer);
 
 #endif

@@ -55,7 +55,7 @@ static bool may_skip(const struct suite *suite, const char *impl)
 }
 
 static void report(void *user, const char *device, const char *impl,
-                   const struct suite *suite, size_t i, const struct bed *b,
+                   const struct suite *suite, size_t i, const struct harness *b,
                    bool ok)
 {
     (void)user;
@@ -86,7 +86,7 @@ struct outcomes {
 };
 
 static void keep(void *user, const char *device, const char *impl,
-                 const struct suite *suite, size_t i, const struct bed *b,
+                 const struct suite *suite, size_t i, const struct harness *b,
                  bool ok)
 {
     struct outcomes *all = user;
@@ -139,8 +139,8 @@ static bool may_differ(const struct suite *suite, const char *impl)
 
 /* Within the limit a case has the bits that it has without, or is refused. */
 static void compare(void *user, const char *device, const char *impl,
-                    const struct suite *suite, size_t i, const struct bed *b,
-                    bool ok)
+                    const struct suite *suite, size_t i,
+                    const struct harness *b, bool ok)
 {
     struct outcomes *all = user;
     const struct outcome *o = find(all, device, impl, i);

@@ -55,9 +55,10 @@ static int seed(void)
     return 0;
 }
 
-static struct bed bed_open(const char *device, struct bed_state *state)
+static struct harness harness_open(const char *device,
+                                   struct harness_state *state)
 {
-    struct bed b = {.props = SSQ_DEVICE_PROPS_INIT, .state = state};
+    struct harness b = {.props = SSQ_DEVICE_PROPS_INIT, .state = state};
 
     b.device = core_open(device);
     b.queue = core_queue(b.device);
@@ -65,23 +66,24 @@ static struct bed bed_open(const char *device, struct bed_state *state)
     return b;
 }
 
-static void bed_close(struct bed *b)
+static void harness_close(struct harness *b)
 {
     ssq_queue_destroy(&b->queue);
     ssq_device_close(&b->device);
 }
 
 /* Run on the reference, whose bits the device's are compared with. */
-static bool is_small(const struct suite *s, size_t i, struct bed_state *state)
+static bool is_small(const struct suite *s, size_t i,
+                     struct harness_state *state)
 {
     ssq_memory_info m = SSQ_MEMORY_INFO_INIT;
-    struct bed b = bed_open("reference", state);
+    struct harness b = harness_open("reference", state);
 
-    bed_case_begin(state, false);
+    harness_case_begin(state, false);
     b.impl = ssq_implementation_name(b.device, s->op, 0);
-    bool ok = bed_run(&b, s, i, false) && !b.skipped;
+    bool ok = harness_run(&b, s, i, false) && !b.skipped;
     NEED(ssq_device_memory(b.device, &m));
-    bed_close(&b);
+    harness_close(&b);
     return ok && m.peak > 0 && m.peak <= MOST_BYTES && b.flops <= MOST_FLOPS;
 }
 
@@ -96,7 +98,7 @@ static const char *plan_of(const ssq_device *device, const char *op)
     return name;
 }
 
-static void run_table(const struct suite *s, struct bed *device)
+static void run_table(const struct suite *s, struct harness *device)
 {
     size_t step = s->n / LOOKED_AT + 1;
     int ran = 0;
@@ -109,7 +111,7 @@ static void run_table(const struct suite *s, struct bed *device)
         if (!is_small(s, i, device->state))
             continue;
         s->describe(i, text, sizeof(text));
-        bool ok = bed_run(device, s, i, false);
+        bool ok = harness_run(device, s, i, false);
         if (device->skipped)
             tap_skip(device->text, "%s", text);
         else if (!tap_ok(ok, "%s", text))
@@ -144,14 +146,14 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "seed") == 0)
         return seed();
-    struct bed_state *state = bed_state_create();
-    struct bed device = bed_open("opencl:0", state);
+    struct harness_state *state = harness_state_create();
+    struct harness device = harness_open("opencl:0", state);
     tap_ok(core_has(device.props.description, "Oclgrind"),
            "the device is Oclgrind's: %s", device.props.description);
     for (size_t i = 0; suites[i] != NULL; i++)
         run_table(suites[i], &device);
-    bed_close(&device);
-    bed_state_destroy(state);
+    harness_close(&device);
+    harness_state_destroy(state);
     run_training();
     return tap_done(55);
 }

@@ -4,7 +4,7 @@
  * else, a damaged one, a full disk change nothing. */
 #define _GNU_SOURCE /* syscall */
 #include "lib/checkpoint/digest.h"
-#include "tests/tape/bed.h"
+#include "tests/tape/harness.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static const char *file_of(const char *name)
 }
 
 /* An mlp with states and dropout. */
-static ssq_status step(const struct bed *b, ssq_trainer *trainer)
+static ssq_status step(const struct harness *b, ssq_trainer *trainer)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 16, NULL);
@@ -67,7 +67,7 @@ struct setup {
     bool flat;
 };
 
-static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
                                uint32_t accumulate, uint64_t seed)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -89,7 +89,7 @@ static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
     return t;
 }
 
-static void steps(const struct bed *b, ssq_trainer *t, int n)
+static void steps(const struct harness *b, ssq_trainer *t, int n)
 {
     for (int i = 0; i < n; i++)
         NEED(step(b, t));
@@ -155,7 +155,7 @@ static int files(void)
 
 /* The digest in a file's header, which that of each tensor is in. It is the
  * same for every processor: tests/cross-check compares these lines. */
-static void show_digest(const struct bed *b, const struct setup *s,
+static void show_digest(const struct harness *b, const struct setup *s,
                         const char *path)
 {
     unsigned char *bytes;
@@ -168,7 +168,8 @@ static void show_digest(const struct bed *b, const struct setup *s,
 
 /* 20 steps against 10, a file and 10: the files behind both are the same bytes,
  * and hold everything that a training has, the loss that is shown too. */
-static void resume(const struct bed *b, const struct setup *s, const char *half)
+static void resume(const struct harness *b, const struct setup *s,
+                   const char *half)
 {
     ssq_trainer *whole = trainer_of(b, s, 1, 3);
     ssq_trainer *second = trainer_of(b, s, 1, 4);
@@ -200,7 +201,7 @@ static void resume(const struct bed *b, const struct setup *s, const char *half)
 }
 
 /* What another device has saved. */
-static void taken_over(const struct bed *b, const struct setup *s,
+static void taken_over(const struct harness *b, const struct setup *s,
                        const char *half)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 5);
@@ -216,7 +217,7 @@ static void taken_over(const struct bed *b, const struct setup *s,
 /* ---- refused ---- */
 
 /* A load that is refused leaves a trainer with the same bytes. */
-static void refused(const struct bed *b, ssq_trainer *t, const char *path,
+static void refused(const struct harness *b, ssq_trainer *t, const char *path,
                     ssq_status want, const char *text, const char *name)
 {
     NEED(ssq_trainer_save(t, file_of("before")));
@@ -230,7 +231,7 @@ static void refused(const struct bed *b, ssq_trainer *t, const char *path,
     tap_ok(st == want && has && same, "refused, nothing changed: %s", name);
 }
 
-static void other_trainers(const struct bed *b, const char *half)
+static void other_trainers(const struct harness *b, const char *half)
 {
     const struct {
         struct setup s;
@@ -266,7 +267,7 @@ static void other_trainers(const struct bed *b, const char *half)
     }
 }
 
-static ssq_status other_step(const struct bed *b, ssq_trainer *trainer,
+static ssq_status other_step(const struct harness *b, ssq_trainer *trainer,
                              const char *name, int64_t width)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
@@ -274,7 +275,7 @@ static ssq_status other_step(const struct bed *b, ssq_trainer *trainer,
     return ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(y), NULL));
 }
 
-static void other_models(const struct bed *b, const struct setup *s,
+static void other_models(const struct harness *b, const struct setup *s,
                          const char *half)
 {
     static const struct {
@@ -309,7 +310,7 @@ static void write_file(const char *path, const unsigned char *bytes, size_t n)
 
 /* Each byte changed, every so many: all of the file's are looked at before any
  * is believed. Spaces of the header may become other white space. */
-static void damaged(const struct bed *b, const struct setup *s,
+static void damaged(const struct harness *b, const struct setup *s,
                     const char *half)
 {
     unsigned char *bytes;
@@ -342,7 +343,7 @@ static void damaged(const struct bed *b, const struct setup *s,
     ssq_trainer_destroy(&t);
 }
 
-static void wrong_order(const struct bed *b, const struct setup *s,
+static void wrong_order(const struct harness *b, const struct setup *s,
                         const char *half)
 {
     ssq_trainer *t = trainer_of(b, s, 2, 3);
@@ -389,7 +390,7 @@ static void wrong_order(const struct bed *b, const struct setup *s,
 
 /* ---- the disk ---- */
 
-static void full_disk(const struct bed *b, const struct setup *s)
+static void full_disk(const struct harness *b, const struct setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 3);
     struct rlimit was, less;
@@ -493,7 +494,7 @@ static void forge(const char *from, const char *to)
 
 /* All is checked before anything is written: nothing has changed, the scaler's
  * state included. */
-static void forged(const struct bed *b, const struct setup *s)
+static void forged(const struct harness *b, const struct setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 1);
     steps(b, t, 1);
@@ -520,7 +521,7 @@ static int load_claim(void *arg)
     const struct setup s = {"float32", "adamw", SSQ_MASTER_F32, false};
     struct rusage before, use;
     (void)arg;
-    struct bed b = bed_open("reference", ROWS, IN, OUT);
+    struct harness b = harness_open("reference", ROWS, IN, OUT);
     ssq_trainer *t = trainer_of(&b, &s, 1, 1);
     getrusage(RUSAGE_SELF, &before); /* a GPU's driver takes hundreds of MiB */
     ssq_status st = ssq_trainer_load(t, file_of("claim"));
@@ -559,7 +560,7 @@ static void claims(void)
 
 /* Links to what is not there yet, links in a circle, no name, and a file system
  * that can do less. */
-static void odd_paths(const struct bed *b, const struct setup *s)
+static void odd_paths(const struct harness *b, const struct setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 1);
     char way[PATH_MAX];
@@ -618,7 +619,7 @@ int main(void)
     snprintf(folder, sizeof(folder), "checkpoint-%ld", (long)getpid());
     mkdir(folder, 0700);
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
+        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < n && (i < 2 || k == 0); k++) {
             snprintf(path[i > 0][k], sizeof(path[0][0]), "%s/%zu-%zu", folder,
                      i, k);
@@ -626,9 +627,9 @@ int main(void)
             if (i > 0)
                 taken_over(&b, &list[k], path[0][k]);
         }
-        bed_close(&b);
+        harness_close(&b);
     }
-    struct bed b = bed_open("reference", ROWS, IN, OUT);
+    struct harness b = harness_open("reference", ROWS, IN, OUT);
     taken_over(&b, &list[0], path[1][0]);
     other_trainers(&b, path[0][0]);
     other_models(&b, &list[0], path[0][0]);
@@ -638,7 +639,7 @@ int main(void)
     odd_paths(&b, &list[0]);
     forged(&b, &list[0]);
     claims();
-    bed_close(&b);
+    harness_close(&b);
     DIR *d = opendir(folder);
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
         if (e->d_name[0] != '.')

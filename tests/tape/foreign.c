@@ -2,7 +2,7 @@
 /* foreign.c - parameters alone in files, under other names and the other way
  * round: what one set writes another reads, to the last bit; what does not fit
  * is refused with the parameter's name, and changes nothing. */
-#include "tests/tape/bed.h"
+#include "tests/tape/harness.h"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 static char path[64];
 
 /* Two blocks, a norm with states, a cube that is added to all. */
-static ssq_var net(const struct bed *b, ssq_tape *t)
+static ssq_var net(const struct harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_var_input(t, b->x);
     for (int i = 0; i < 2; i++) {
@@ -35,12 +35,12 @@ static ssq_var net(const struct bed *b, ssq_tape *t)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct bed *b, ssq_trainer *t)
+static ssq_status step(const struct harness *b, ssq_trainer *t)
 {
     return ssq_trainer_step(t, net(b, ssq_trainer_begin(t)));
 }
 
-static ssq_trainer *trainer_of(const struct bed *b, const char *policy,
+static ssq_trainer *trainer_of(const struct harness *b, const char *policy,
                                ssq_master_kind master, uint64_t seed)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -56,7 +56,7 @@ static ssq_trainer *trainer_of(const struct bed *b, const char *policy,
     return t;
 }
 
-static size_t values(const struct bed *b, ssq_trainer *t, float x[MOST])
+static size_t values(const struct harness *b, ssq_trainer *t, float x[MOST])
 {
     ssq_params_stats all = SSQ_PARAMS_STATS_INIT;
     NEED(ssq_params_stats_get(ssq_trainer_params(t), &all));
@@ -82,7 +82,7 @@ static const ssq_params_rule theirs[] = {
 static const ssq_params_rule wrong_cards[] = {{"h.*", "h", NULL, 0}};
 
 /* The file has float32 tensors of those names and shapes. */
-static bool as_said(const struct bed *b, const ssq_trainer *t)
+static bool as_said(const struct harness *b, const ssq_trainer *t)
 {
     static const struct {
         const char *name;
@@ -125,7 +125,7 @@ static bool as_said(const struct bed *b, const ssq_trainer *t)
 }
 
 /* What is trained is read by others, before their first step and behind it. */
-static void round_trip(const struct bed *b, const char *policy,
+static void round_trip(const struct harness *b, const char *policy,
                        ssq_master_kind master)
 {
     float want[MOST], got[MOST];
@@ -163,7 +163,7 @@ static void round_trip(const struct bed *b, const char *policy,
 /* ---- what does not fit ---- */
 
 /* A refused load leaves all values. */
-static void refused(const struct bed *b, ssq_trainer *t,
+static void refused(const struct harness *b, ssq_trainer *t,
                     const ssq_params_file_args *args, ssq_status want,
                     const char *text, const char *name)
 {
@@ -179,7 +179,7 @@ static void refused(const struct bed *b, ssq_trainer *t,
 
 #define LONG8 "*a*a*a*a*a*a*a*a*a"
 
-static void rules(const struct bed *b)
+static void rules(const struct harness *b)
 {
     ssq_trainer *t = trainer_of(b, "mixed_float16", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -242,7 +242,7 @@ static void rules(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
-static void wrong_rules(const struct bed *b)
+static void wrong_rules(const struct harness *b)
 {
     ssq_trainer *t = trainer_of(b, "mixed_float16", SSQ_MASTER_F32, 1);
     ssq_trainer *less = NULL;
@@ -288,7 +288,7 @@ static void wrong_rules(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
-static void to_save(const struct bed *b)
+static void to_save(const struct harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -319,7 +319,7 @@ static void to_save(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
-static void misuse(const struct bed *b)
+static void misuse(const struct harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -369,7 +369,7 @@ static void store(unsigned char *at, uint64_t bits, int n)
 }
 
 /* A head alone, of float64 and bfloat16, beside a tensor of integers. */
-static void parts(const struct bed *b)
+static void parts(const struct harness *b)
 {
     static const char header[] =
         "{\"w\":{\"dtype\":\"F64\",\"shape\":[5,4],\"data_offsets\":[0,160]},"
@@ -435,7 +435,7 @@ static void parts(const struct bed *b)
 
 /* ---- damage ---- */
 
-static void damaged(const struct bed *b)
+static void damaged(const struct harness *b)
 {
     static unsigned char bytes[1 << 14];
     float before[MOST], after[MOST];
@@ -477,7 +477,7 @@ static void damaged(const struct bed *b)
 }
 
 /* A checkpoint is a file like others to those who want weights alone. */
-static void of_checkpoint(const struct bed *b)
+static void of_checkpoint(const struct harness *b)
 {
     float want[MOST], got[MOST];
     ssq_trainer *t = trainer_of(b, "mixed_bfloat16", SSQ_MASTER_F32, 1), *wide;
@@ -507,20 +507,20 @@ int main(void)
 {
     snprintf(path, sizeof(path), "foreign-%ld", (long)getpid());
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
+        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
         round_trip(&b, "float32", SSQ_MASTER_F32);
         round_trip(&b, "mixed_float16", SSQ_MASTER_F32);
         round_trip(&b, "mixed_bfloat16", SSQ_MASTER_SPLIT);
         parts(&b);
-        bed_close(&b);
+        harness_close(&b);
     }
-    struct bed b = bed_open("reference", ROWS, IN, OUT);
+    struct harness b = harness_open("reference", ROWS, IN, OUT);
     rules(&b);
     wrong_rules(&b);
     to_save(&b);
     misuse(&b);
     damaged(&b);
     of_checkpoint(&b);
-    bed_close(&b);
+    harness_close(&b);
     return tap_done(2 * 7 + 29);
 }

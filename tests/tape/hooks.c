@@ -2,7 +2,7 @@
 /* hooks.c - what others do at the six places of a training; gradients that are
  * read and clipped without their scale; parameters at the end; two models and
  * two losses on one scaler. */
-#include "tests/tape/bed.h"
+#include "tests/tape/harness.h"
 
 #include <math.h>
 
@@ -10,7 +10,7 @@
 #define OUT  3
 #define ROWS 5
 
-static ssq_trainer *trainer_of(const struct bed *b,
+static ssq_trainer *trainer_of(const struct harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -18,7 +18,7 @@ static ssq_trainer *trainer_of(const struct bed *b,
     return t;
 }
 
-static ssq_status step(const struct bed *b, ssq_trainer *trainer)
+static ssq_status step(const struct harness *b, ssq_trainer *trainer)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
@@ -29,7 +29,7 @@ static ssq_status step(const struct bed *b, ssq_trainer *trainer)
 }
 
 /* All parameters, or all gradients, as float32; returns how many. */
-static size_t values(const struct bed *b, ssq_params *params, bool grads,
+static size_t values(const struct harness *b, ssq_params *params, bool grads,
                      float *to)
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static ssq_status write_diary(void *user, ssq_trainer *trainer,
     return SSQ_OK;
 }
 
-static void places(const struct bed *b)
+static void places(const struct harness *b)
 {
     struct diary d = {.wide = true, .has_var = true};
     ssq_trainer *t =
@@ -104,7 +104,7 @@ static void places(const struct bed *b)
 
 /* A hook that fails stops the call; the training goes on as if the hook had
  * not. */
-static void failures(const struct bed *b)
+static void failures(const struct harness *b)
 {
     static const char *const names[] = {"train begin",    "loss begin",
                                         "backward begin", "backward end",
@@ -146,7 +146,7 @@ static ssq_status fail_once(ssq_queue *queue, const ssq_tensor *verdict,
 }
 
 /* A flush that is repeated ends no batch: its passes have ended theirs. */
-static void flush_again(const struct bed *b)
+static void flush_again(const struct harness *b)
 {
     struct diary d = {.wide = true};
     bool armed = false;
@@ -177,7 +177,7 @@ static void flush_again(const struct bed *b)
 }
 
 /* ssq_trainer_end may be repeated if a hook has failed. */
-static void failed_end(const struct bed *b)
+static void failed_end(const struct harness *b)
 {
     struct diary d = {.fail_at = SSQ_PLACE_TRAIN_END, .failing = true};
     ssq_trainer *t = trainer_of(b, NULL);
@@ -206,7 +206,7 @@ static ssq_status overflow(void *user, ssq_trainer *trainer,
 }
 
 /* Too many skips in a row are told by the begin whose update finds them. */
-static void scale_in_begin(const struct bed *b)
+static void scale_in_begin(const struct harness *b)
 {
     ssq_trainer *t =
         trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16",
@@ -229,7 +229,7 @@ static void scale_in_begin(const struct bed *b)
 /* ---- hooks that do more ---- */
 
 struct worker {
-    const struct bed *b;
+    const struct harness *b;
     const char *path; /* to load from; NULL: none */
     ssq_trainer_place at;
     bool begins, evaluates;
@@ -267,7 +267,7 @@ static ssq_status work(void *user, ssq_trainer *trainer,
 }
 
 /* Two steps after a load: by a hook, and by the program. */
-static void loads_in_hook(const struct bed *b, ssq_trainer_place at)
+static void loads_in_hook(const struct harness *b, ssq_trainer_place at)
 {
     char path[] = "/tmp/sesqui-hook-XXXXXX";
     float want[128], got[128];
@@ -301,7 +301,7 @@ static void loads_in_hook(const struct bed *b, ssq_trainer_place at)
     unlink(path);
 }
 
-static void texts(const struct bed *b)
+static void texts(const struct harness *b)
 {
     static const struct {
         const char *text, *part;
@@ -345,7 +345,7 @@ static void texts(const struct bed *b)
            "an error without a text; SSQ_OK sets none");
 }
 
-static void replaced(const struct bed *b)
+static void replaced(const struct harness *b)
 {
     float one[128], twice[128];
     double shown[2] = {0, 0};
@@ -369,7 +369,7 @@ static void replaced(const struct bed *b)
 }
 
 /* ssq_trainer_loss returns the mean of the losses since its last call. */
-static void mean_starts_anew(const struct bed *b)
+static void mean_starts_anew(const struct harness *b)
 {
     double each[2], both = 0.0, nothing = 0.0;
     for (int k = 0; k < 2; k++) {
@@ -391,7 +391,7 @@ static void mean_starts_anew(const struct bed *b)
 /* ---- true gradients ---- */
 
 struct look {
-    const struct bed *b;
+    const struct harness *b;
     float grads[128];
     size_t n;
     ssq_status early;
@@ -414,7 +414,7 @@ static ssq_status look(void *user, ssq_trainer *trainer,
 
 /* A scale of 2^16 changes no bit of float32 gradients: unscaled they are those
  * of a training without a scaler. */
-static void unscaled(const struct bed *b)
+static void unscaled(const struct harness *b)
 {
     for (uint32_t accumulate = 1; accumulate < 3; accumulate++) {
         struct look l[2] = {{.b = b}, {.b = b}};
@@ -441,7 +441,7 @@ static void unscaled(const struct bed *b)
 }
 
 /* sgd moves a parameter by lr times what is left of its gradient. */
-static void clipped(const struct bed *b)
+static void clipped(const struct harness *b)
 {
     static const char *const policies[] = {"float32", "mixed_float16"};
     for (int k = 0; k < 2; k++)
@@ -481,7 +481,7 @@ static void clipped(const struct bed *b)
 struct masters {
     float at[128];
     size_t n;
-    const struct bed *b;
+    const struct harness *b;
 };
 
 static ssq_status keep(void *user, const char *name, const ssq_tensor *x)
@@ -496,7 +496,7 @@ static ssq_status keep(void *user, const char *name, const ssq_tensor *x)
     return ssq_queue_sync(m->b->queue);
 }
 
-static void end(const struct bed *b)
+static void end(const struct harness *b)
 {
     struct masters m = {.b = b};
     float now[128];
@@ -536,7 +536,7 @@ static void end(const struct bed *b)
                 "params is NULL", "%s: no parameters", b->name);
 }
 
-static void misuse(const struct bed *b)
+static void misuse(const struct harness *b)
 {
     ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.accumulate = 2));
     core_status(ssq_trainer_hook_add(t, NULL, NULL), SSQ_ERR_INVALID,
@@ -569,7 +569,8 @@ static void misuse(const struct bed *b)
  * Multiple Models, Losses, and Optimizers": both models are in both losses, one
  * optimizer's gradients are unscaled to be looked at, one update at the end.
  * The two losses are added: one backward does for both. */
-static void recipe(const struct bed *b, bool scaled, float *after, size_t *n)
+static void recipe(const struct harness *b, bool scaled, float *after,
+                   size_t *n)
 {
     ssq_params *params = NULL;
     ssq_tape *t = NULL;
@@ -616,7 +617,7 @@ static void recipe(const struct bed *b, bool scaled, float *after, size_t *n)
     ssq_params_destroy(&params);
 }
 
-static void two_models(const struct bed *b)
+static void two_models(const struct harness *b)
 {
     float with[128], without[128];
     size_t n = 0, m = 0;
@@ -631,7 +632,7 @@ static void two_models(const struct bed *b)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
+        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
         places(&b);
         replaced(&b);
         mean_starts_anew(&b);
@@ -649,7 +650,7 @@ int main(void)
             loads_in_hook(&b, SSQ_PLACE_STEP_END);
             texts(&b);
         }
-        bed_close(&b);
+        harness_close(&b);
     }
     return tap_done(2 * 40);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaling.c - the scaler of a trainer in one line: the policy's loss_scale, a
  * preset with other numbers, the whole options; and two that contradict. */
-#include "tests/tape/bed.h"
+#include "tests/tape/harness.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 #define OUT  3
 #define ROWS 5
 
-static ssq_trainer *trainer_of(const struct bed *b,
+static ssq_trainer *trainer_of(const struct harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -18,7 +18,7 @@ static ssq_trainer *trainer_of(const struct bed *b,
 }
 
 /* factor 1e38 makes gradients of f16 that are not finite. */
-static void step(const struct bed *b, ssq_trainer *trainer, double factor)
+static void step(const struct harness *b, ssq_trainer *trainer, double factor)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
@@ -29,7 +29,7 @@ static void step(const struct bed *b, ssq_trainer *trainer, double factor)
 }
 
 /* All parameters as float32; returns how many. */
-static size_t values(const struct bed *b, ssq_trainer *t, float *to)
+static size_t values(const struct harness *b, ssq_trainer *t, float *to)
 {
     ssq_params *params = ssq_trainer_params(t);
     ssq_params_stats s = SSQ_PARAMS_STATS_INIT;
@@ -43,7 +43,7 @@ static size_t values(const struct bed *b, ssq_trainer *t, float *to)
 
 /* The scale before, and after three good steps and two bad ones: 0, no scaler.
  */
-static void becomes(const struct bed *b, const char *what,
+static void becomes(const struct harness *b, const char *what,
                     const ssq_trainer_args *args, double before, double after,
                     unsigned skipped)
 {
@@ -64,7 +64,7 @@ static void becomes(const struct bed *b, const char *what,
     ssq_trainer_destroy(&t);
 }
 
-static void scalers(const struct bed *b)
+static void scalers(const struct harness *b)
 {
     becomes(b, "loss_scale=512",
             SSQ_TRAINER(.policy = "mixed_float16,loss_scale=512"), 512, 512, 2);
@@ -110,7 +110,7 @@ static void scalers(const struct bed *b)
 }
 
 /* The sixteen lines that the text stands for. */
-static void same_bits(const struct bed *b)
+static void same_bits(const struct harness *b)
 {
     float at[2][128];
     size_t n = 0;
@@ -137,7 +137,7 @@ static void same_bits(const struct bed *b)
 
 /* A file says which dtypes its parameters have, and the scaler's record what
  * their scale is: the policy's text is compared without it. */
-static void saved(const struct bed *b)
+static void saved(const struct harness *b)
 {
     char path[64];
     float at[2][128];
@@ -165,8 +165,8 @@ static void saved(const struct bed *b)
 
 /* ---- refused ---- */
 
-static void refused(const struct bed *b, ssq_status status, const char *text,
-                    const ssq_trainer_args *args)
+static void refused(const struct harness *b, ssq_status status,
+                    const char *text, const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
     core_status(ssq_trainer_create(b->queue, args, &t), status, text,
@@ -174,7 +174,7 @@ static void refused(const struct bed *b, ssq_status status, const char *text,
     tap_ok(t == NULL, "%s: and nothing is made", b->name);
 }
 
-static void misuse(const struct bed *b)
+static void misuse(const struct harness *b)
 {
     ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
     refused(b, SSQ_ERR_INVALID,
@@ -200,7 +200,7 @@ static void misuse(const struct bed *b)
             SSQ_TRAINER(.scaler_options = &o));
 }
 
-static void texts(const struct bed *b)
+static void texts(const struct harness *b)
 {
     static const struct {
         const char *preset, *text;
@@ -258,14 +258,14 @@ static void texts(const struct bed *b)
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
-        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
+        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
         scalers(&b);
         same_bits(&b);
         saved(&b);
         misuse(&b);
         if (i == 0)
             texts(&b);
-        bed_close(&b);
+        harness_close(&b);
     }
     return tap_done(40);
 }

@@ -2,7 +2,7 @@
 /* weights.c - float32 values come into parameters of 16 bits and out of them
  * without losing a bit: a trainer that begins with a float32 set, values that
  * the host writes and reads, masters of every kind, the end of a training. */
-#include "tests/tape/bed.h"
+#include "tests/tape/harness.h"
 
 #include <math.h>
 
@@ -12,7 +12,7 @@
 #define MOST 256 /* elements of the set */
 
 /* Matrices, both norms, a state, a parameter without elements. */
-static ssq_var net(const struct bed *b, ssq_tape *t)
+static ssq_var net(const struct harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 7, NULL);
     y = ssq_nn_batch_norm(t, "bn", y, NULL);
@@ -22,7 +22,7 @@ static ssq_var net(const struct bed *b, ssq_tape *t)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct bed *b, ssq_trainer *t)
+static ssq_status step(const struct harness *b, ssq_trainer *t)
 {
     return ssq_trainer_step(t, net(b, ssq_trainer_begin(t)));
 }
@@ -34,7 +34,7 @@ struct setup {
     bool flat;
 };
 
-static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
                                const ssq_params *from)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -51,7 +51,7 @@ static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
 
 /* A float32 set with all that is hard to round: ties to and from even, values
  * below and above what float16 has, subnormals, -0. */
-static ssq_trainer *source(const struct bed *b, float *values, size_t *n)
+static ssq_trainer *source(const struct harness *b, float *values, size_t *n)
 {
     static const float hard[] = {
         0x1.008p0f, 0x1.018p0f, 0x1.002p0f,   0x1.006p0f, 70000.0f,
@@ -75,7 +75,7 @@ static ssq_trainer *source(const struct bed *b, float *values, size_t *n)
 }
 
 /* Bits of a parameter, as it is. */
-static void words(const struct bed *b, const ssq_tensor *t, uint16_t *to)
+static void words(const struct harness *b, const ssq_tensor *t, uint16_t *to)
 {
     const size_t n = (size_t)ssq_tensor_elements(t);
     NEED(ssq_tensor_read(b->queue, t, to, 2 * n, ssq_tensor_dtype(t)));
@@ -84,7 +84,7 @@ static void words(const struct bed *b, const ssq_tensor *t, uint16_t *to)
 
 /* How many parameters of a set are not values, rounded to nearest even where
  * they are not full; bf16 under split masters half away from zero. */
-static int misfits(const struct bed *b, const ssq_params *p,
+static int misfits(const struct harness *b, const ssq_params *p,
                    const struct setup *s, bool away, const float *values)
 {
     int bad = 0;
@@ -119,7 +119,7 @@ static int misfits(const struct bed *b, const ssq_params *p,
 }
 
 /* What is read is what was meant, to the last bit. */
-static bool reads(const struct bed *b, ssq_trainer *t, const float *values,
+static bool reads(const struct harness *b, ssq_trainer *t, const float *values,
                   size_t n)
 {
     float got[MOST];
@@ -129,7 +129,8 @@ static bool reads(const struct bed *b, ssq_trainer *t, const float *values,
 }
 
 /* Masters as the optimizer shows them: each equal to the values, bit by bit. */
-static bool masters(const struct bed *b, ssq_trainer *t, const float *values)
+static bool masters(const struct harness *b, ssq_trainer *t,
+                    const float *values)
 {
     bool same = true;
     const ssq_params *p = ssq_trainer_params(t);
@@ -160,7 +161,8 @@ static const char *kind_of(const struct setup *s)
 
 /* ---- a trainer that begins with a float32 set ---- */
 
-static void end_of(const struct bed *b, ssq_trainer *t, float *got, size_t n)
+static void end_of(const struct harness *b, ssq_trainer *t, float *got,
+                   size_t n)
 {
     NEED(ssq_trainer_end(t));
     NEED(ssq_params_read(ssq_trainer_params(t), b->queue, NULL, NULL, got, n));
@@ -183,7 +185,7 @@ static bool same_but_states(const ssq_params *p, const float *x, const float *y)
     return same;
 }
 
-static void begin_with(const struct bed *b, const struct setup *s)
+static void begin_with(const struct harness *b, const struct setup *s)
 {
     float values[MOST], got[MOST], x[ROWS * IN];
     size_t n = 0;
@@ -225,7 +227,7 @@ static void begin_with(const struct bed *b, const struct setup *s)
 
 /* A step that is skipped, a checkpoint that is refused, and a pass between: the
  * values wait. What is written to a parameter counts more. */
-static void waiting(const struct bed *b)
+static void waiting(const struct harness *b)
 {
     const struct setup s = {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_F32, false};
     float values[MOST];
@@ -258,7 +260,7 @@ static void waiting(const struct bed *b)
 }
 
 /* The set of a file knows which parameters are full. */
-static void by_file(const struct bed *b)
+static void by_file(const struct harness *b)
 {
     const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
     float values[MOST];
@@ -282,7 +284,7 @@ static void by_file(const struct bed *b)
 }
 
 /* Of the same policy and optimizer it is the same training. */
-static void same_steps(const struct bed *b)
+static void same_steps(const struct harness *b)
 {
     const struct setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
     float values[MOST], x[MOST], y[MOST];
@@ -326,7 +328,7 @@ static ssq_status sum_moments(void *user, const char *name, const ssq_tensor *t)
     return SSQ_OK;
 }
 
-static void write_all(const struct bed *b, const struct setup *s)
+static void write_all(const struct harness *b, const struct setup *s)
 {
     struct moments before = {b->queue, 1}, after = before;
     float values[MOST];
@@ -364,7 +366,7 @@ static void write_all(const struct bed *b, const struct setup *s)
 
 /* ---- how much there is ---- */
 
-static void amounts(const struct bed *b)
+static void amounts(const struct harness *b)
 {
     const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
     ssq_params_stats a = SSQ_PARAMS_STATS_INIT, none = SSQ_PARAMS_STATS_INIT;
@@ -386,7 +388,7 @@ static void amounts(const struct bed *b)
 
 /* ---- misuse ---- */
 
-static void misuse(const struct bed *b, const struct bed *other)
+static void misuse(const struct harness *b, const struct harness *other)
 {
     const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
     const struct setup wide = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
@@ -434,7 +436,7 @@ static void misuse(const struct bed *b, const struct bed *other)
 }
 
 /* In a capture, of no size, between a forward part and its backward. */
-static void out_of_place(const struct bed *b)
+static void out_of_place(const struct harness *b)
 {
     const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
     float x[MOST] = {0};
@@ -482,7 +484,7 @@ int main(void)
         {"float32", SSQ_F32, SSQ_MASTER_F32, true},
     };
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
+        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < sizeof(list) / sizeof(list[0]); k++) {
             begin_with(&b, &list[k]);
             write_all(&b, &list[k]);
@@ -491,13 +493,13 @@ int main(void)
         by_file(&b);
         same_steps(&b);
         amounts(&b);
-        bed_close(&b);
+        harness_close(&b);
     }
-    struct bed b = bed_open("reference", ROWS, IN, OUT),
-               other = bed_open("guard", ROWS, IN, OUT);
+    struct harness b = harness_open("reference", ROWS, IN, OUT),
+                   other = harness_open("guard", ROWS, IN, OUT);
     misuse(&b, &other);
     out_of_place(&b);
-    bed_close(&b);
-    bed_close(&other);
+    harness_close(&b);
+    harness_close(&other);
     return tap_done(2 * 36 + 20);
 }

@@ -21,11 +21,11 @@
 #define LEAST_RUNS 2.0
 
 /* The copy that is timed in turn with cases. It is static because it must
- * outlive a case, and the peer of a bed receives only the bed. */
+ * outlive a case, and the peer of a harness receives only the harness. */
 static struct copier rival;
 
-/* The peer of struct bed: copy as many bytes as the case moves. */
-static double copy_as_much(struct bed *b)
+/* The peer of struct harness: copy as many bytes as the case moves. */
+static double copy_as_much(struct harness *b)
 {
     return b->bytes > 0.0 ? copier_run(b->queue, &rival, b->bytes) : 0.0;
 }
@@ -34,15 +34,15 @@ static double copy_as_much(struct bed *b)
  * memory is short. A case that is skipped, or calls no op, adds no row. The
  * ratio to the copy is computed for each run, because both of a pair had the
  * same load. */
-static bool time_case(struct bed *b, const struct suite *s, size_t i,
+static bool time_case(struct harness *b, const struct suite *s, size_t i,
                       struct bench_rows *all)
 {
     b->bench = true;
     b->admit = false;
-    bed_case_begin(b->state, false);
-    bool ok = bed_run(b, s, i, false);
+    harness_case_begin(b->state, false);
+    bool ok = harness_run(b, s, i, false);
     const double *seconds, *peer;
-    int n = bed_times(b, &seconds, &peer);
+    int n = harness_times(b, &seconds, &peer);
     if (!ok || b->skipped || n == 0)
         return ok;
     double sorted[RUNS], ratio[RUNS];
@@ -71,14 +71,14 @@ struct ranked {
 
 /* Get the cost of a case without computing. The rank is the sum of operations
  * and bytes: only the order matters, and either may be 0. */
-static struct ranked tables_rank(struct bed *b, const struct suite *s, size_t i,
-                                 const struct bench_rows *all)
+static struct ranked tables_rank(struct harness *b, const struct suite *s,
+                                 size_t i, const struct bench_rows *all)
 {
     struct ranked r = {.i = i};
     b->bench = false;
     b->admit = true;
-    bed_case_begin(b->state, false);
-    if (!bed_run(b, s, i, false) || b->skipped)
+    harness_case_begin(b->state, false);
+    if (!harness_run(b, s, i, false) || b->skipped)
         return r;
     r.cost = b->flops + b->bytes;
     r.seconds = 1e-9 * (b->flops / all->gflops + b->bytes / all->gbytes);
@@ -96,7 +96,7 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* Return true if there is time for a case. If not, add a row that says so. */
-static bool tables_affordable(const struct bed *b, const struct suite *s,
+static bool tables_affordable(const struct harness *b, const struct suite *s,
                               const struct ranked *r, struct bench_rows *all,
                               bool *ok)
 {
@@ -113,7 +113,7 @@ static bool tables_affordable(const struct bed *b, const struct suite *s,
 }
 
 /* Time the n most expensive cases of a table for which there is time. */
-static bool time_table(struct bed *b, const struct suite *s, unsigned n,
+static bool time_table(struct harness *b, const struct suite *s, unsigned n,
                        struct bench_rows *all)
 {
     size_t cases = s->n + s->large;
@@ -134,7 +134,7 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
 }
 
 /* Return the number of pairs of a table and an implementation. */
-static size_t count_pairs(const struct bed *b, const char *op)
+static size_t count_pairs(const struct harness *b, const char *op)
 {
     size_t n = 0;
     for (size_t i = 0; suites[i] != NULL; i++)
@@ -148,7 +148,7 @@ static size_t count_pairs(const struct bed *b, const char *op)
 
 /* Time every selected table with every implementation, which is
  * pinned meanwhile. */
-static bool time_tables(struct bed *b, const struct options *o,
+static bool time_tables(struct harness *b, const struct options *o,
                         struct bench_rows *all)
 {
     struct tool_progress p;
@@ -180,19 +180,19 @@ static bool time_tables(struct bed *b, const struct options *o,
 bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,
                  struct bench_rows *all)
 {
-    struct bed b = {.device = device,
-                    .queue = queue,
-                    .props = SSQ_DEVICE_PROPS_INIT,
-                    .peer = copy_as_much,
-                    .budget = o->seconds};
+    struct harness b = {.device = device,
+                        .queue = queue,
+                        .props = SSQ_DEVICE_PROPS_INIT,
+                        .peer = copy_as_much,
+                        .budget = o->seconds};
     if (ssq_device_props_get(device, &b.props) != SSQ_OK ||
         !peak_measure(queue, &all->gflops, &all->gbytes))
         return false;
-    b.state = bed_state_create();
+    b.state = harness_state_create();
     bool ok = time_tables(&b, o, all);
     if (!ok)
         fprintf(stderr, "sesqui: bench: %s\n", b.text);
     copier_drop(&rival);
-    bed_state_destroy(b.state);
+    harness_state_destroy(b.state);
     return ok;
 }

@@ -232,23 +232,23 @@ static const struct config *case_of(size_t i, const struct storage **storage)
 }
 
 /* The default of a hyper-parameter. */
-static bool has_default(struct bed *b, ssq_optimizer *o, const char *name,
+static bool has_default(struct harness *b, ssq_optimizer *o, const char *name,
                         ssq_hyper hyper, double want)
 {
     double got = -1.0;
     if (ssq_optimizer_get(o, NULL, hyper, &got) != SSQ_OK)
-        return bed_fail(b, "%s", ssq_last_error());
+        return harness_fail(b, "%s", ssq_last_error());
     return fabs(got - want) <= 0.0 ||
-           bed_fail(b, "%s is %g, expected %g", name, got, want);
+           harness_fail(b, "%s is %g, expected %g", name, got, want);
 }
 
-static bool run_defaults(struct bed *b, const struct oracle_kind *kind)
+static bool run_defaults(struct harness *b, const struct oracle_kind *kind)
 {
     ssq_optimizer *o = NULL;
-    if (bed_over(b))
+    if (harness_over(b))
         return true;
     if (ssq_optimizer_create(b->device, kind->name, NULL, &o) != SSQ_OK)
-        return bed_fail(b, "%s", ssq_last_error());
+        return harness_fail(b, "%s", ssq_last_error());
     bool ok = has_default(b, o, "lr", SSQ_HYPER_LR, kind->lr) &&
               has_default(b, o, "decay", SSQ_HYPER_WEIGHT_DECAY, kind->decay) &&
               (kind->eps == 0.0 || /* it has none */
@@ -257,7 +257,7 @@ static bool run_defaults(struct bed *b, const struct oracle_kind *kind)
     return ok;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     const struct storage *storage;
     if (i >= CASES)

@@ -73,15 +73,15 @@ static ssq_optimizer_options options_of(const struct trial *t, double lr)
     return o;
 }
 
-static bool need(struct bed *b, ssq_status st)
+static bool need(struct harness *b, ssq_status st)
 {
     if (st != SSQ_OK && !b->failed)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
     return !b->failed && !b->skipped;
 }
 
 /* The default group has the first tensor, another one the rest. */
-static void set_up(struct bed *b, struct trial *t)
+static void set_up(struct harness *b, struct trial *t)
 {
     double start[MOST];
     ssq_optimizer_options first = options_of(t, t->c->lr);
@@ -95,11 +95,11 @@ static void set_up(struct bed *b, struct trial *t)
     for (int k = 0; k < TENSORS; k++) {
         const struct shape *s = &shapes[k];
         for (int64_t i = 0; i < shape_elements(s); i++)
-            start[i] = 2.0 * bed_uniform(b) - 1.0;
-        bed_values(b, &t->param[k], t->s->param, s->rank, s->d, LAYOUT_DENSE,
-                   start);
-        bed_values(b, &t->grad[k], t->s->grad, s->rank, s->d, LAYOUT_DENSE,
-                   start);
+            start[i] = 2.0 * harness_uniform(b) - 1.0;
+        harness_values(b, &t->param[k], t->s->param, s->rank, s->d,
+                       LAYOUT_DENSE, start);
+        harness_values(b, &t->grad[k], t->s->grad, s->rank, s->d, LAYOUT_DENSE,
+                       start);
         if (!b->failed && !b->skipped)
             need(b,
                  ssq_optimizer_add(t->optimizer, tensor_names[k], t->param[k].t,
@@ -129,27 +129,27 @@ static bool touchy(const struct config *c)
 
 /* Gradients of one step, of very different sizes. One element's are always 0,
  * so that 0 / (0 + eps) is met. */
-static void draw_gradients(struct bed *b, const struct trial *t,
+static void draw_gradients(struct harness *b, const struct trial *t,
                            double (*g)[MOST])
 {
     bool large = touchy(t->c);
     for (int k = 0; k < TENSORS; k++)
         for (int64_t i = 0; i < t->param[k].n; i++) {
-            double x = 2.0 * bed_uniform(b) - 0.8;
+            double x = 2.0 * harness_uniform(b) - 0.8;
             double size = ldexp(1.0, -(int)(i % (large ? 3 : 12)));
             if (large)
                 x = copysign(0.5 + 0.5 * fabs(x), x);
             if (i == 1 && !large)
                 x = 0.0;
-            g[k][i] = bed_round(size * x, t->s->grad);
+            g[k][i] = harness_round(size * x, t->s->grad);
         }
 }
 
-static void send_gradients(struct bed *b, const struct trial *t,
+static void send_gradients(struct harness *b, const struct trial *t,
                            double (*g)[MOST])
 {
     for (int k = 0; k < TENSORS; k++) {
-        float *host = bed_alloc(b, MOST * sizeof(float));
+        float *host = harness_alloc(b, MOST * sizeof(float));
         for (int64_t i = 0; i < t->param[k].n; i++)
             host[i] = (float)g[k][i];
         if (!b->failed && !b->skipped)
@@ -160,7 +160,7 @@ static void send_gradients(struct bed *b, const struct trial *t,
 
 /* A state tensor as an operand, to compare it. */
 struct fetch {
-    struct bed *b;
+    struct harness *b;
     const char *name;
     struct operand y;
     bool found;
@@ -174,8 +174,8 @@ static ssq_status fetch_one(void *user, const char *name, const ssq_tensor *x)
     int64_t shape[SSQ_MAX_RANK];
     for (int i = 0; i < ssq_tensor_rank(x); i++)
         shape[i] = ssq_tensor_size(x, i);
-    bed_output(f->b, &f->y, ssq_tensor_dtype(x), ssq_tensor_rank(x), shape,
-               LAYOUT_DENSE);
+    harness_output(f->b, &f->y, ssq_tensor_dtype(x), ssq_tensor_rank(x), shape,
+                   LAYOUT_DENSE);
     ssq_copy_args copy = SSQ_COPY_INIT;
     copy.x = x;
     copy.y = f->y.t;
@@ -183,23 +183,23 @@ static ssq_status fetch_one(void *user, const char *name, const ssq_tensor *x)
     return ssq_copy(f->b->queue, &copy);
 }
 
-static bool fetch(struct bed *b, const struct trial *t, int k, const char *slot,
-                  struct operand *y)
+static bool fetch(struct harness *b, const struct trial *t, int k,
+                  const char *slot, struct operand *y)
 {
     char name[64];
     snprintf(name, sizeof(name), "%s%s", k < 0 ? "" : tensor_names[k], slot);
     struct fetch f = {.b = b, .name = name};
     need(b, ssq_optimizer_visit(b->queue, t->optimizer, fetch_one, &f));
     if (!f.found)
-        return bed_fail(b, "there is no %s", name);
-    bed_read(b, &f.y);
+        return harness_fail(b, "there is no %s", name);
+    harness_read(b, &f.y);
     *y = f.y;
     return !b->failed;
 }
 
 /* The bound must be able to fail: below 1e-2, but that 40 stochastic stores of
  * weights up to 16 may be 40 units in the last place off. */
-static bool compare(struct bed *b, const struct trial *t,
+static bool compare(struct harness *b, const struct trial *t,
                     const struct operand *y, const struct num *want)
 {
     double v[MOST], e[MOST];
@@ -208,14 +208,14 @@ static bool compare(struct bed *b, const struct trial *t,
         v[i] = want[i].v;
         e[i] = want[i].e;
         if (!(e[i] < 1e-2 + 16.0 * STEPS * units))
-            return bed_fail(b, "element %lld, %g, has no useful bound: %g",
-                            (long long)i, v[i], e[i]);
+            return harness_fail(b, "element %lld, %g, has no useful bound: %g",
+                                (long long)i, v[i], e[i]);
     }
-    return bed_bound(b, y, v, e) && bed_same(b, y);
+    return harness_bound(b, y, v, e) && harness_same(b, y);
 }
 
 /* The float32 words that a split parameter and its remainder make. */
-static bool compare_split(struct bed *b, const struct trial *t, int k)
+static bool compare_split(struct harness *b, const struct trial *t, int k)
 {
     struct operand rest;
     if (!fetch(b, t, k, ".remainder", &rest))
@@ -228,11 +228,11 @@ static bool compare_split(struct bed *b, const struct trial *t, int k)
         memcpy(&master, &w, sizeof(master));
         double off = fabs((double)master - t->o.p[k][i].v);
         if (!(off <= t->o.p[k][i].e))
-            return bed_fail(b, "master %lld is %.9g, expected %.9g within %g",
-                            (long long)i, (double)master, t->o.p[k][i].v,
-                            t->o.p[k][i].e);
+            return harness_fail(
+                b, "master %lld is %.9g, expected %.9g within %g", (long long)i,
+                (double)master, t->o.p[k][i].v, t->o.p[k][i].e);
     }
-    return bed_same(b, &rest);
+    return harness_same(b, &rest);
 }
 
 /* Has the group this slot? A buffer is only there if an option asks for it. */
@@ -247,11 +247,11 @@ static bool has_slot(const struct config *c, const char *slot)
     return strcmp(slot, ".grad_avg") != 0 || c->centered;
 }
 
-static bool compare_all(struct bed *b, struct trial *t)
+static bool compare_all(struct harness *b, struct trial *t)
 {
     struct operand y;
     for (int k = 0; k < TENSORS; k++) {
-        bed_read(b, &t->param[k]);
+        harness_read(b, &t->param[k]);
         if (!compare(b, t, &t->param[k], t->o.p[k]))
             return false;
         if (t->s->master == SSQ_MASTER_SPLIT && t->s->param == SSQ_BF16 &&
@@ -268,9 +268,9 @@ static bool compare_all(struct bed *b, struct trial *t)
                 return false;
         }
     }
-    return fetch(b, t, -1, "control", &y) && bed_same(b, &y) &&
+    return fetch(b, t, -1, "control", &y) && harness_same(b, &y) &&
            ((y.bits[0] == STEPS && y.bits[1] == STEPS) ||
-            bed_fail(b, "t is %u, the counter %u", y.bits[0], y.bits[1]));
+            harness_fail(b, "t is %u, the counter %u", y.bits[0], y.bits[1]));
 }
 
 /* ---- for bench: one long parameter ---- */
@@ -285,7 +285,7 @@ static double large_bytes(const struct storage *s)
     return LARGE_ELEMENTS * (2.0 * g + 24.0 + (s->param == SSQ_F32 ? 0.0 : p));
 }
 
-static bool fill_one(struct bed *b, ssq_dtype dtype, ssq_tensor **t)
+static bool fill_one(struct harness *b, ssq_dtype dtype, ssq_tensor **t)
 {
     const int64_t n = LARGE_ELEMENTS;
     ssq_fill_args f = SSQ_FILL_INIT;
@@ -297,15 +297,15 @@ static bool fill_one(struct bed *b, ssq_dtype dtype, ssq_tensor **t)
 }
 
 /* A capture needs the optimizer's state. */
-static bool make_state(struct bed *b, ssq_optimizer *o)
+static bool make_state(struct harness *b, ssq_optimizer *o)
 {
-    bed_leave(b);
+    harness_leave(b);
     bool ok = need(b, ssq_optimizer_model_to_master(b->queue, o));
-    bed_enter(b);
+    harness_enter(b);
     return ok;
 }
 
-bool optimizer_run_large(struct bed *b, const struct storage *s)
+bool optimizer_run_large(struct harness *b, const struct storage *s)
 {
     ssq_tensor *param = NULL, *grad = NULL;
     ssq_optimizer *o = NULL;
@@ -318,17 +318,17 @@ bool optimizer_run_large(struct bed *b, const struct storage *s)
               need(b, ssq_optimizer_add(o, "a", param, grad, NULL)) &&
               make_state(b, o);
     if (ok)
-        BED_OP(b, ssq_optimizer_step(b->queue, o, NULL));
+        HARNESS_OP(b, ssq_optimizer_step(b->queue, o, NULL));
     ssq_optimizer_destroy(&o);
     ssq_tensor_destroy(&param);
     ssq_tensor_destroy(&grad);
     return ok && !b->failed;
 }
 
-bool optimizer_run(struct bed *b, const struct config *c,
+bool optimizer_run(struct harness *b, const struct config *c,
                    const struct storage *s)
 {
-    struct trial *t = bed_alloc(b, sizeof(*t));
+    struct trial *t = harness_alloc(b, sizeof(*t));
     t->c = c;
     t->s = s;
     set_up(b, t);
@@ -337,11 +337,11 @@ bool optimizer_run(struct bed *b, const struct config *c,
         make_state(b, t->optimizer);
     int steps = b->bench || b->admit ? 1 : STEPS;
     for (int step = 0; step < steps && !b->failed && !b->skipped; step++) {
-        double(*g)[MOST] = bed_alloc(b, TENSORS * sizeof(*g));
+        double(*g)[MOST] = harness_alloc(b, TENSORS * sizeof(*g));
         draw_gradients(b, t, g);
         if (!b->admit)
             send_gradients(b, t, g);
-        BED_OP(b, ssq_optimizer_step(b->queue, t->optimizer, NULL));
+        HARNESS_OP(b, ssq_optimizer_step(b->queue, t->optimizer, NULL));
         oracle_step(&t->o, (const double(*)[MOST])g);
     }
     bool ok =

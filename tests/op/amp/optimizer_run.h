@@ -19,10 +19,10 @@ struct storage {
 extern const struct storage optimizer_storages[STORAGES + RARE];
 
 /** A case: all parameters, masters and slots end inside of their bounds. */
-bool optimizer_run(struct bed *b, const struct config *c,
+bool optimizer_run(struct harness *b, const struct config *c,
                    const struct storage *s);
 
 /** For bench: a step of one long parameter. */
-bool optimizer_run_large(struct bed *b, const struct storage *s);
+bool optimizer_run_large(struct harness *b, const struct storage *s);
 
 #endif

@@ -94,7 +94,7 @@ static const struct attention_case table[] = {
      4.0},
 };
 
-static void count_work(struct bed *b, const struct attention_case *c)
+static void count_work(struct harness *b, const struct attention_case *c)
 {
     double rows = (double)(c->batch * c->heads * c->tq);
     double keys = (double)(c->batch * c->kv_heads * c->tk);
@@ -104,8 +104,8 @@ static void count_work(struct bed *b, const struct attention_case *c)
                rows * ((double)c->d * in + (double)c->dv * out + 4.0);
 }
 
-static bool run_case(struct bed *b, const struct attention_case *c,
-                     struct attention_bed *a, struct grid *y)
+static bool run_case(struct harness *b, const struct attention_case *c,
+                     struct attention_harness *a, struct grid *y)
 {
     struct operand lse;
     const int64_t lse_shape[] = {c->batch, c->heads, c->tq};
@@ -113,7 +113,7 @@ static bool run_case(struct bed *b, const struct attention_case *c,
     size_t n = rows * (size_t)c->dv;
     attention_make(b, c, a);
     grid_output(b, y, c->out, a->y_shape, c->place);
-    bed_output(b, &lse, SSQ_F32, 3, lse_shape, LAYOUT_PADDED);
+    harness_output(b, &lse, SSQ_F32, 3, lse_shape, LAYOUT_PADDED);
     count_work(b, c);
     ssq_attention_args args = SSQ_ATTENTION_INIT;
     args.q = a->q.t;
@@ -131,23 +131,24 @@ static bool run_case(struct bed *b, const struct attention_case *c,
     args.step = a->step.t;
     args.offset = 11;
     args.softcap = c->softcap;
-    BED_OP(b, ssq_attention(b->queue, &args));
+    HARNESS_OP(b, ssq_attention(b->queue, &args));
     bool fresh;
-    struct attention_want wy = {bed_keep(b, 0, n, &fresh),
-                                bed_keep(b, 1, n, &fresh)};
-    struct attention_want wl = {bed_keep(b, 2, rows, &fresh),
-                                bed_keep(b, 3, rows, &fresh)};
+    struct attention_want wy = {harness_keep(b, 0, n, &fresh),
+                                harness_keep(b, 1, n, &fresh)};
+    struct attention_want wl = {harness_keep(b, 2, rows, &fresh),
+                                harness_keep(b, 3, rows, &fresh)};
     if (fresh)
         attention_oracle(&a->facts, wy, wl);
-    bed_read(b, &lse);
+    harness_read(b, &lse);
     return grid_bound(b, y, wy.want, wy.error) &&
-           bed_bound(b, &lse, wl.want, wl.error) && bed_unchanged(b, &a->q.o) &&
-           bed_unchanged(b, &a->k.o) && bed_unchanged(b, &a->v.o);
+           harness_bound(b, &lse, wl.want, wl.error) &&
+           harness_unchanged(b, &a->q.o) && harness_unchanged(b, &a->k.o) &&
+           harness_unchanged(b, &a->v.o);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
-    struct attention_bed a = {0};
+    struct attention_harness a = {0};
     struct grid y = {0};
     bool ok = run_case(b, &table[i], &a, &y);
     grid_done(&a.q);

@@ -45,14 +45,14 @@ struct grid {
 };
 
 /** Normal values times size. */
-void grid_input(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_input(struct harness *b, struct grid *g, ssq_dtype dtype,
                 const int64_t *shape, enum place place, double size);
-void grid_values(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_values(struct harness *b, struct grid *g, ssq_dtype dtype,
                  const int64_t *shape, enum place place, const double *value);
-void grid_output(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_output(struct harness *b, struct grid *g, ssq_dtype dtype,
                  const int64_t *shape, enum place place);
-/** bed_read and bed_bound. */
-bool grid_bound(struct bed *b, struct grid *g, const double *want,
+/** harness_read and harness_bound. */
+bool grid_bound(struct harness *b, struct grid *g, const double *want,
                 const double *error);
 /** Lets go of the view; always called. */
 void grid_done(struct grid *g);
@@ -68,15 +68,15 @@ struct attention_facts {
 };
 
 /** The operands of a case and what the oracle sees of them. */
-struct attention_bed {
+struct attention_harness {
     struct grid q, k, v;
     struct operand mask, step;
     struct attention_facts facts;
     int64_t q_shape[4], k_shape[4], v_shape[4], y_shape[4];
 };
 
-void attention_make(struct bed *b, const struct attention_case *c,
-                    struct attention_bed *a);
+void attention_make(struct harness *b, const struct attention_case *c,
+                    struct attention_harness *a);
 /** Memory for want and error of an operand. */
 struct attention_want {
     double *want, *error;

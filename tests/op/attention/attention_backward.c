@@ -121,8 +121,8 @@ static double largest(const double *x, size_t n)
  * group. Under a cap the rates are less, and change: cap tanh(s / cap) has a
  * second derivative below 1 / cap and a third of at most 2 / cap^2, which adds
  * 3 (16 W) A^3 / cap and (4 W) 2 A^3 / cap^2. */
-static double third_derivative(const struct attention_bed *a, const double *dy,
-                               size_t n)
+static double third_derivative(const struct attention_harness *a,
+                               const double *dy, size_t n)
 {
     const struct attention_case *c = &*a->facts.c;
     double rate =
@@ -137,23 +137,23 @@ static double third_derivative(const struct attention_bed *a, const double *dy,
            fmax(largest(a->facts.factor, scores), 1.0) * rate * rate * rate;
 }
 
-static double *joined(struct bed *b, const struct attention_bed *a)
+static double *joined(struct harness *b, const struct attention_harness *a)
 {
     size_t q = (size_t)a->q.o.n, k = (size_t)a->k.o.n, v = (size_t)a->v.o.n;
-    double *x = bed_alloc(b, (q + k + v) * sizeof(*x));
+    double *x = harness_alloc(b, (q + k + v) * sizeof(*x));
     memcpy(x, a->q.value, q * sizeof(*x));
     memcpy(x + q, a->k.value, k * sizeof(*x));
     memcpy(x + q + k, a->v.value, v * sizeof(*x));
     return x;
 }
 
-static struct attention_want want_alloc(struct bed *b, size_t n)
+static struct attention_want want_alloc(struct harness *b, size_t n)
 {
-    return (struct attention_want){bed_alloc(b, n * sizeof(double)),
-                                   bed_alloc(b, n * sizeof(double))};
+    return (struct attention_want){harness_alloc(b, n * sizeof(double)),
+                                   harness_alloc(b, n * sizeof(double))};
 }
 
-static bool difference(struct bed *b, const struct attention_bed *a,
+static bool difference(struct harness *b, const struct attention_harness *a,
                        const double *dy, struct attention_want y,
                        struct attention_want lse)
 {
@@ -184,7 +184,7 @@ struct saved {
     struct operand lse;
 };
 
-static void make_saved(struct bed *b, const struct attention_bed *a,
+static void make_saved(struct harness *b, const struct attention_harness *a,
                        const struct attention_want *y,
                        const struct attention_want *lse, struct saved *s)
 {
@@ -192,13 +192,13 @@ static void make_saved(struct bed *b, const struct attention_bed *a,
     const int64_t lse_shape[] = {c->batch, c->heads, c->tq};
     grid_values(b, &s->y, c->out, a->y_shape, c->place, y->want);
     grid_input(b, &s->dy, c->out, a->y_shape, c->place, 0.0);
-    bed_values(b, &s->lse, SSQ_F32, 3, lse_shape, LAYOUT_PADDED, lse->want);
+    harness_values(b, &s->lse, SSQ_F32, 3, lse_shape, LAYOUT_PADDED, lse->want);
     grid_output(b, &s->dq, c->out, a->q_shape, c->place);
     grid_output(b, &s->dk, c->out, a->k_shape, c->place);
     grid_output(b, &s->dv, c->out, a->v_shape, c->place);
 }
 
-static ssq_attention_backward_args make_args(const struct attention_bed *a,
+static ssq_attention_backward_args make_args(const struct attention_harness *a,
                                              const struct saved *s)
 {
     const struct attention_case *c = a->facts.c;
@@ -225,8 +225,8 @@ static ssq_attention_backward_args make_args(const struct attention_bed *a,
     return args;
 }
 
-static bool run_case(struct bed *b, const struct attention_case *c,
-                     struct attention_bed *a, struct saved *s)
+static bool run_case(struct harness *b, const struct attention_case *c,
+                     struct attention_harness *a, struct saved *s)
 {
     size_t rows = (size_t)(c->batch * c->heads * c->tq), n[3];
     attention_make(b, c, a);
@@ -238,12 +238,12 @@ static bool run_case(struct bed *b, const struct attention_case *c,
     double work = 2.0 * (double)(c->heads * c->batch * c->tq * c->tk);
     b->flops = work * (double)(3 * c->d + 2 * c->dv);
     ssq_attention_backward_args args = make_args(a, s);
-    BED_OP(b, ssq_attention_backward(b->queue, &args));
+    HARNESS_OP(b, ssq_attention_backward(b->queue, &args));
     bool fresh = false;
     for (int i = 0; i < 3; i++) {
         n[i] = (size_t)out[i]->o.n;
-        want[i].want = bed_keep(b, 2 * i, n[i], &fresh);
-        want[i].error = bed_keep(b, 2 * i + 1, n[i], &fresh);
+        want[i].want = harness_keep(b, 2 * i, n[i], &fresh);
+        want[i].error = harness_keep(b, 2 * i + 1, n[i], &fresh);
     }
     if (fresh) {
         attention_backward_oracle(&a->facts, s->y.value, s->lse.value,
@@ -256,12 +256,12 @@ static bool run_case(struct bed *b, const struct attention_case *c,
     for (int i = 0; i < 3; i++)
         if (!grid_bound(b, out[i], want[i].want, want[i].error))
             return false;
-    return bed_unchanged(b, &s->y.o) && bed_unchanged(b, &s->lse);
+    return harness_unchanged(b, &s->y.o) && harness_unchanged(b, &s->lse);
 }
 
-static bool run_table(struct bed *b, const struct attention_case *c)
+static bool run_table(struct harness *b, const struct attention_case *c)
 {
-    struct attention_bed a = {0};
+    struct attention_harness a = {0};
     struct saved s = {0};
     bool ok = run_case(b, c, &a, &s);
     struct grid *all[] = {&a.q, &a.k, &a.v, &s.y, &s.dy, &s.dq, &s.dk, &s.dv};
@@ -271,11 +271,11 @@ static bool run_table(struct bed *b, const struct attention_case *c)
 }
 
 /* Each gradient alone has the bits that it has among all three. */
-static bool run_single(struct bed *b)
+static bool run_single(struct harness *b)
 {
     const struct attention_case c = {1,     4,    2,    5, 7, 6,   3, F16, F32,
                                      DENSE, NONE, true, 1, 0, 0.2, 0, 0};
-    struct attention_bed a = {0};
+    struct attention_harness a = {0};
     struct saved s = {0}, alone = {0};
     attention_make(b, &c, &a);
     struct attention_want y = want_alloc(b, 20 * 3), lse = want_alloc(b, 20);
@@ -286,22 +286,22 @@ static bool run_single(struct bed *b)
     struct grid *all[] = {&s.dq, &s.dk, &s.dv};
     const int64_t *shape[] = {a.q_shape, a.k_shape, a.v_shape};
     ssq_attention_backward_args args = make_args(&a, &s);
-    BED_OP(b, ssq_attention_backward(b->queue, &args));
+    HARNESS_OP(b, ssq_attention_backward(b->queue, &args));
     bool same = true;
     for (int i = 0; i < 3; i++) {
         grid_output(b, got[i], F32, shape[i], DENSE);
         args.dq = i == 0 ? alone.dq.t : NULL;
         args.dk = i == 1 ? alone.dk.t : NULL;
         args.dv = i == 2 ? alone.dv.t : NULL;
-        BED_OP(b, ssq_attention_backward(b->queue, &args));
-        bed_read(b, &got[i]->o);
-        bed_read(b, &all[i]->o);
-        same = same && bed_bits(b, &got[i]->o, all[i]->o.bits);
+        HARNESS_OP(b, ssq_attention_backward(b->queue, &args));
+        harness_read(b, &got[i]->o);
+        harness_read(b, &all[i]->o);
+        same = same && harness_bits(b, &got[i]->o, all[i]->o.bits);
     }
     return same;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return i < COUNT(table) ? run_table(b, &table[i]) : run_single(b);
 }

@@ -64,22 +64,22 @@ static enum layout layout_of(enum place place)
 }
 
 /* The tensor an op gets, and the values as it sees them. */
-static void grid_finish(struct bed *b, struct grid *g)
+static void grid_finish(struct harness *b, struct grid *g)
 {
     const int axes[] = {0, 2, 1, 3};
     g->t = g->o.t;
     g->view = NULL;
-    g->value = bed_alloc(b, (size_t)g->o.n * sizeof(double));
+    g->value = harness_alloc(b, (size_t)g->o.n * sizeof(double));
     for (int64_t i = 0; i < g->o.n; i++)
         g->value[i] = g->o.value[grid_at(g, i)];
     if (g->place != PLACE_TOKENS || g->o.t == NULL)
         return;
     if (ssq_tensor_transpose(g->o.t, axes, &g->view) != SSQ_OK)
-        bed_fail(b, "no view: %s", ssq_last_error());
+        harness_fail(b, "no view: %s", ssq_last_error());
     g->t = g->view;
 }
 
-void grid_values(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_values(struct harness *b, struct grid *g, ssq_dtype dtype,
                  const int64_t *shape, enum place place, const double *value)
 {
     int64_t own[4], n = 1;
@@ -89,45 +89,45 @@ void grid_values(struct bed *b, struct grid *g, ssq_dtype dtype,
         n *= own[i];
     }
     g->place = place;
-    double *v = bed_alloc(b, (size_t)n * sizeof(double));
+    double *v = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++)
         v[grid_at(g, i)] = value[i];
-    bed_values(b, &g->o, dtype, 4, own, layout_of(place), v);
+    harness_values(b, &g->o, dtype, 4, own, layout_of(place), v);
     grid_finish(b, g);
 }
 
-void grid_input(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_input(struct harness *b, struct grid *g, ssq_dtype dtype,
                 const int64_t *shape, enum place place, double size)
 {
     struct operand normal;
-    bed_input(b, &normal, SSQ_F32, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
-    double *v = bed_alloc(b, (size_t)normal.n * sizeof(double));
+    harness_input(b, &normal, SSQ_F32, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
+    double *v = harness_alloc(b, (size_t)normal.n * sizeof(double));
     for (int64_t i = 0; i < normal.n; i++)
         v[i] = normal.value[i] * (size == 0.0 ? 1.0 : size);
     grid_values(b, g, dtype, shape, place, v);
 }
 
-void grid_output(struct bed *b, struct grid *g, ssq_dtype dtype,
+void grid_output(struct harness *b, struct grid *g, ssq_dtype dtype,
                  const int64_t *shape, enum place place)
 {
     int64_t own[4];
     own_shape(shape, place, own);
     g->place = place;
-    bed_output(b, &g->o, dtype, 4, own, layout_of(place));
+    harness_output(b, &g->o, dtype, 4, own, layout_of(place));
     grid_finish(b, g);
 }
 
-bool grid_bound(struct bed *b, struct grid *g, const double *want,
+bool grid_bound(struct harness *b, struct grid *g, const double *want,
                 const double *error)
 {
-    bed_read(b, &g->o);
-    double *w = bed_alloc(b, (size_t)g->o.n * sizeof(double));
-    double *e = bed_alloc(b, (size_t)g->o.n * sizeof(double));
+    harness_read(b, &g->o);
+    double *w = harness_alloc(b, (size_t)g->o.n * sizeof(double));
+    double *e = harness_alloc(b, (size_t)g->o.n * sizeof(double));
     for (int64_t i = 0; i < g->o.n; i++) {
         w[grid_at(g, i)] = want[i];
         e[grid_at(g, i)] = error[i];
     }
-    return bed_bound(b, &g->o, w, e);
+    return harness_bound(b, &g->o, w, e);
 }
 
 void grid_done(struct grid *g)
@@ -137,7 +137,7 @@ void grid_done(struct grid *g)
 
 /* ---- the operands of a case ---- */
 
-static void make_mask(struct bed *b, const struct attention_case *c,
+static void make_mask(struct harness *b, const struct attention_case *c,
                       struct operand *mask)
 {
     const int64_t full[] = {c->batch, c->heads, c->tq, c->tk};
@@ -151,16 +151,16 @@ static void make_mask(struct bed *b, const struct attention_case *c,
     int64_t n = 1;
     for (int i = 0; i < rank[c->mask]; i++)
         n *= shape[c->mask][i];
-    double *v = bed_alloc(b, (size_t)n * sizeof(double));
+    double *v = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
-        v[i] = 4.0 * bed_uniform(b) - 2.0;
+        v[i] = 4.0 * harness_uniform(b) - 2.0;
         if (c->mask == MASK_U8)
             v[i] = v[i] < 0.0 ? 0.0 : 3.0; /* whatever is not 0 keeps */
         if (c->mask == MASK_KEYS && i % 3 == 2)
             v[i] = -(double)INFINITY;
     }
-    bed_values(b, mask, dtype[c->mask], rank[c->mask], shape[c->mask],
-               layout[c->mask], v);
+    harness_values(b, mask, dtype[c->mask], rank[c->mask], shape[c->mask],
+                   layout[c->mask], v);
 }
 
 /* What the mask and causal add to element (n, h, i, j). */
@@ -184,8 +184,8 @@ static double bias_at(const struct attention_case *c, const struct operand *m,
     }
 }
 
-static void make_facts(struct bed *b, const struct attention_case *c,
-                       struct attention_bed *a)
+static void make_facts(struct harness *b, const struct attention_case *c,
+                       struct attention_harness *a)
 {
     size_t n = (size_t)(c->batch * c->heads * c->tq * c->tk), at = 0;
     struct attention_facts *f = &a->facts;
@@ -193,8 +193,8 @@ static void make_facts(struct bed *b, const struct attention_case *c,
     f->q = a->q.value;
     f->k = a->k.value;
     f->v = a->v.value;
-    f->bias = bed_alloc(b, n * sizeof(double));
-    f->factor = bed_alloc(b, n * sizeof(double));
+    f->bias = harness_alloc(b, n * sizeof(double));
+    f->factor = harness_alloc(b, n * sizeof(double));
     double scale = c->scale != 0.0 ? c->scale : 1.0 / sqrt((double)c->d);
     f->scale = c->d == 0 ? 1.0 : (double)(float)scale;
     f->flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
@@ -210,8 +210,8 @@ static void make_facts(struct bed *b, const struct attention_case *c,
                 }
 }
 
-void attention_make(struct bed *b, const struct attention_case *c,
-                    struct attention_bed *a)
+void attention_make(struct harness *b, const struct attention_case *c,
+                    struct attention_harness *a)
 {
     const double six = 6.0;
     const int64_t q[] = {c->batch, c->heads, c->tq, c->d};
@@ -225,6 +225,6 @@ void attention_make(struct bed *b, const struct attention_case *c,
     grid_input(b, &a->k, c->in, a->k_shape, c->place, c->size);
     grid_input(b, &a->v, c->in, a->v_shape, c->place, 0.0);
     make_mask(b, c, &a->mask);
-    bed_values(b, &a->step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &six);
+    harness_values(b, &a->step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &six);
     make_facts(b, c, a);
 }

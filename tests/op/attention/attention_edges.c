@@ -12,18 +12,18 @@ struct small {
     ssq_attention_args args;
 };
 
-static void make_small(struct bed *b, struct small *s, ssq_dtype in,
+static void make_small(struct harness *b, struct small *s, ssq_dtype in,
                        ssq_dtype out, int64_t tq, int64_t tk, int64_t d,
                        int64_t dv, const double *q, const double *k,
                        const double *v)
 {
     const int64_t qs[] = {1, 1, tq, d}, ks[] = {1, 1, tk, d};
     const int64_t vs[] = {1, 1, tk, dv}, ys[] = {1, 1, tq, dv};
-    bed_values(b, &s->q, in, 4, qs, LAYOUT_DENSE, q);
-    bed_values(b, &s->k, in, 4, ks, LAYOUT_DENSE, k);
-    bed_values(b, &s->v, in, 4, vs, LAYOUT_DENSE, v);
-    bed_output(b, &s->y, out, 4, ys, LAYOUT_DENSE);
-    bed_output(b, &s->lse, SSQ_F32, 3, qs, LAYOUT_DENSE);
+    harness_values(b, &s->q, in, 4, qs, LAYOUT_DENSE, q);
+    harness_values(b, &s->k, in, 4, ks, LAYOUT_DENSE, k);
+    harness_values(b, &s->v, in, 4, vs, LAYOUT_DENSE, v);
+    harness_output(b, &s->y, out, 4, ys, LAYOUT_DENSE);
+    harness_output(b, &s->lse, SSQ_F32, 3, qs, LAYOUT_DENSE);
     s->args = (ssq_attention_args)SSQ_ATTENTION_INIT;
     s->args.q = s->q.t;
     s->args.k = s->k.t;
@@ -33,21 +33,21 @@ static void make_small(struct bed *b, struct small *s, ssq_dtype in,
     s->args.scale = 1.0;
 }
 
-static void run_small(struct bed *b, struct small *s)
+static void run_small(struct harness *b, struct small *s)
 {
-    BED_OP(b, ssq_attention(b->queue, &s->args));
-    bed_read(b, &s->y);
-    bed_read(b, &s->lse);
+    HARNESS_OP(b, ssq_attention(b->queue, &s->args));
+    harness_read(b, &s->y);
+    harness_read(b, &s->lse);
 }
 
 /* The gradients of a small forward call that ran, from dy. */
-static void run_gradients(struct bed *b, struct small *s, ssq_dtype out,
+static void run_gradients(struct harness *b, struct small *s, ssq_dtype out,
                           const double *dy)
 {
-    bed_values(b, &s->dy, SSQ_F32, 4, s->y.shape, LAYOUT_DENSE, dy);
-    bed_output(b, &s->dq, out, 4, s->q.shape, LAYOUT_DENSE);
-    bed_output(b, &s->dk, out, 4, s->k.shape, LAYOUT_DENSE);
-    bed_output(b, &s->dv, out, 4, s->v.shape, LAYOUT_DENSE);
+    harness_values(b, &s->dy, SSQ_F32, 4, s->y.shape, LAYOUT_DENSE, dy);
+    harness_output(b, &s->dq, out, 4, s->q.shape, LAYOUT_DENSE);
+    harness_output(b, &s->dk, out, 4, s->k.shape, LAYOUT_DENSE);
+    harness_output(b, &s->dv, out, 4, s->v.shape, LAYOUT_DENSE);
     ssq_attention_backward_args a = SSQ_ATTENTION_BACKWARD_INIT;
     a.q = s->args.q;
     a.k = s->args.k;
@@ -62,10 +62,10 @@ static void run_gradients(struct bed *b, struct small *s, ssq_dtype out,
     a.scale = s->args.scale;
     a.causal = s->args.causal;
     a.causal_offset = s->args.causal_offset;
-    BED_OP(b, ssq_attention_backward(b->queue, &a));
-    bed_read(b, &s->dq);
-    bed_read(b, &s->dk);
-    bed_read(b, &s->dv);
+    HARNESS_OP(b, ssq_attention_backward(b->queue, &a));
+    harness_read(b, &s->dq);
+    harness_read(b, &s->dk);
+    harness_read(b, &s->dv);
 }
 
 /* A mean of n values up to size, from exact scores. */
@@ -77,7 +77,7 @@ static double mean_bound(double n, double size)
 
 /* With q = 0 a query sees the mean of its values, here powers of 2: which
  * keys it sees can be read off. */
-static bool run_causal(struct bed *b)
+static bool run_causal(struct harness *b)
 {
     static const struct {
         int64_t tq, tk, offset;
@@ -98,14 +98,14 @@ static bool run_causal(struct bed *b)
         s.args.causal = true;
         s.args.causal_offset = cases[i].offset;
         run_small(b, &s);
-        ok = ok && bed_bound1(b, &s.y, cases[i].want, mean_bound(4, 8));
+        ok = ok && harness_bound1(b, &s.y, cases[i].want, mean_bound(4, 8));
     }
     return ok;
 }
 
 /* NaN and Inf behind a key that is excluded, in three ways, reach nothing: the
  * bits of the same call with zeros there. */
-static bool run_hidden(struct bed *b, ssq_dtype dtype)
+static bool run_hidden(struct harness *b, ssq_dtype dtype)
 {
     const double nan = (double)NAN;
     const double q[] = {1, 2, -1, 0.5}, dy[] = {1, -2, 3, -4};
@@ -120,8 +120,8 @@ static bool run_hidden(struct bed *b, ssq_dtype dtype)
         for (int x = 0; x < 2; x++) {
             make_small(b, &s[x], dtype, SSQ_F32, 2, 3, 2, 2, q, x == 0 ? k : kx,
                        x == 0 ? v : vx);
-            bed_values(b, &s[x].mask, way == 0 ? SSQ_U8 : SSQ_F32, 1, &three,
-                       LAYOUT_DENSE, way == 0 ? flags : bias);
+            harness_values(b, &s[x].mask, way == 0 ? SSQ_U8 : SSQ_F32, 1,
+                           &three, LAYOUT_DENSE, way == 0 ? flags : bias);
             s[x].args.mask = way == 2 ? NULL : s[x].mask.t;
             s[x].args.causal = way == 2;
             s[x].args.causal_offset = way == 2 ? 0 : 5;
@@ -133,13 +133,13 @@ static bool run_hidden(struct bed *b, ssq_dtype dtype)
         const struct operand *c[] = {&s[1].y, &s[1].lse, &s[1].dq, &s[1].dk,
                                      &s[1].dv};
         for (size_t i = 0; i < COUNT(a) && ok; i++)
-            ok = bed_raw_equal(b, c[i], a[i]->bits);
+            ok = harness_raw_equal(b, c[i], a[i]->bits);
         for (int64_t i = 0; i < s[0].y.n && !b->bench && !b->admit; i++)
             if (!isfinite(s[0].y.value[i]))
-                return bed_fail(b, "y is not finite");
+                return harness_fail(b, "y is not finite");
         for (int i = 4; i < 6 && !b->bench && !b->admit; i++)
             if (s[1].dk.value[i] != 0.0 || s[1].dv.value[i] != 0.0)
-                return bed_fail(b, "an excluded key has a gradient");
+                return harness_fail(b, "an excluded key has a gradient");
     }
     return ok;
 }
@@ -147,13 +147,13 @@ static bool run_hidden(struct bed *b, ssq_dtype dtype)
 enum { FAR_Q = 40, FAR_K = 200, FAR_D = 5, FAR_DV = 3, NO_KEY = 5, HID = 137 };
 
 /* Operands of run_far: a row of each may be all of one number. */
-static void make_far(struct bed *b, struct small *s, ssq_dtype dtype,
+static void make_far(struct harness *b, struct small *s, ssq_dtype dtype,
                      const double *mask, bool odd)
 {
     const int64_t shape[] = {FAR_Q, FAR_K};
-    double *q = bed_alloc(b, FAR_Q * FAR_D * sizeof(*q));
-    double *k = bed_alloc(b, FAR_K * FAR_D * sizeof(*k));
-    double *v = bed_alloc(b, FAR_K * FAR_DV * sizeof(*v));
+    double *q = harness_alloc(b, FAR_Q * FAR_D * sizeof(*q));
+    double *k = harness_alloc(b, FAR_K * FAR_D * sizeof(*k));
+    double *v = harness_alloc(b, FAR_K * FAR_DV * sizeof(*v));
     for (int i = 0; i < FAR_Q * FAR_D; i++)
         q[i] = i / FAR_D != NO_KEY ? i % 7 * 0.25 - 1 : odd ? (double)NAN : 0;
     for (int i = 0; i < FAR_K * FAR_D; i++)
@@ -161,16 +161,16 @@ static void make_far(struct bed *b, struct small *s, ssq_dtype dtype,
     for (int i = 0; i < FAR_K * FAR_DV; i++)
         v[i] = i / FAR_DV != HID ? i % 13 - 6 : odd ? INF : 0;
     make_small(b, s, dtype, SSQ_F32, FAR_Q, FAR_K, FAR_D, FAR_DV, q, k, v);
-    bed_values(b, &s->mask, SSQ_U8, 2, shape, LAYOUT_DENSE, mask);
+    harness_values(b, &s->mask, SSQ_U8, 2, shape, LAYOUT_DENSE, mask);
     s->args.mask = s->mask.t;
 }
 
 /* The same where there are many queries and keys: one key is hidden from all,
  * and one query sees none, whose own NaN and Inf reach nothing either. */
-static bool run_far(struct bed *b, ssq_dtype dtype)
+static bool run_far(struct harness *b, ssq_dtype dtype)
 {
-    double *mask = bed_alloc(b, FAR_Q * FAR_K * sizeof(*mask));
-    double *dy = bed_alloc(b, FAR_Q * FAR_DV * sizeof(*dy));
+    double *mask = harness_alloc(b, FAR_Q * FAR_K * sizeof(*mask));
+    double *dy = harness_alloc(b, FAR_Q * FAR_DV * sizeof(*dy));
     struct small s[2];
     bool ok = true;
     for (int i = 0; i < FAR_Q * FAR_K; i++)
@@ -187,16 +187,16 @@ static bool run_far(struct bed *b, ssq_dtype dtype)
     const struct operand *c[] = {&s[1].y, &s[1].lse, &s[1].dq, &s[1].dk,
                                  &s[1].dv};
     for (size_t i = 0; i < COUNT(a) && ok; i++)
-        ok = bed_raw_equal(b, c[i], a[i]->bits);
+        ok = harness_raw_equal(b, c[i], a[i]->bits);
     for (int64_t i = 0; i < s[1].dk.n && !b->bench && !b->admit; i++)
         if (!isfinite(s[1].dk.value[i]))
-            return bed_fail(b, "dk is not finite");
+            return harness_fail(b, "dk is not finite");
     return ok;
 }
 
 /* Query 1 sees nothing, query 0 sees key 0 only: y is its value, whatever the
  * score, and only v has a gradient. */
-static bool run_all_masked(struct bed *b, ssq_dtype dtype)
+static bool run_all_masked(struct harness *b, ssq_dtype dtype)
 {
     const double q[] = {1, 2}, k[] = {1, 2}, v[] = {3, -5}, dy[] = {2, 9};
     const double flags[] = {1, 0, 0, 0};
@@ -205,13 +205,13 @@ static bool run_all_masked(struct bed *b, ssq_dtype dtype)
     const double zero[] = {0, 0};
     struct small s;
     make_small(b, &s, dtype, SSQ_F32, 2, 2, 1, 1, q, k, v);
-    bed_values(b, &s.mask, SSQ_U8, 2, shape, LAYOUT_DENSE, flags);
+    harness_values(b, &s.mask, SSQ_U8, 2, shape, LAYOUT_DENSE, flags);
     s.args.mask = s.mask.t;
     run_small(b, &s);
     run_gradients(b, &s, SSQ_F32, dy);
-    return bed_exact(b, &s.y, y) && bed_exact(b, &s.lse, lse) &&
-           bed_exact(b, &s.dv, dv) && bed_exact(b, &s.dq, zero) &&
-           bed_exact(b, &s.dk, zero);
+    return harness_exact(b, &s.y, y) && harness_exact(b, &s.lse, lse) &&
+           harness_exact(b, &s.dv, dv) && harness_exact(b, &s.dq, zero) &&
+           harness_exact(b, &s.dk, zero);
 }
 
 /* One odd number: which of y [3 queries][2 columns] and lse become what. Only
@@ -240,17 +240,18 @@ static char class_of(double x)
     return isnan(x) ? 'N' : isfinite(x) ? 'F' : x > 0.0 ? 'I' : 'i';
 }
 
-static bool classes(struct bed *b, const struct operand *y, const char *want)
+static bool classes(struct harness *b, const struct operand *y,
+                    const char *want)
 {
     for (int64_t i = 0;
          i < y->n && !b->failed && !b->bench && !b->admit && !b->skipped; i++)
         if (class_of(y->value[i]) != want[i])
-            return bed_fail(b, "element %lld is %g, expected class %c",
-                            (long long)i, y->value[i], want[i]);
+            return harness_fail(b, "element %lld is %g, expected class %c",
+                                (long long)i, y->value[i], want[i]);
     return !b->failed;
 }
 
-static bool run_odd(struct bed *b, const struct odd *o, ssq_dtype dtype)
+static bool run_odd(struct harness *b, const struct odd *o, ssq_dtype dtype)
 {
     double q[] = {1, 2, -1}, k[] = {1, 0.5, 2}, v[] = {3, 1, -1, 2, 5, 7};
     double m[9] = {0.5, 0, 1, 0, 2, 0, 1, 0, 0};
@@ -262,14 +263,14 @@ static bool run_odd(struct bed *b, const struct odd *o, ssq_dtype dtype)
     in[o->at] = o->value;
     struct small s;
     make_small(b, &s, dtype, dtype, 3, 3, 1, 2, q, k, v);
-    bed_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, m);
+    harness_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, m);
     s.args.mask = s.mask.t;
     run_small(b, &s);
     return classes(b, &s.y, o->y) && classes(b, &s.lse, o->lse);
 }
 
 /* Where P is 0 an infinite value gives NaN, as 0 times Inf does. */
-static bool run_no_weight(struct bed *b)
+static bool run_no_weight(struct harness *b)
 {
     const double q[] = {1}, k[] = {0, 1000}, v[] = {INF, 2, 1, 3};
     struct small s;
@@ -280,7 +281,7 @@ static bool run_no_weight(struct bed *b)
 
 /* Scores at 2^32, 256 apart in float32: two that are equal share P, a third is
  * far below. Scores beyond float32 are Inf: NaN, or out of the game. */
-static bool run_huge_scores(struct bed *b)
+static bool run_huge_scores(struct harness *b)
 {
     const double q[] = {65536}, k[] = {65536, 65536, 65000}, v[] = {1, 4, 64};
     const double big[] = {1e30}, ends[] = {-1e30, 0, -1e30};
@@ -296,11 +297,11 @@ static bool run_huge_scores(struct bed *b)
     run_small(b, &t);
     run_small(b, &u);
     run_small(b, &w);
-    return bed_bound1(b, &s.y, y, mean_bound(3, 4)) &&
-           bed_exact(b, &s.lse, lse) && bed_exact(b, &t.y, four) &&
-           bed_exact(b, &t.lse, zero) && classes(b, &u.y, "N") &&
-           classes(b, &u.lse, "N") && bed_exact(b, &w.y, none) &&
-           bed_exact(b, &w.lse, low);
+    return harness_bound1(b, &s.y, y, mean_bound(3, 4)) &&
+           harness_exact(b, &s.lse, lse) && harness_exact(b, &t.y, four) &&
+           harness_exact(b, &t.lse, zero) && classes(b, &u.y, "N") &&
+           classes(b, &u.lse, "N") && harness_exact(b, &w.y, none) &&
+           harness_exact(b, &w.lse, low);
 }
 
 /* Queries all of whose keys share one score, which is so large that nothing of
@@ -322,14 +323,14 @@ static const struct shared_score shared_scores[] = {
     {SSQ_F32, 40, 300, 0.25, 0.5, -1e9, 0.5},
 };
 
-static bool run_shared_score(struct bed *b, const struct shared_score *c)
+static bool run_shared_score(struct harness *b, const struct shared_score *c)
 {
     enum { D = 4, MOST = 300 };
     const int64_t shape[] = {c->tq, c->tk};
     const double n = (double)c->tk, tq = (double)c->tq;
     double q[MOST * D], k[MOST * D], v[MOST], dy[MOST], y[MOST], none[MOST * D];
     double dk[MOST * D], dv[MOST], dk_error[MOST * D];
-    double *mask = bed_alloc(b, (size_t)(c->tq * c->tk) * sizeof(*mask));
+    double *mask = harness_alloc(b, (size_t)(c->tq * c->tk) * sizeof(*mask));
     struct small s;
     for (int i = 0; i < MOST * D; i++) {
         q[i] = c->q;
@@ -345,7 +346,7 @@ static bool run_shared_score(struct bed *b, const struct shared_score *c)
         dv[i] = tq / n;
     }
     make_small(b, &s, c->dtype, SSQ_F32, c->tq, c->tk, D, 1, q, k, v);
-    bed_values(b, &s.mask, c->dtype, 2, shape, LAYOUT_DENSE, mask);
+    harness_values(b, &s.mask, c->dtype, 2, shape, LAYOUT_DENSE, mask);
     s.args.mask = c->mask != 0.0 ? s.mask.t : NULL;
     s.args.scale = c->scale;
     run_small(b, &s);
@@ -362,22 +363,23 @@ static bool run_shared_score(struct bed *b, const struct shared_score *c)
     }
     double most =
         c->scale * c->k * n * (ds + bound_chain(2.0 * n, largest / n));
-    return bed_bound1(b, &s.y, y, y_error) &&
-           bed_bound1(b, &s.dv, dv,
-                      tq / n * (p + bound_chain(2.0 * tq, 1.0))) &&
-           bed_bound(b, &s.dk, dk, dk_error) &&
-           bed_bound1(b, &s.dq, none, most);
+    return harness_bound1(b, &s.y, y, y_error) &&
+           harness_bound1(b, &s.dv, dv,
+                          tq / n * (p + bound_chain(2.0 * tq, 1.0))) &&
+           harness_bound(b, &s.dk, dk, dk_error) &&
+           harness_bound1(b, &s.dq, none, most);
 }
 
 /* All P of a query add up to 1, whatever its scores are: with dy = 1, dv adds
  * up to the number of queries. Some are padding, whose mask is the lowest
  * number, some have scores of millions, and some ordinary ones. */
-static bool run_whole(struct bed *b, ssq_dtype dtype, double size)
+static bool run_whole(struct harness *b, ssq_dtype dtype, double size)
 {
     enum { Q = 37, K = 150, D = 8 };
     const int64_t shape[] = {Q, K};
     double q[Q * D], k[K * D], v[K], dy[Q];
-    double *mask = bed_alloc(b, Q * K * sizeof(*mask)), sum = 0.0, error = 0.0;
+    double *mask = harness_alloc(b, Q * K * sizeof(*mask)), sum = 0.0,
+           error = 0.0;
     struct small s;
     for (int i = 0; i < Q * D; i++)
         q[i] = (i * 7 % 11 - 5) * size;
@@ -392,30 +394,30 @@ static bool run_whole(struct bed *b, ssq_dtype dtype, double size)
     for (int i = 0; i < Q; i++)
         dy[i] = 1.0;
     make_small(b, &s, dtype, SSQ_F32, Q, K, D, 1, q, k, v);
-    bed_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, mask);
+    harness_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, mask);
     s.args.mask = s.mask.t;
     run_small(b, &s);
     run_gradients(b, &s, SSQ_F32, dy);
-    for (int i = 0; i < Q && !bed_over(b); i++) {
+    for (int i = 0; i < Q && !harness_over(b); i++) {
         double lse = fabs(s.lse.value[i]);
         double lost = lse > ATTENTION_LARGE_LSE ? fmin(lse * 0x1p-24, log(K))
                                                 : lse * 0x1p-24;
         error += bound_attention_whole(K, lost, dtype, 0.0);
         error += lse > ATTENTION_LARGE_LSE ? 0.0 : lost;
     }
-    for (int i = 0; i < K && !bed_over(b); i++)
+    for (int i = 0; i < K && !harness_over(b); i++)
         sum += s.dv.value[i];
     error += bound_chain(2.0 * Q, Q);
-    if (!bed_over(b) && !(fabs(sum - Q) <= error))
-        return bed_fail(b, "dv adds up to %.9g, expected %d within %.3g", sum,
-                        Q, error);
+    if (!harness_over(b) && !(fabs(sum - Q) <= error))
+        return harness_fail(b, "dv adds up to %.9g, expected %d within %.3g",
+                            sum, Q, error);
     return !b->failed;
 }
 
 /* f16: values at 65504 stay there, or round to Inf where their weights' sum is
  * above 1; 1e5 from float32 is Inf; a score of 2^31 is none of f16's business.
  */
-static bool run_overflow(struct bed *b)
+static bool run_overflow(struct harness *b)
 {
     const double q[] = {65504}, k[] = {32768, 32768}, v[] = {65504, -65504};
     const double top[] = {65504, 65504}, beyond[] = {1e5, 1e5}, inf[] = {INF};
@@ -429,12 +431,12 @@ static bool run_overflow(struct bed *b)
     run_small(b, &u);
     /* P is rounded to f16: 2^-11 of it */
     const double error = 65504 * 0x1p-11 + mean_bound(2, 65504);
-    return bed_bound1(b, &s.y, zero, error) &&
-           bed_bound1(b, &t.y, most, error) && bed_exact(b, &u.y, inf);
+    return harness_bound1(b, &s.y, zero, error) &&
+           harness_bound1(b, &t.y, most, error) && harness_exact(b, &u.y, inf);
 }
 
 /* |dS| = 5e5: beyond f16, where it is Inf; not in bfloat16. */
-static bool run_slope_overflow(struct bed *b)
+static bool run_slope_overflow(struct harness *b)
 {
     const double q[] = {0x1p-10}, k[] = {1, -1}, v[] = {1000, -1000};
     const double dy[] = {1000};
@@ -451,7 +453,7 @@ static bool run_slope_overflow(struct bed *b)
 }
 
 /* Dropout with p = 1 leaves nothing, and lse as it was. */
-static bool run_dropped(struct bed *b)
+static bool run_dropped(struct harness *b)
 {
     const double q[] = {0}, k[] = {1, 2}, v[] = {3, 4}, zero[] = {0};
     struct small s;
@@ -459,37 +461,37 @@ static bool run_dropped(struct bed *b)
     s.args.dropout = 1.0;
     run_small(b, &s);
     const double lse[] = {log(2.0)};
-    return bed_exact(b, &s.y, zero) &&
-           bed_bound1(b, &s.lse, lse, mean_bound(2, 1));
+    return harness_exact(b, &s.y, zero) &&
+           harness_bound1(b, &s.lse, lse, mean_bound(2, 1));
 }
 
 /* Without lse, and without values but with lse. */
-static bool run_optional(struct bed *b)
+static bool run_optional(struct harness *b)
 {
     const double q[] = {0}, k[] = {1, 2}, v[] = {3, 4}, y[] = {3.5};
     struct small s, t;
     make_small(b, &s, SSQ_F32, SSQ_F32, 1, 2, 1, 1, q, k, v);
     s.args.lse = NULL;
-    BED_OP(b, ssq_attention(b->queue, &s.args));
-    bed_read(b, &s.y);
+    HARNESS_OP(b, ssq_attention(b->queue, &s.args));
+    harness_read(b, &s.y);
     make_small(b, &t, SSQ_F32, SSQ_F32, 1, 2, 1, 0, q, k, v);
     run_small(b, &t);
     const double lse[] = {log(2.0)};
-    return bed_bound1(b, &s.y, y, mean_bound(2, 4)) &&
-           bed_unchanged(b, &s.lse) &&
-           bed_bound1(b, &t.lse, lse, mean_bound(2, 1));
+    return harness_bound1(b, &s.y, y, mean_bound(2, 4)) &&
+           harness_unchanged(b, &s.lse) &&
+           harness_bound1(b, &t.lse, lse, mean_bound(2, 1));
 }
 
 /* A cap makes infinite products finite, before the mask excludes. A score that
  * is off by e moves each weight by a factor within exp(+-2 e). */
-static bool run_capped(struct bed *b)
+static bool run_capped(struct harness *b)
 {
     const double q[] = {1}, k[] = {INF, -INF, 0, 0}, v[] = {1, 2, 4, 100};
     const double bias[] = {0, 0, 0, -INF}, cap = 2.0;
     const int64_t four = 4;
     struct small s;
     make_small(b, &s, SSQ_F32, SSQ_F32, 1, 4, 1, 1, q, k, v);
-    bed_values(b, &s.mask, SSQ_F32, 1, &four, LAYOUT_DENSE, bias);
+    harness_values(b, &s.mask, SSQ_F32, 1, &four, LAYOUT_DENSE, bias);
     s.args.mask = s.mask.t;
     s.args.softcap = cap;
     run_small(b, &s);
@@ -498,8 +500,8 @@ static bool run_capped(struct bed *b)
     const double lse[] = {log(total)};
     double e = bound_attention_capped(0.0, cap, 0.0, 0.0);
     e = bound_attention_exponent(e, 2.0 * cap);
-    return bed_bound1(b, &s.y, y, mean_bound(4, 4) + 3.0 * e * 4.0) &&
-           bed_bound1(b, &s.lse, lse, mean_bound(4, 4) + 3.0 * e);
+    return harness_bound1(b, &s.y, y, mean_bound(4, 4) + 3.0 * e * 4.0) &&
+           harness_bound1(b, &s.lse, lse, mean_bound(4, 4) + 3.0 * e);
 }
 
 enum named {
@@ -537,7 +539,7 @@ static const char *const names[NAMED] = {
     "attention without lse; without values",
 };
 
-static bool run_named(struct bed *b, enum named which)
+static bool run_named(struct harness *b, enum named which)
 {
     switch (which) {
     case CAUSAL:
@@ -575,7 +577,7 @@ static bool run_named(struct bed *b, enum named which)
 static const double wholes[] = {0.125, 1.0, 64.0, 1000.0};
 #define WHOLES (3 * COUNT(wholes))
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
     if (i < NAMED)

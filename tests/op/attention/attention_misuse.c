@@ -10,19 +10,19 @@ struct operands {
     ssq_attention_args a;
 };
 
-static void make(struct bed *b, struct operands *o)
+static void make(struct harness *b, struct operands *o)
 {
     const int64_t q[] = {2, 4, 3, 5}, k[] = {2, 2, 6, 5}, v[] = {2, 2, 6, 7};
     const int64_t y[] = {2, 4, 3, 7}, w[] = {2, 3, 6, 5}, m[] = {3, 5};
-    bed_input(b, &o->q, SSQ_F16, 4, q, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &o->k, SSQ_F16, 4, k, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &o->v, SSQ_F16, 4, v, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &o->y, SSQ_F16, 4, y, LAYOUT_DENSE);
-    bed_output(b, &o->lse, SSQ_F32, 3, y, LAYOUT_DENSE);
-    bed_input(b, &o->wrong, SSQ_F16, 4, w, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &o->flat, SSQ_F16, 3, q, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &o->mask, SSQ_F32, 2, m, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &o->step, SSQ_I32, 1, q, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &o->q, SSQ_F16, 4, q, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &o->k, SSQ_F16, 4, k, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &o->v, SSQ_F16, 4, v, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &o->y, SSQ_F16, 4, y, LAYOUT_DENSE);
+    harness_output(b, &o->lse, SSQ_F32, 3, y, LAYOUT_DENSE);
+    harness_input(b, &o->wrong, SSQ_F16, 4, w, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &o->flat, SSQ_F16, 3, q, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &o->mask, SSQ_F32, 2, m, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &o->step, SSQ_I32, 1, q, LAYOUT_DENSE, FILL_ZERO);
     o->a = (ssq_attention_args)SSQ_ATTENTION_INIT;
     o->a.q = o->q.t;
     o->a.k = o->k.t;
@@ -31,18 +31,18 @@ static void make(struct bed *b, struct operands *o)
     o->a.lse = o->lse.t;
 }
 
-static void refuse(struct bed *b, const ssq_attention_args *a,
+static void refuse(struct harness *b, const ssq_attention_args *a,
                    const char *words)
 {
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, a), words);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, a), words);
 }
 
-static bool outputs_unchanged(struct bed *b, struct operands *o)
+static bool outputs_unchanged(struct harness *b, struct operands *o)
 {
-    return bed_unchanged(b, &o->y) && bed_unchanged(b, &o->lse);
+    return harness_unchanged(b, &o->y) && harness_unchanged(b, &o->lse);
 }
 
-static bool run_shapes(struct bed *b)
+static bool run_shapes(struct harness *b)
 {
     struct operands o;
     make(b, &o);
@@ -77,15 +77,15 @@ static bool run_shapes(struct bed *b)
 }
 
 /* The same shapes, cut: batches, keys. */
-static bool run_cut(struct bed *b)
+static bool run_cut(struct harness *b)
 {
     struct operands o;
     make(b, &o);
     ssq_tensor *batch = NULL, *keys = NULL, *none = NULL, *rows = NULL;
-    bed_status(b, ssq_tensor_slice(o.k.t, 0, 0, 1, 1, &batch));
-    bed_status(b, ssq_tensor_slice(o.v.t, 2, 0, 5, 1, &keys));
-    bed_status(b, ssq_tensor_slice(o.k.t, 1, 0, 0, 1, &none));
-    bed_status(b, ssq_tensor_slice(o.lse.t, 2, 0, 2, 1, &rows));
+    harness_status(b, ssq_tensor_slice(o.k.t, 0, 0, 1, 1, &batch));
+    harness_status(b, ssq_tensor_slice(o.v.t, 2, 0, 5, 1, &keys));
+    harness_status(b, ssq_tensor_slice(o.k.t, 1, 0, 0, 1, &none));
+    harness_status(b, ssq_tensor_slice(o.lse.t, 2, 0, 2, 1, &rows));
     ssq_attention_args a = o.a;
     a.k = batch;
     refuse(b, &a, "batches 2 and 1 differ");
@@ -104,7 +104,7 @@ static bool run_cut(struct bed *b)
     return outputs_unchanged(b, &o);
 }
 
-static bool run_values(struct bed *b)
+static bool run_values(struct harness *b)
 {
     struct operands o;
     make(b, &o);
@@ -136,21 +136,21 @@ static bool run_values(struct bed *b)
     a = o.a;
     a.struct_size = 8;
     refuse(b, &a, "struct_size is 8");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, NULL),
-                   "args is NULL");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention(NULL, &o.a),
-                   "queue is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, NULL),
+                       "args is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(NULL, &o.a),
+                       "queue is NULL");
     return outputs_unchanged(b, &o);
 }
 
-static bool run_dtypes(struct bed *b)
+static bool run_dtypes(struct harness *b)
 {
     const int64_t k[] = {2, 2, 6, 5};
     struct operands o;
     struct operand full, integer;
     make(b, &o);
-    bed_input(b, &full, SSQ_F32, 4, k, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &integer, SSQ_I32, 4, k, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &full, SSQ_F32, 4, k, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &integer, SSQ_I32, 4, k, LAYOUT_DENSE, FILL_ZERO);
     ssq_attention_args a = o.a;
     a.k = full.t;
     refuse(b, &a, "k is f32, expected f16");
@@ -166,17 +166,17 @@ static bool run_dtypes(struct bed *b)
 }
 
 /* Last dimensions that are not contiguous, and outputs over inputs. */
-static bool run_places(struct bed *b)
+static bool run_places(struct harness *b)
 {
     const int64_t q[] = {2, 4, 3, 5}, y[] = {2, 4, 3, 7};
     struct operands o;
     const int64_t k[] = {2, 2, 6, 5}, v[] = {2, 2, 6, 7};
     struct operand across, down, turned_k, turned_v;
     make(b, &o);
-    bed_input(b, &across, SSQ_F16, 4, q, LAYOUT_TRANSPOSED, FILL_NORMAL);
-    bed_output(b, &down, SSQ_F16, 4, y, LAYOUT_TRANSPOSED);
-    bed_input(b, &turned_k, SSQ_F16, 4, k, LAYOUT_TRANSPOSED, FILL_NORMAL);
-    bed_input(b, &turned_v, SSQ_F16, 4, v, LAYOUT_TRANSPOSED, FILL_NORMAL);
+    harness_input(b, &across, SSQ_F16, 4, q, LAYOUT_TRANSPOSED, FILL_NORMAL);
+    harness_output(b, &down, SSQ_F16, 4, y, LAYOUT_TRANSPOSED);
+    harness_input(b, &turned_k, SSQ_F16, 4, k, LAYOUT_TRANSPOSED, FILL_NORMAL);
+    harness_input(b, &turned_v, SSQ_F16, 4, v, LAYOUT_TRANSPOSED, FILL_NORMAL);
     ssq_attention_args a = o.a;
     a.q = across.t;
     refuse(b, &a, "the last dimension of q has stride 3, expected 1");
@@ -190,22 +190,22 @@ static bool run_places(struct bed *b)
     a.y = down.t;
     refuse(b, &a, "the last dimension of y has stride 3, expected 1");
     ssq_tensor *part = NULL;
-    bed_status(b, ssq_tensor_slice(o.y.t, 3, 0, 5, 1, &part));
+    harness_status(b, ssq_tensor_slice(o.y.t, 3, 0, 5, 1, &part));
     a = o.a;
     a.q = part;
     refuse(b, &a, "attention: y overlaps q");
     ssq_tensor_destroy(&part);
-    return outputs_unchanged(b, &o) && bed_unchanged(b, &down);
+    return outputs_unchanged(b, &o) && harness_unchanged(b, &down);
 }
 
-static bool run_backward(struct bed *b)
+static bool run_backward(struct harness *b)
 {
     const int64_t q[] = {2, 4, 3, 5};
     struct operands o;
     struct operand dq, down;
     make(b, &o);
-    bed_output(b, &dq, SSQ_F32, 4, q, LAYOUT_DENSE);
-    bed_output(b, &down, SSQ_F32, 4, q, LAYOUT_TRANSPOSED);
+    harness_output(b, &dq, SSQ_F32, 4, q, LAYOUT_DENSE);
+    harness_output(b, &down, SSQ_F32, 4, q, LAYOUT_TRANSPOSED);
     ssq_attention_backward_args a = SSQ_ATTENTION_BACKWARD_INIT;
     a.q = o.q.t;
     a.k = o.k.t;
@@ -214,45 +214,45 @@ static bool run_backward(struct bed *b)
     a.lse = o.lse.t;
     a.dy = o.y.t;
     ssq_attention_backward_args c = a;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "attention_backward: no output: dq, dk, dv are NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "attention_backward: no output: dq, dk, dv are NULL");
     c.dk = dq.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "k is [2,2,6,5], dk is [2,4,3,5]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "k is [2,2,6,5], dk is [2,4,3,5]");
     c = a;
     c.dq = down.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "the last dimension of dq has stride 3, expected 1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "the last dimension of dq has stride 3, expected 1");
     c.dq = o.q.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "attention_backward: dq overlaps q");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "attention_backward: dq overlaps q");
     c.dq = dq.t;
     c.dy = o.q.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "dy is [2,4,3,5], expected [2,4,3,7]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "dy is [2,4,3,5], expected [2,4,3,7]");
     c = a;
     c.dq = c.dk = dq.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "attention_backward: dq overlaps dk");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "attention_backward: dq overlaps dk");
     c = a;
     c.dq = dq.t;
     c.lse = NULL;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
-                   "lse is NULL");
-    return outputs_unchanged(b, &o) && bed_unchanged(b, &dq) &&
-           bed_unchanged(b, &down);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention_backward(b->queue, &c),
+                       "lse is NULL");
+    return outputs_unchanged(b, &o) && harness_unchanged(b, &dq) &&
+           harness_unchanged(b, &down);
 }
 
 /* 2^32 scores: more than a launch has elements, but nobody stores them, and a
  * mask that repeats is not that long. Only checked and recorded, not run. */
-static bool run_many_scores(struct bed *b)
+static bool run_many_scores(struct harness *b)
 {
     const int64_t shape[] = {1, 1, 65536, 1}, keys = 65536;
     struct operand x, y, mask;
     ssq_graph *graph = NULL;
-    bed_input(b, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &mask, SSQ_F32, 1, &keys, LAYOUT_DENSE, FILL_ZERO);
-    bed_output(b, &y, SSQ_F16, 4, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &mask, SSQ_F32, 1, &keys, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &y, SSQ_F16, 4, shape, LAYOUT_DENSE);
     if (b->bench || b->admit || b->props.binding_bytes < 65536 * 4)
         return true; /* the mask itself is too long there */
     ssq_attention_args a = SSQ_ATTENTION_INIT;
@@ -260,22 +260,23 @@ static bool run_many_scores(struct bed *b)
     a.mask = mask.t;
     a.y = y.t;
     if (ssq_graph_begin(b->queue) != SSQ_OK)
-        bed_fail(b, "no capture: %s", ssq_last_error());
-    /* not BED_OP, which would pass over any UNSUPPORTED; lavapipe ends loops */
+        harness_fail(b, "no capture: %s", ssq_last_error());
+    /* not HARNESS_OP, which would pass over any UNSUPPORTED; lavapipe ends
+     * loops */
     ssq_status st = ssq_attention(b->queue, &a);
     bool ends = st == SSQ_ERR_UNSUPPORTED &&
                 strstr(ssq_last_error(), "ends its loops") != NULL;
-    bed_refused(b, ends ? SSQ_ERR_UNSUPPORTED : SSQ_OK, st);
+    harness_refused(b, ends ? SSQ_ERR_UNSUPPORTED : SSQ_OK, st);
     if (ssq_graph_end(b->queue, &graph) != SSQ_OK ||
         ssq_graph_ops(graph) != (ends ? 0 : 1))
-        bed_fail(b, "no graph of one op: %s", ssq_last_error());
+        harness_fail(b, "no graph of one op: %s", ssq_last_error());
     ssq_graph_destroy(&graph);
-    return bed_unchanged(b, &y);
+    return harness_unchanged(b, &y);
 }
 
 static const struct {
     const char *name;
-    bool (*run)(struct bed *b);
+    bool (*run)(struct harness *b);
 } cases[] = {
     {"attention refuses shapes that disagree", run_shapes},
     {"attention refuses batches, keys and rows that disagree", run_cut},
@@ -287,7 +288,7 @@ static const struct {
      run_many_scores},
 };
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return cases[i].run(b);
 }

@@ -251,7 +251,7 @@ struct place {
     struct operand x, y, position, freq, cosine, sine;
 };
 
-static void make_positions(struct bed *b, struct place *p)
+static void make_positions(struct harness *b, struct place *p)
 {
     static const double far[] = {2147483647.0, -2147483648.0, 16777217.0,
                                  -1.0,         0.0,           1e6};
@@ -263,16 +263,17 @@ static void make_positions(struct bed *b, struct place *p)
     bool batch = e->positions == PER_BATCH;
     if (batch)
         n *= e->shape[0];
-    double *v = bed_alloc(b, (size_t)n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)n * sizeof(*v));
     for (int64_t i = 0; i < n; i++)
-        v[i] = e->positions == FAR_AWAY ? far[i % 6]
-                                        : floor(2000.0 * bed_uniform(b)) - 200;
-    bed_values(b, &p->position, SSQ_I32, batch ? e->rank - 1 : 1,
-               batch ? shape : &p->t, DENSE, v);
+        v[i] = e->positions == FAR_AWAY
+                   ? far[i % 6]
+                   : floor(2000.0 * harness_uniform(b)) - 200;
+    harness_values(b, &p->position, SSQ_I32, batch ? e->rank - 1 : 1,
+                   batch ? shape : &p->t, DENSE, v);
 }
 
 /* Numbers that no angle need have. */
-static void make_caches(struct bed *b, struct place *p)
+static void make_caches(struct harness *b, struct place *p)
 {
     const struct entry *e = p->e;
     bool all = e->positions == CACHED_ALL;
@@ -281,37 +282,37 @@ static void make_caches(struct bed *b, struct place *p)
         shape[i] = e->shape[i];
     shape[e->rank - 1] = p->dims / 2;
     const int64_t *s = all ? shape : shape + e->rank - 2;
-    bed_input(b, &p->cosine, all ? e->in : F32, all ? e->rank : 2, s, PADDED,
-              FILL_NORMAL);
-    bed_input(b, &p->sine, F32, all ? e->rank : 2, s, DENSE, FILL_NORMAL);
+    harness_input(b, &p->cosine, all ? e->in : F32, all ? e->rank : 2, s,
+                  PADDED, FILL_NORMAL);
+    harness_input(b, &p->sine, F32, all ? e->rank : 2, s, DENSE, FILL_NORMAL);
 }
 
-static void make_place(struct bed *b, struct place *p)
+static void make_place(struct harness *b, struct place *p)
 {
     const struct entry *e = p->e;
     p->t = e->shape[e->rank - 2];
     p->d = e->shape[e->rank - 1];
     p->dims = e->dims == 0 ? p->d : e->dims;
     int64_t pairs = p->dims / 2;
-    bed_input(b, &p->x, e->in, e->rank, e->shape, e->layout_in, e->fill);
+    harness_input(b, &p->x, e->in, e->rank, e->shape, e->layout_in, e->fill);
     if (e->in_place)
         p->y = p->x;
     else
-        bed_output(b, &p->y, e->out, e->rank, e->shape, e->layout_out);
+        harness_output(b, &p->y, e->out, e->rank, e->shape, e->layout_out);
     if (e->positions >= CACHED)
         make_caches(b, p);
     else
         make_positions(b, p);
-    double *v = bed_alloc(b, (size_t)pairs * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)pairs * sizeof(*v));
     for (int64_t i = 0; i < pairs; i++)
         v[i] = e->base == 0.0
-                   ? bed_uniform(b)
+                   ? harness_uniform(b)
                    : (double)(float)powl(e->base, -2.0L * (long double)i /
                                                       (long double)p->dims);
-    bed_values(b, &p->freq, F32, 1, &pairs, DENSE, v);
+    harness_values(b, &p->freq, F32, 1, &pairs, DENSE, v);
 }
 
-static ssq_status call(struct bed *b, const struct place *p)
+static ssq_status call(struct harness *b, const struct place *p)
 {
     const struct entry *e = p->e;
     bool cached = e->positions >= CACHED;
@@ -419,26 +420,27 @@ static double weighted(const void *data, const double *x)
 }
 
 /* The gradient of the forward oracle, which is linear. */
-static bool difference(struct bed *b, const struct place *p, const double *dx)
+static bool difference(struct harness *b, const struct place *p,
+                       const double *dx)
 {
     size_t n = (size_t)p->x.n;
-    double *x = bed_alloc(b, n * sizeof(*x)), size = 1.0;
-    struct slope s = {p, p->x.value, bed_alloc(b, n * sizeof(*x)),
-                      bed_alloc(b, n * sizeof(*x))};
+    double *x = harness_alloc(b, n * sizeof(*x)), size = 1.0;
+    struct slope s = {p, p->x.value, harness_alloc(b, n * sizeof(*x)),
+                      harness_alloc(b, n * sizeof(*x))};
     for (size_t i = 0; i < n; i++) {
-        x[i] = 2.0 * bed_uniform(b) - 1.0;
+        x[i] = 2.0 * harness_uniform(b) - 1.0;
         size += 4.0 * fabs(p->x.value[i]);
     }
     return difference_check(b, weighted, &s, x, n, dx, 0.5, 0.0, size);
 }
 
-static bool run_table(struct bed *b, const struct entry *e, bool backward)
+static bool run_table(struct harness *b, const struct entry *e, bool backward)
 {
     struct place p = {.e = e, .backward = backward};
     make_place(b, &p);
     size_t n = (size_t)p.x.n;
-    double *want = bed_alloc(b, n * sizeof(*want));
-    double *error = bed_alloc(b, n * sizeof(*want));
+    double *want = harness_alloc(b, n * sizeof(*want));
+    double *error = harness_alloc(b, n * sizeof(*want));
     oracle(&p, backward ? -1.0 : 1.0, p.x.value, want, error);
     if (backward && e->fill == FILL_NORMAL && n <= 300 &&
         !difference(b, &p, want))
@@ -446,30 +448,31 @@ static bool run_table(struct bed *b, const struct entry *e, bool backward)
     b->flops = 30.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    BED_OP(b, call(b, &p));
-    bed_read(b, &p.y);
-    return bed_bound(b, &p.y, want, error) && bed_same(b, &p.y) &&
-           (e->in_place || bed_unchanged(b, &p.x));
+    HARNESS_OP(b, call(b, &p));
+    harness_read(b, &p.y);
+    return harness_bound(b, &p.y, want, error) && harness_same(b, &p.y) &&
+           (e->in_place || harness_unchanged(b, &p.x));
 }
 
 /* There and back is where it was, to the roundings of both. */
-static bool run_back(struct bed *b)
+static bool run_back(struct harness *b)
 {
     const struct entry e = {2, {33, 16}, F32, F32, DENSE, DENSE, FILL_NORMAL,
                             0, 0,        0,   1e4, false, true};
     struct place p = {.e = &e};
     make_place(b, &p);
     size_t n = (size_t)p.x.n;
-    double *x = bed_alloc(b, n * sizeof(*x)), *y = bed_alloc(b, n * sizeof(*x));
-    double *error = bed_alloc(b, n * sizeof(*x));
-    double *back = bed_alloc(b, n * sizeof(*x));
+    double *x = harness_alloc(b, n * sizeof(*x)),
+           *y = harness_alloc(b, n * sizeof(*x));
+    double *error = harness_alloc(b, n * sizeof(*x));
+    double *back = harness_alloc(b, n * sizeof(*x));
     for (size_t i = 0; i < n; i++)
         x[i] = p.x.value[i];
     oracle(&p, 1.0, x, y, error);
-    BED_OP(b, call(b, &p));
+    HARNESS_OP(b, call(b, &p));
     p.backward = true;
-    BED_OP(b, call(b, &p));
-    bed_read(b, &p.y);
+    HARNESS_OP(b, call(b, &p));
+    harness_read(b, &p.y);
     oracle(&p, -1.0, y, x, back); /* x up to float64 */
     for (int64_t r = 0; r < 33; r++)
         for (int64_t i = 0; i < 8; i++) {
@@ -479,11 +482,11 @@ static bool run_back(struct bed *b)
             error[one] = back[one] + (e1 + e2) * (1.0 + 0x1p-20);
             error[two] = back[two] + (e1 + e2) * (1.0 + 0x1p-20);
         }
-    return bed_bound(b, &p.y, x, error);
+    return harness_bound(b, &p.y, x, error);
 }
 
 /* The table of frequencies is part of what a graph records. */
-static bool run_graph(struct bed *b)
+static bool run_graph(struct harness *b)
 {
     const struct entry e = {2, {5, 300}, F32, F32, DENSE, DENSE, FILL_NORMAL,
                             0, 7,        0,   1e4, false, false};
@@ -492,31 +495,32 @@ static bool run_graph(struct bed *b)
     if (b->bench || b->admit)
         return true;
     make_place(b, &p);
-    double *want = bed_alloc(b, (size_t)p.x.n * sizeof(*want));
-    double *error = bed_alloc(b, (size_t)p.x.n * sizeof(*want));
+    double *want = harness_alloc(b, (size_t)p.x.n * sizeof(*want));
+    double *error = harness_alloc(b, (size_t)p.x.n * sizeof(*want));
     oracle(&p, 1.0, p.x.value, want, error);
-    bed_status(b, ssq_graph_begin(b->queue));
-    bed_status(b, call(b, &p));
-    bed_status(b, ssq_graph_end(b->queue, &graph));
+    harness_status(b, ssq_graph_begin(b->queue));
+    harness_status(b, call(b, &p));
+    harness_status(b, ssq_graph_end(b->queue, &graph));
     for (int i = 0; i < 2; i++)
-        bed_status(b, ssq_graph_launch(b->queue, graph));
-    bed_read(b, &p.y);
+        harness_status(b, ssq_graph_launch(b->queue, graph));
+    harness_read(b, &p.y);
     ssq_graph_destroy(&graph);
-    return bed_bound(b, &p.y, want, error);
+    return harness_bound(b, &p.y, want, error);
 }
 
-static void refuse(struct bed *b, const ssq_rotary_args *a, const char *words)
+static void refuse(struct harness *b, const ssq_rotary_args *a,
+                   const char *words)
 {
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_rotary(b->queue, a), words);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_rotary(b->queue, a), words);
 }
 
-static bool run_numbers(struct bed *b)
+static bool run_numbers(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 5}, three = 3;
     struct operand x, y, position;
-    bed_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
-    bed_output(b, &y, F32, 3, shape, DENSE);
-    bed_input(b, &position, SSQ_I32, 1, &three, DENSE, FILL_ZERO);
+    harness_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
+    harness_output(b, &y, F32, 3, shape, DENSE);
+    harness_input(b, &position, SSQ_I32, 1, &three, DENSE, FILL_ZERO);
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.x = x.t;
     a.y = y.t;
@@ -544,17 +548,17 @@ static bool run_numbers(struct bed *b)
     a.offset = 1;
     a.position = position.t;
     refuse(b, &a, "offset is 1, expected 0 with position");
-    return bed_unchanged(b, &y);
+    return harness_unchanged(b, &y);
 }
 
-static bool run_shapes(struct bed *b)
+static bool run_shapes(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 6}, four = 4;
     struct operand x, y, position, freq;
-    bed_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
-    bed_output(b, &y, F32, 3, shape, DENSE);
-    bed_input(b, &position, SSQ_I32, 1, &four, DENSE, FILL_ZERO);
-    bed_input(b, &freq, F32, 1, &four, DENSE, FILL_NORMAL);
+    harness_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
+    harness_output(b, &y, F32, 3, shape, DENSE);
+    harness_input(b, &position, SSQ_I32, 1, &four, DENSE, FILL_ZERO);
+    harness_input(b, &freq, F32, 1, &four, DENSE, FILL_NORMAL);
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.y = y.t;
     refuse(b, &a, "rotary: x is NULL");
@@ -579,21 +583,21 @@ static bool run_shapes(struct bed *b)
     refuse(b, &a, "struct_size is 4");
     ssq_rotary_backward_args d = SSQ_ROTARY_BACKWARD_INIT;
     d.dy = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_rotary_backward(b->queue, &d),
-                   "rotary_backward: dx is NULL");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &x);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_rotary_backward(b->queue, &d),
+                       "rotary_backward: dx is NULL");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &x);
 }
 
-static bool run_caches(struct bed *b)
+static bool run_caches(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 6}, three = 3, cache[] = {3, 3};
     struct operand x, y, position, freq, c, wrong;
-    bed_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
-    bed_output(b, &y, F32, 3, shape, DENSE);
-    bed_input(b, &position, SSQ_I32, 1, &three, DENSE, FILL_ZERO);
-    bed_input(b, &freq, F32, 1, &three, DENSE, FILL_NORMAL);
-    bed_input(b, &c, F32, 2, cache, DENSE, FILL_NORMAL);
-    bed_input(b, &wrong, F32, 2, shape, DENSE, FILL_NORMAL);
+    harness_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
+    harness_output(b, &y, F32, 3, shape, DENSE);
+    harness_input(b, &position, SSQ_I32, 1, &three, DENSE, FILL_ZERO);
+    harness_input(b, &freq, F32, 1, &three, DENSE, FILL_NORMAL);
+    harness_input(b, &c, F32, 2, cache, DENSE, FILL_NORMAL);
+    harness_input(b, &wrong, F32, 2, shape, DENSE, FILL_NORMAL);
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.x = x.t;
     a.y = y.t;
@@ -620,7 +624,7 @@ static bool run_caches(struct bed *b)
     a.position = NULL;
     a.freq = freq.t;
     refuse(b, &a, "cos and sin with position NULL, freq given");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &c);
+    return harness_unchanged(b, &y) && harness_unchanged(b, &c);
 }
 
 static const char *const named[] = {
@@ -628,9 +632,9 @@ static const char *const named[] = {
     "rotary refuses numbers", "rotary refuses shapes and dtypes",
     "rotary refuses caches"};
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
-    static bool (*const runs[])(struct bed *) = {
+    static bool (*const runs[])(struct harness *) = {
         run_back, run_graph, run_numbers, run_shapes, run_caches};
     if (i < 2 * ENTRIES)
         return run_table(b, &table[i / 2], i % 2 != 0);

@@ -96,7 +96,7 @@ static ssq_conv2d_args args_of(const struct scene *t)
     return args;
 }
 
-static bool finish(struct bed *b, struct scene *t)
+static bool finish(struct harness *b, struct scene *t)
 {
     const struct conv_geometry *g = &t->g;
     ssq_conv2d_args args = args_of(t);
@@ -105,11 +105,11 @@ static bool finish(struct bed *b, struct scene *t)
     const struct operand *used[] = {&t->x, &t->w, &t->y};
     for (int i = 0; i < 3; i++)
         b->bytes += (double)used[i]->n * ssq_dtype_bits(used[i]->dtype) / 8;
-    BED_OP(b, ssq_conv2d(b->queue, &args));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_conv2d(b->queue, &args));
+    if (harness_over(b))
         return !b->failed;
-    bed_read(b, &t->y);
-    struct conv_sum *sums = (struct conv_sum *)bed_keep(
+    harness_read(b, &t->y);
+    struct conv_sum *sums = (struct conv_sum *)harness_keep(
         b, 0, (size_t)t->y.n * sizeof(*sums) / sizeof(double), &fresh);
     if (fresh)
         conv_sums(g, MADE_MAP, t->x.value, t->w.value, NULL, sums);
@@ -131,7 +131,7 @@ static struct conv_geometry row_geometry(const unsigned char *r)
                          r[LAYOUT] == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC);
 }
 
-static bool run_row(struct bed *b, const unsigned char *r)
+static bool run_row(struct harness *b, const unsigned char *r)
 {
     int64_t shape[4];
     enum fill x = data[r[DATA]].x, w = data[r[DATA]].w;
@@ -139,18 +139,18 @@ static bool run_row(struct bed *b, const unsigned char *r)
                       .activation = (ssq_activation)r[ACTIVATION],
                       .integers = w == FILL_INTEGERS};
     conv_image_shape(&t.g, shape);
-    bed_input(b, &t.x, pairs[r[PAIR]][0], 4, shape,
-              r[LAYOUT_X] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED, x);
+    harness_input(b, &t.x, pairs[r[PAIR]][0], 4, shape,
+                  r[LAYOUT_X] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED, x);
     conv_filter_shape(&t.g, shape);
-    bed_input(b, &t.w, pairs[r[PAIR]][1], 4, shape,
-              r[LAYOUT_W] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED, w);
+    harness_input(b, &t.w, pairs[r[PAIR]][1], 4, shape,
+                  r[LAYOUT_W] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED, w);
     if (biases[r[BIAS]] != 0)
-        bed_input(b, &t.bias, biases[r[BIAS]], 1, &t.g.o,
-                  r[LAYOUT_OF_BIAS] == 0 ? LAYOUT_DENSE : LAYOUT_BROADCAST,
-                  w == FILL_INTEGERS ? w : FILL_NORMAL);
+        harness_input(b, &t.bias, biases[r[BIAS]], 1, &t.g.o,
+                      r[LAYOUT_OF_BIAS] == 0 ? LAYOUT_DENSE : LAYOUT_BROADCAST,
+                      w == FILL_INTEGERS ? w : FILL_NORMAL);
     conv_map_shape(&t.g, shape);
-    bed_output(b, &t.y, floats[r[Y]], 4, shape,
-               r[LAYOUT_Y] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED);
+    harness_output(b, &t.y, floats[r[Y]], 4, shape,
+                   r[LAYOUT_Y] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED);
     return finish(b, &t);
 }
 
@@ -181,7 +181,7 @@ static const struct {
     {{3, 4, 1}, 2, {0, 5}, false}, {{3, 4, 1}, 2, {0, 0}, false},
 };
 
-static bool run_empty(struct bed *b, size_t i)
+static bool run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {
         .window = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
@@ -194,12 +194,12 @@ static bool run_empty(struct bed *b, size_t i)
                            i % 2 == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC),
         .activation = SSQ_ACTIVATION_SIGMOID};
     conv_image_shape(&t.g, shape);
-    bed_input(b, &t.x, F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t.x, F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
     conv_filter_shape(&t.g, shape);
-    bed_input(b, &t.w, F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &t.bias, F32, 1, &t.g.o, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t.w, F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t.bias, F32, 1, &t.g.o, LAYOUT_DENSE, FILL_NORMAL);
     conv_map_shape(&t.g, shape);
-    bed_output(b, &t.y, F32, 4, shape, LAYOUT_PADDED);
+    harness_output(b, &t.y, F32, 4, shape, LAYOUT_PADDED);
     return finish(b, &t);
 }
 
@@ -255,22 +255,22 @@ static const struct dot {
     {F32, F32, F32, {0x1p127, 0x1p127}, {1, 1}, 0, INF, 0, false},
 };
 
-static bool run_dot(struct bed *b, const struct dot *t)
+static bool run_dot(struct harness *b, const struct dot *t)
 {
     const int64_t two[] = {1, 1, 1, 2}, one[] = {1, 1, 1, 1};
     struct operand x, w, bias, y;
-    bed_values(b, &x, t->x_dtype, 4, two, LAYOUT_DENSE, t->x);
-    bed_values(b, &w, t->w_dtype, 4, two, LAYOUT_DENSE, t->w);
-    bed_values(b, &bias, F32, 1, one, LAYOUT_DENSE, &t->bias);
-    bed_output(b, &y, t->y_dtype, 4, one, LAYOUT_DENSE);
+    harness_values(b, &x, t->x_dtype, 4, two, LAYOUT_DENSE, t->x);
+    harness_values(b, &w, t->w_dtype, 4, two, LAYOUT_DENSE, t->w);
+    harness_values(b, &bias, F32, 1, one, LAYOUT_DENSE, &t->bias);
+    harness_output(b, &y, t->y_dtype, 4, one, LAYOUT_DENSE);
     ssq_conv2d_args args = SSQ_CONV2D_INIT;
     args.x = x.t;
     args.w = w.t;
     args.bias = t->bias != 0.0 ? bias.t : NULL;
     args.y = y.t;
     args.activation = t->activation;
-    BED_OP(b, ssq_conv2d(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_conv2d(b->queue, &args));
+    harness_read(b, &y);
     if (t->subnormal && b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED &&
         y.value[0] == 0.0)
         return !b->failed;
@@ -278,7 +278,7 @@ static bool run_dot(struct bed *b, const struct dot *t)
 }
 
 /* A NaN weight meets the padding: NaN in the first and last row only. */
-static bool run_padded_nan(struct bed *b)
+static bool run_padded_nan(struct harness *b)
 {
     const struct conv_shape s = {"",     {4, 3},       {3, 1},
                                  {1, 1}, {1, 0, 1, 0}, {1, 1}};
@@ -287,15 +287,15 @@ static bool run_padded_nan(struct bed *b)
     const int64_t image[] = {1, 1, 4, 3}, window[] = {1, 1, 3, 1};
     const double w[] = {(double)NAN, 1, 1},
                  x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-    bed_values(b, &t.x, F32, 4, image, LAYOUT_DENSE, x);
-    bed_values(b, &t.w, F32, 4, window, LAYOUT_DENSE, w);
-    bed_output(b, &t.y, F32, 4, image, LAYOUT_DENSE);
-    if (!finish(b, &t) || bed_over(b))
+    harness_values(b, &t.x, F32, 4, image, LAYOUT_DENSE, x);
+    harness_values(b, &t.w, F32, 4, window, LAYOUT_DENSE, w);
+    harness_output(b, &t.y, F32, 4, image, LAYOUT_DENSE);
+    if (!finish(b, &t) || harness_over(b))
         return !b->failed;
     for (int i = 0; i < 12; i++)
         if (!isnan(t.y.value[i]))
-            return bed_fail(b, "row %d met a NaN weight and is %g", i / 3,
-                            t.y.value[i]);
+            return harness_fail(b, "row %d met a NaN weight and is %g", i / 3,
+                                t.y.value[i]);
     return true;
 }
 
@@ -327,12 +327,12 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < ROWS)
         return row(i) != NULL
                    ? run_row(b, row(i))
-                   : bed_fail(b, "%d rows do not cover all pairs", ROWS);
+                   : harness_fail(b, "%d rows do not cover all pairs", ROWS);
     if (i < ROWS + COUNT(empty))
         return run_empty(b, i - ROWS);
     if (i < SINGLE)

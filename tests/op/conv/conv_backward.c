@@ -60,7 +60,7 @@ static void output_padding(const struct conv_geometry *g, int64_t *extra)
                                   g->dilation[i] * (g->window[i] - 1) + 1);
 }
 
-static void run_data(struct bed *b, struct scene *t)
+static void run_data(struct harness *b, struct scene *t)
 {
     const struct conv_geometry *g = &t->g;
     ssq_conv2d_backward_data_args args = SSQ_CONV2D_BACKWARD_DATA_INIT;
@@ -70,12 +70,12 @@ static void run_data(struct bed *b, struct scene *t)
     stride_args(g, args.stride, args.padding, args.dilation);
     args.groups = g->groups;
     args.layout = g->layout;
-    BED_OP(b, t->transposed
-                  ? ssq_conv_transpose2d_backward_data(b->queue, &args)
-                  : ssq_conv2d_backward_data(b->queue, &args));
+    HARNESS_OP(b, t->transposed
+                      ? ssq_conv_transpose2d_backward_data(b->queue, &args)
+                      : ssq_conv2d_backward_data(b->queue, &args));
 }
 
-static void run_weight(struct bed *b, struct scene *t)
+static void run_weight(struct harness *b, struct scene *t)
 {
     const struct conv_geometry *g = &t->g;
     ssq_conv2d_backward_weight_args args = SSQ_CONV2D_BACKWARD_WEIGHT_INIT;
@@ -86,12 +86,12 @@ static void run_weight(struct bed *b, struct scene *t)
     stride_args(g, args.stride, args.padding, args.dilation);
     args.groups = g->groups;
     args.layout = g->layout;
-    BED_OP(b, t->transposed
-                  ? ssq_conv_transpose2d_backward_weight(b->queue, &args)
-                  : ssq_conv2d_backward_weight(b->queue, &args));
+    HARNESS_OP(b, t->transposed
+                      ? ssq_conv_transpose2d_backward_weight(b->queue, &args)
+                      : ssq_conv2d_backward_weight(b->queue, &args));
 }
 
-static void run_forward(struct bed *b, struct scene *t,
+static void run_forward(struct harness *b, struct scene *t,
                         ssq_activation activation)
 {
     const struct conv_geometry *g = &t->g;
@@ -106,7 +106,7 @@ static void run_forward(struct bed *b, struct scene *t,
         args.groups = g->groups;
         args.layout = g->layout;
         args.activation = activation;
-        BED_OP(b, ssq_conv_transpose2d(b->queue, &args));
+        HARNESS_OP(b, ssq_conv_transpose2d(b->queue, &args));
         return;
     }
     ssq_conv2d_args args = SSQ_CONV2D_INIT;
@@ -116,17 +116,17 @@ static void run_forward(struct bed *b, struct scene *t,
     stride_args(g, args.stride, args.padding, args.dilation);
     args.groups = g->groups;
     args.layout = g->layout;
-    BED_OP(b, ssq_conv2d(b->queue, &args));
+    HARNESS_OP(b, ssq_conv2d(b->queue, &args));
 }
 
 /* Gradients of what forward makes: all three sums, once for all devices. */
-static bool oracles(struct bed *b, struct scene *t)
+static bool oracles(struct harness *b, struct scene *t)
 {
     bool all = false;
     for (int k = 0; k < 3; k++) {
         bool fresh;
         size_t n = (size_t)conv_elements(&t->g, (enum conv_made)k);
-        t->sums[k] = (struct conv_sum *)bed_keep(
+        t->sums[k] = (struct conv_sum *)harness_keep(
             b, k, n * sizeof(struct conv_sum) / sizeof(double), &fresh);
         if (fresh)
             conv_sums(&t->g, (enum conv_made)k, t->image.value, t->filter.value,
@@ -136,9 +136,9 @@ static bool oracles(struct bed *b, struct scene *t)
     return all;
 }
 
-static bool compare(struct bed *b, const struct scene *t, enum conv_made made,
-                    const struct operand *y, const struct operand *bias,
-                    ssq_activation activation)
+static bool compare(struct harness *b, const struct scene *t,
+                    enum conv_made made, const struct operand *y,
+                    const struct operand *bias, ssq_activation activation)
 {
     const struct operand *a = made == MADE_IMAGE ? &t->map : &t->image;
     const struct conv_check check = {.g = &t->g,
@@ -153,14 +153,14 @@ static bool compare(struct bed *b, const struct scene *t, enum conv_made made,
 }
 
 /* db: the sum over dy of every channel. */
-static bool compare_db(struct bed *b, struct scene *t)
+static bool compare_db(struct harness *b, struct scene *t)
 {
     const struct operand *dy = t->transposed ? &t->image : &t->map;
     int64_t n = t->db.n, last = t->g.layout == SSQ_LAYOUT_NHWC ? 1 : 0;
     int64_t plane = t->transposed ? t->g.image[0] * t->g.image[1]
                                   : t->g.map[0] * t->g.map[1];
-    double *want = bed_alloc(b, (size_t)n * sizeof(*want));
-    double *error = bed_alloc(b, (size_t)n * sizeof(*want));
+    double *want = harness_alloc(b, (size_t)n * sizeof(*want));
+    double *error = harness_alloc(b, (size_t)n * sizeof(*want));
     for (int64_t i = 0; i < dy->n; i++) {
         int64_t c = last != 0 ? i % n : i / plane % n;
         want[c] += dy->value[i];
@@ -174,12 +174,12 @@ static bool compare_db(struct bed *b, struct scene *t)
                        ? bound_sum((double)(t->g.n * plane), error[c])
                        : 0.0;
     }
-    return bed_bound(b, &t->db, want, error);
+    return harness_bound(b, &t->db, want, error);
 }
 
 /* The oracle's gradients are those of the oracle's forward, which is linear in
  * each operand: any step will do. */
-static bool differences(struct bed *b, const struct scene *t)
+static bool differences(struct harness *b, const struct scene *t)
 {
     const struct conv_geometry *g = &t->g;
     enum conv_made forward = t->transposed ? MADE_IMAGE : MADE_MAP;
@@ -189,7 +189,7 @@ static bool differences(struct bed *b, const struct scene *t)
     size_t made = (size_t)conv_elements(g, forward), bytes = sizeof(double);
     struct conv_linear l = {.g = g, .made = forward, .weights = dy->value};
     double size = 1.0;
-    l.scratch = bed_alloc(b, made * sizeof(*l.scratch));
+    l.scratch = harness_alloc(b, made * sizeof(*l.scratch));
     for (size_t i = 0; i < made; i++)
         size += fabs(dy->value[i]) * (t->sums[forward][i].size + 8.0);
     const double **variable[] = {t->transposed ? &l.map : &l.image, &l.filter};
@@ -197,7 +197,8 @@ static bool differences(struct bed *b, const struct scene *t)
     const struct conv_sum *gradient[] = {sums, t->sums[MADE_FILTER]};
     for (int k = 0; k < 2; k++) {
         size_t n = (size_t)of[k]->n;
-        double *at = bed_alloc(b, n * bytes), *slope = bed_alloc(b, n * bytes);
+        double *at = harness_alloc(b, n * bytes),
+               *slope = harness_alloc(b, n * bytes);
         memcpy(at, of[k]->value, n * bytes);
         for (size_t i = 0; i < n; i++)
             slope[i] = gradient[k][i].value;
@@ -234,33 +235,33 @@ static struct conv_geometry geometry_of(const struct entry *e)
 }
 
 /* The operands that are given, with dtypes t: x, w, dy. */
-static void give(struct bed *b, struct scene *t, const ssq_dtype *dtypes,
+static void give(struct harness *b, struct scene *t, const ssq_dtype *dtypes,
                  enum layout layout, enum fill x, enum fill w, enum fill dy)
 {
     int64_t shape[4];
     int image = t->transposed ? 2 : 0, map = 2 - image;
     const enum fill fill[] = {x, w, dy};
     conv_image_shape(&t->g, shape);
-    bed_input(b, &t->image, dtypes[image], 4, shape, layout, fill[image]);
+    harness_input(b, &t->image, dtypes[image], 4, shape, layout, fill[image]);
     conv_filter_shape(&t->g, shape);
-    bed_input(b, &t->filter, dtypes[1], 4, shape, layout, fill[1]);
+    harness_input(b, &t->filter, dtypes[1], 4, shape, layout, fill[1]);
     conv_map_shape(&t->g, shape);
-    bed_input(b, &t->map, dtypes[map], 4, shape, layout, fill[map]);
+    harness_input(b, &t->map, dtypes[map], 4, shape, layout, fill[map]);
 }
 
-static void make(struct bed *b, struct scene *t, ssq_dtype image,
+static void make(struct harness *b, struct scene *t, ssq_dtype image,
                  ssq_dtype filter, ssq_dtype map, ssq_dtype db,
                  enum layout layout)
 {
     int64_t shape[4];
     conv_image_shape(&t->g, shape);
-    bed_output(b, &t->made_image, image, 4, shape, layout);
+    harness_output(b, &t->made_image, image, 4, shape, layout);
     conv_filter_shape(&t->g, shape);
-    bed_output(b, &t->made_filter, filter, 4, shape, layout);
+    harness_output(b, &t->made_filter, filter, 4, shape, layout);
     conv_map_shape(&t->g, shape);
-    bed_output(b, &t->made_map, map, 4, shape, layout);
-    bed_output(b, &t->db, db, 1, t->transposed ? &t->g.c : &t->g.o,
-               LAYOUT_DENSE);
+    harness_output(b, &t->made_map, map, 4, shape, layout);
+    harness_output(b, &t->db, db, 1, t->transposed ? &t->g.c : &t->g.o,
+                   LAYOUT_DENSE);
 }
 
 static bool small(const struct scene *t)
@@ -269,7 +270,7 @@ static bool small(const struct scene *t)
            t->filter.n < 300;
 }
 
-static bool run_entry(struct bed *b, const struct entry *e)
+static bool run_entry(struct harness *b, const struct entry *e)
 {
     enum fill fill = fills[e->i % COUNT(fills)];
     enum fill w = fill == FILL_POSITIVE   ? FILL_SPECIAL
@@ -285,25 +286,25 @@ static bool run_entry(struct bed *b, const struct entry *e)
     make(b, &t, floats[e->i / 2 % 3], floats[e->i % 3], floats[(e->i + 1) % 3],
          floats[e->i / 3 % 3], e->i % 5 < 2 ? LAYOUT_PADDED : LAYOUT_DENSE);
     if (e->transposed && e->i % 3 != 0)
-        bed_input(b, &t.bias, floats[e->i % 3], 1, &t.g.c, LAYOUT_DENSE,
-                  t.integers ? FILL_INTEGERS : FILL_NORMAL);
+        harness_input(b, &t.bias, floats[e->i % 3], 1, &t.g.c, LAYOUT_DENSE,
+                      t.integers ? FILL_INTEGERS : FILL_NORMAL);
     b->flops = 4.0 * (double)t.map.n * conv_depth(&t.g, MADE_MAP);
     run_data(b, &t);
     run_weight(b, &t);
     if (e->transposed)
         run_forward(b, &t, act);
-    if (bed_over(b))
+    if (harness_over(b))
         return !b->failed;
     struct operand *dx = e->transposed ? &t.made_map : &t.made_image;
-    bed_read(b, dx);
-    bed_read(b, &t.made_filter);
-    bed_read(b, &t.db);
+    harness_read(b, dx);
+    harness_read(b, &t.made_filter);
+    harness_read(b, &t.db);
     bool fresh = oracles(b, &t);
     bool finite = fill != FILL_SPECIAL && w != FILL_SPECIAL;
     if (fresh && finite && small(&t) && !differences(b, &t))
         return false;
     if (e->transposed) {
-        bed_read(b, &t.made_image);
+        harness_read(b, &t.made_image);
         compare(b, &t, MADE_IMAGE, &t.made_image,
                 t.bias.t == NULL ? NULL : &t.bias, act);
     }
@@ -323,22 +324,22 @@ static double product(const struct operand *a, const struct operand *b)
 }
 
 /* All that a scene makes, in float32. */
-static void run_all(struct bed *b, struct scene *t)
+static void run_all(struct harness *b, struct scene *t)
 {
     run_forward(b, t, SSQ_ACTIVATION_NONE);
     run_data(b, t);
     run_weight(b, t);
-    bed_read(b, &t->made_image);
-    bed_read(b, &t->made_filter);
-    bed_read(b, &t->made_map);
-    bed_read(b, &t->db);
+    harness_read(b, &t->made_image);
+    harness_read(b, &t->made_filter);
+    harness_read(b, &t->made_map);
+    harness_read(b, &t->db);
 }
 
 /* The dense values of x, [n,c,h,w], as [n,h,w,c]. */
-static double *channels_last(struct bed *b, const struct operand *x)
+static double *channels_last(struct harness *b, const struct operand *x)
 {
     const int64_t *s = x->shape;
-    double *r = bed_alloc(b, (size_t)x->n * sizeof(*r));
+    double *r = harness_alloc(b, (size_t)x->n * sizeof(*r));
     for (int64_t i = 0; i < x->n; i++) {
         int64_t w = i % s[3], h = i / s[3] % s[2];
         int64_t c = i / s[3] / s[2] % s[1], n = i / s[3] / s[2] / s[1];
@@ -347,7 +348,7 @@ static double *channels_last(struct bed *b, const struct operand *x)
     return r;
 }
 
-static bool run_identities(struct bed *b, const struct entry *e)
+static bool run_identities(struct harness *b, const struct entry *e)
 {
     const ssq_dtype dtypes[] = {F16, F32, F16};
     int64_t shape[4];
@@ -358,32 +359,32 @@ static bool run_identities(struct bed *b, const struct entry *e)
          FILL_INTEGERS);
     make(b, &t, F32, F32, F32, F32, LAYOUT_DENSE);
     run_all(b, &t);
-    if (bed_over(b))
+    if (harness_over(b))
         return !b->failed;
     double map = product(&t.made_map, &t.map);
     double image = product(&t.image, &t.made_image);
     double filter = product(&t.filter, &t.made_filter);
     if (map != image || map != filter)
-        return bed_fail(b,
-                        "<conv x, dy> is %.17g, <x, dx> %.17g, <w, dw> %.17g",
-                        map, image, filter);
+        return harness_fail(
+            b, "<conv x, dy> is %.17g, <x, dx> %.17g, <w, dw> %.17g", map,
+            image, filter);
     u = t;
     u.g.layout = SSQ_LAYOUT_NHWC;
     conv_image_shape(&u.g, shape);
-    bed_values(b, &u.image, t.image.dtype, 4, shape, LAYOUT_PADDED,
-               channels_last(b, &t.image));
+    harness_values(b, &u.image, t.image.dtype, 4, shape, LAYOUT_PADDED,
+                   channels_last(b, &t.image));
     conv_filter_shape(&u.g, shape);
-    bed_values(b, &u.filter, t.filter.dtype, 4, shape, LAYOUT_PADDED,
-               channels_last(b, &t.filter));
+    harness_values(b, &u.filter, t.filter.dtype, 4, shape, LAYOUT_PADDED,
+                   channels_last(b, &t.filter));
     conv_map_shape(&u.g, shape);
-    bed_values(b, &u.map, t.map.dtype, 4, shape, LAYOUT_DENSE,
-               channels_last(b, &t.map));
+    harness_values(b, &u.map, t.map.dtype, 4, shape, LAYOUT_DENSE,
+                   channels_last(b, &t.map));
     make(b, &u, F32, F32, F32, F32, LAYOUT_PADDED);
     run_all(b, &u);
-    return bed_exact(b, &u.made_map, channels_last(b, &t.made_map)) &&
-           bed_exact(b, &u.made_image, channels_last(b, &t.made_image)) &&
-           bed_exact(b, &u.made_filter, channels_last(b, &t.made_filter)) &&
-           bed_exact(b, &u.db, t.db.value);
+    return harness_exact(b, &u.made_map, channels_last(b, &t.made_map)) &&
+           harness_exact(b, &u.made_image, channels_last(b, &t.made_image)) &&
+           harness_exact(b, &u.made_filter, channels_last(b, &t.made_filter)) &&
+           harness_exact(b, &u.db, t.db.value);
 }
 
 /* Nothing in, zeros (or biases) out. */
@@ -395,7 +396,7 @@ static const struct {
     {{3, 4, 1}, 2, {0, 5}}, {{0, 0, 1}, 0, {0, 0}},
 };
 
-static bool run_empty(struct bed *b, size_t i)
+static bool run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {.window = {2, 2},
                            .stride = {1, 1},
@@ -411,9 +412,9 @@ static bool run_empty(struct bed *b, size_t i)
          FILL_NORMAL);
     make(b, &t, F16, F32, F32, F32, LAYOUT_PADDED);
     if (t.transposed)
-        bed_input(b, &t.bias, F32, 1, &t.g.c, LAYOUT_DENSE, FILL_NORMAL);
+        harness_input(b, &t.bias, F32, 1, &t.g.c, LAYOUT_DENSE, FILL_NORMAL);
     run_all(b, &t);
-    if (bed_over(b))
+    if (harness_over(b))
         return !b->failed;
     oracles(b, &t);
     return compare(b, &t, MADE_IMAGE, &t.made_image,
@@ -464,7 +465,7 @@ static void describe_either(size_t i, char *text, size_t bytes)
                  e.transposed ? "conv_transpose2d" : "conv2d", sizes);
 }
 
-static bool run_either(struct bed *b, size_t i)
+static bool run_either(struct harness *b, size_t i)
 {
     if (i >= ROWS + IDENTITIES)
         return run_empty(b, i - ROWS - IDENTITIES);
@@ -478,7 +479,7 @@ static void describe(size_t i, char *text, size_t bytes)
     describe_either(2 * i, text, bytes);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return run_either(b, 2 * i);
 }
@@ -497,7 +498,7 @@ static void transpose_describe(size_t i, char *text, size_t bytes)
     describe_either(2 * i + 1, text, bytes);
 }
 
-static bool transpose_run(struct bed *b, size_t i)
+static bool transpose_run(struct harness *b, size_t i)
 {
     return run_either(b, 2 * i + 1);
 }

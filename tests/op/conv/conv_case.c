@@ -235,7 +235,7 @@ struct target {
     bool open, exact;
 };
 
-static struct target aim(const struct bed *b, const struct conv_check *c,
+static struct target aim(const struct harness *b, const struct conv_check *c,
                          const struct conv_sum *s, int64_t i)
 {
     bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
@@ -262,16 +262,16 @@ static struct target aim(const struct bed *b, const struct conv_check *c,
     return t;
 }
 
-bool conv_compare(struct bed *b, const struct conv_check *c,
+bool conv_compare(struct harness *b, const struct conv_check *c,
                   const struct operand *y, const struct conv_sum *sums)
 {
     size_t bytes = (size_t)y->n * sizeof(double);
-    double *want = bed_alloc(b, bytes), *error = bed_alloc(b, bytes);
+    double *want = harness_alloc(b, bytes), *error = harness_alloc(b, bytes);
     bool exact = y->n > 0;
     /* a tap that meets nothing may be multiplied by zero: NaN is allowed */
     bool spreads = c->made == MADE_IMAGE && has_nonfinite(c->b);
     int64_t open = 0;
-    if (bed_over(b))
+    if (harness_over(b))
         return !b->failed;
     for (int64_t i = 0; i < y->n; i++) {
         struct target t = aim(b, c, &sums[i], i);
@@ -282,10 +282,10 @@ bool conv_compare(struct bed *b, const struct conv_check *c,
         error[i] = t.error;
     }
     if (open > 0 && open == y->n)
-        return bed_fail(b, "the case tests nothing: all may be anything");
+        return harness_fail(b, "the case tests nothing: all may be anything");
     if (exact)
         gemm_exactly(b, y, want);
-    return bed_bound(b, y, want, error);
+    return harness_bound(b, y, want, error);
 }
 
 double conv_linear(const void *data, const double *x)

@@ -70,7 +70,7 @@ struct conv_check {
 };
 
 /** y against the sums, under the bound. */
-bool conv_compare(struct bed *b, const struct conv_check *c,
+bool conv_compare(struct harness *b, const struct conv_check *c,
                   const struct operand *y, const struct conv_sum *sums);
 
 /** sum of dy * (what is made), as a function of one operand: for central

@@ -199,7 +199,7 @@ static const struct refusal refusals[] = {
 
 /* A call: good ones are 3x3, padded, on [2,4,5,6], two groups to 6 channels. */
 struct scene {
-    struct bed *bed;
+    struct harness *harness;
     enum fn fn;
     const ssq_tensor *t[ROLES];
     struct operand out; /* what the good call would write */
@@ -252,9 +252,9 @@ static int shape_of(enum fn fn, enum role role, int64_t *shape)
     return 1;
 }
 
-static void set_up(struct scene *t, struct bed *b, enum fn fn)
+static void set_up(struct scene *t, struct harness *b, enum fn fn)
 {
-    *t = (struct scene){.bed = b,
+    *t = (struct scene){.harness = b,
                         .fn = fn,
                         .stride = {1, 1},
                         .padding = {1, 1, 1, 1},
@@ -265,8 +265,8 @@ static void set_up(struct scene *t, struct bed *b, enum fn fn)
         struct operand x;
         int64_t shape[6];
         int rank = shape_of(fn, (enum role)r, shape);
-        bed_input(b, &x, dtype_of(fn, (enum role)r), rank, shape, LAYOUT_DENSE,
-                  FILL_ONES);
+        harness_input(b, &x, dtype_of(fn, (enum role)r), rank, shape,
+                      LAYOUT_DENSE, FILL_ONES);
         t->t[r] = x.t;
         if (r == (int)output_of(fn))
             t->out = x;
@@ -277,7 +277,7 @@ static void replace(struct scene *t, enum role role, ssq_dtype dtype, int rank,
                     const int64_t *shape, enum layout layout)
 {
     struct operand x;
-    bed_input(t->bed, &x, dtype, rank, shape, layout, FILL_ONES);
+    harness_input(t->harness, &x, dtype, rank, shape, layout, FILL_ONES);
     t->t[role] = x.t;
 }
 
@@ -286,13 +286,15 @@ static void overlap(struct scene *t, enum role one, enum role two)
 {
     const enum role roles[] = {one, two};
     ssq_buffer *buffer = NULL;
-    bed_status(t->bed, ssq_buffer_create(t->bed->device, 8192, &buffer));
+    harness_status(t->harness,
+                   ssq_buffer_create(t->harness->device, 8192, &buffer));
     for (int i = 0; i < 2; i++) {
         int64_t shape[6];
         int rank = shape_of(t->fn, roles[i], shape);
-        bed_status(t->bed, ssq_tensor_from_buffer(
-                               buffer, dtype_of(t->fn, roles[i]), rank, shape,
-                               NULL, 2 * (uint64_t)i, &t->made[i]));
+        harness_status(t->harness,
+                       ssq_tensor_from_buffer(buffer, dtype_of(t->fn, roles[i]),
+                                              rank, shape, NULL,
+                                              2 * (uint64_t)i, &t->made[i]));
         t->t[roles[i]] = t->made[i];
     }
     ssq_buffer_destroy(&buffer);
@@ -302,9 +304,10 @@ static void other_device(struct scene *t, enum role role)
 {
     int64_t shape[6];
     int rank = shape_of(t->fn, role, shape);
-    bed_status(t->bed, ssq_device_open("reference", NULL, &t->other));
-    bed_status(t->bed, ssq_tensor_create(t->other, dtype_of(t->fn, role), rank,
-                                         shape, &t->made[0]));
+    harness_status(t->harness, ssq_device_open("reference", NULL, &t->other));
+    harness_status(t->harness,
+                   ssq_tensor_create(t->other, dtype_of(t->fn, role), rank,
+                                     shape, &t->made[0]));
     t->t[role] = t->made[0];
 }
 
@@ -405,8 +408,8 @@ static ssq_status call_forward(const struct scene *t)
     a.groups = u.groups = t->groups;
     a.activation = u.activation = t->activation;
     memcpy(u.output_padding, t->output_padding, sizeof(u.output_padding));
-    return t->fn == CONV ? ssq_conv2d(t->bed->queue, &a)
-                         : ssq_conv_transpose2d(t->bed->queue, &u);
+    return t->fn == CONV ? ssq_conv2d(t->harness->queue, &a)
+                         : ssq_conv_transpose2d(t->harness->queue, &u);
 }
 
 static ssq_status call_data(const struct scene *t)
@@ -418,8 +421,9 @@ static ssq_status call_data(const struct scene *t)
     a.w = t->t[FILTER];
     a.dx = t->t[transposed ? MAP : IMAGE];
     a.groups = t->groups;
-    return transposed ? ssq_conv_transpose2d_backward_data(t->bed->queue, &a)
-                      : ssq_conv2d_backward_data(t->bed->queue, &a);
+    return transposed
+               ? ssq_conv_transpose2d_backward_data(t->harness->queue, &a)
+               : ssq_conv2d_backward_data(t->harness->queue, &a);
 }
 
 static ssq_status call_weight(const struct scene *t)
@@ -432,8 +436,9 @@ static ssq_status call_weight(const struct scene *t)
     a.dw = t->t[FILTER];
     a.db = t->t[VECTOR];
     a.groups = t->groups;
-    return transposed ? ssq_conv_transpose2d_backward_weight(t->bed->queue, &a)
-                      : ssq_conv2d_backward_weight(t->bed->queue, &a);
+    return transposed
+               ? ssq_conv_transpose2d_backward_weight(t->harness->queue, &a)
+               : ssq_conv2d_backward_weight(t->harness->queue, &a);
 }
 
 static ssq_status call_max(const struct scene *t)
@@ -447,8 +452,8 @@ static ssq_status call_max(const struct scene *t)
     a.x = u.dx = t->t[IMAGE];
     a.y = u.dy = t->t[MAP];
     a.argmax = u.argmax = t->t[FILTER];
-    return t->fn == MAX_POOL ? ssq_max_pool2d(t->bed->queue, &a)
-                             : ssq_max_pool2d_backward(t->bed->queue, &u);
+    return t->fn == MAX_POOL ? ssq_max_pool2d(t->harness->queue, &a)
+                             : ssq_max_pool2d_backward(t->harness->queue, &u);
 }
 
 static ssq_status call_avg(const struct scene *t)
@@ -462,8 +467,8 @@ static ssq_status call_avg(const struct scene *t)
     a.divisor = u.divisor = t->divisor;
     a.x = u.dx = t->t[IMAGE];
     a.y = u.dy = t->t[MAP];
-    return t->fn == AVG_POOL ? ssq_avg_pool2d(t->bed->queue, &a)
-                             : ssq_avg_pool2d_backward(t->bed->queue, &u);
+    return t->fn == AVG_POOL ? ssq_avg_pool2d(t->harness->queue, &a)
+                             : ssq_avg_pool2d_backward(t->harness->queue, &u);
 }
 
 static ssq_status call_global(const struct scene *t)
@@ -473,8 +478,9 @@ static ssq_status call_global(const struct scene *t)
     a.x = u.dx = t->t[IMAGE];
     a.y = u.dy = t->t[MAP];
     a.layout = u.layout = t->layout;
-    return t->fn == GLOBAL ? ssq_global_avg_pool2d(t->bed->queue, &a)
-                           : ssq_global_avg_pool2d_backward(t->bed->queue, &u);
+    return t->fn == GLOBAL
+               ? ssq_global_avg_pool2d(t->harness->queue, &a)
+               : ssq_global_avg_pool2d_backward(t->harness->queue, &u);
 }
 
 static ssq_status call(const struct scene *t)
@@ -500,27 +506,27 @@ static ssq_status call(const struct scene *t)
     }
 }
 
-static bool run_refusal(struct bed *b, const struct refusal *r)
+static bool run_refusal(struct harness *b, const struct refusal *r)
 {
     struct scene t;
     set_up(&t, b, r->fn);
     spoil_operand(&t, r);
     spoil_value(&t, r);
     if (!b->failed)
-        bed_refused_as(b, SSQ_ERR_INVALID, call(&t), r->text);
+        harness_refused_as(b, SSQ_ERR_INVALID, call(&t), r->text);
     for (int i = 0; i < 2; i++)
         ssq_tensor_destroy(&t.made[i]);
     ssq_device_close(&t.other);
-    return bed_unchanged(b, &t.out);
+    return harness_unchanged(b, &t.out);
 }
 
 /* The call that the others spoil is good. */
-static bool run_good(struct bed *b, enum fn fn)
+static bool run_good(struct harness *b, enum fn fn)
 {
     struct scene t;
     set_up(&t, b, fn);
-    BED_OP(b, call(&t));
-    bed_read(b, &t.out);
+    HARNESS_OP(b, call(&t));
+    harness_read(b, &t.out);
     return !b->failed;
 }
 
@@ -538,7 +544,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - COUNT(refusals));
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (b->bench)
         return true; /* nothing to time */

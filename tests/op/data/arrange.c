@@ -25,7 +25,7 @@ static const struct {
     {{2, {3, 5}}, 0, 0, 1, {3}, SSQ_F32, SSQ_F32, LAYOUT_DENSE},
 };
 
-static bool run_concat(struct bed *b, size_t i)
+static bool run_concat(struct harness *b, size_t i)
 {
     struct operand x[PIECES], y;
     const ssq_tensor *list[PIECES] = {NULL};
@@ -33,22 +33,22 @@ static bool run_concat(struct bed *b, size_t i)
     for (int k = 0; k < concats[i].n; k++) {
         struct shape piece = *s;
         piece.d[concats[i].real] = concats[i].size[k];
-        bed_input(b, &x[k], concats[i].x, piece.rank, piece.d,
-                  concats[i].layout, FILL_SPECIAL);
+        harness_input(b, &x[k], concats[i].x, piece.rank, piece.d,
+                      concats[i].layout, FILL_SPECIAL);
         list[k] = x[k].t;
     }
-    bed_output(b, &y, concats[i].to, s->rank, s->d, concats[i].layout);
+    harness_output(b, &y, concats[i].to, s->rank, s->d, concats[i].layout);
     ssq_concat_args args = SSQ_CONCAT_INIT;
     args.x = list;
     args.n = (size_t)concats[i].n;
     args.y = y.t;
     args.axis = concats[i].axis;
-    BED_OP(b, ssq_concat(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_concat(b->queue, &args));
+    harness_read(b, &y);
     int64_t inner = 1;
     for (int d = concats[i].real + 1; d < s->rank; d++)
         inner *= s->d[d];
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t e = 0; e < y.n; e++) {
         int64_t at = e / inner % s->d[concats[i].real];
         int64_t outer = e / inner / s->d[concats[i].real];
@@ -56,47 +56,48 @@ static bool run_concat(struct bed *b, size_t i)
         for (; at >= concats[i].size[k]; k++)
             at -= concats[i].size[k];
         int64_t from = (outer * concats[i].size[k] + at) * inner + e % inner;
-        want[e] = bed_round(x[k].value[from], y.dtype);
+        want[e] = harness_round(x[k].value[from], y.dtype);
     }
-    return bed_exact(b, &y, want) && bed_same(b, &y);
+    return harness_exact(b, &y, want) && harness_same(b, &y);
 }
 
-static bool run_concat_refused(struct bed *b)
+static bool run_concat_refused(struct harness *b)
 {
     struct operand x, y, h;
-    bed_input(b, &x, SSQ_F32, 2, (const int64_t[]){2, 3}, LAYOUT_DENSE,
-              FILL_NORMAL);
-    bed_input(b, &h, SSQ_F32, 2, (const int64_t[]){2, 4}, LAYOUT_DENSE,
-              FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, (const int64_t[]){4, 3}, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, (const int64_t[]){2, 3}, LAYOUT_DENSE,
+                  FILL_NORMAL);
+    harness_input(b, &h, SSQ_F32, 2, (const int64_t[]){2, 4}, LAYOUT_DENSE,
+                  FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, (const int64_t[]){4, 3}, LAYOUT_DENSE);
     const ssq_tensor *list[] = {x.t, x.t, x.t, h.t, NULL, y.t};
     ssq_concat_args a = SSQ_CONCAT_INIT;
     a.y = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "x is NULL");
     a.x = list;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a), "n is 0");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a), "n is 0");
     a.n = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "2 short of y, 4 along dimension 0");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "2 short of y, 4 along dimension 0");
     a.n = 3;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "x[0] to x[2] are longer than y");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "x[0] to x[2] are longer than y");
     a.axis = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "axis 2 of rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "axis 2 of rank 2");
     a.axis = 0;
     a.x = list + 2;
     a.n = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "x[1] is [2,4], y is [4,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "x[1] is [2,4], y is [4,3]");
     a.x = list + 4;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "x[0] is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "x[0] is NULL");
     a.x = list + 5;
     a.n = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
-                   "y overlaps x[0]");
-    return bed_unchanged(b, &y);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_concat(b->queue, &a),
+                       "y overlaps x[0]");
+    return harness_unchanged(b, &y);
 }
 
 static const struct {
@@ -150,15 +151,15 @@ static const struct {
      LAYOUT_DENSE},
 };
 
-static bool run_slice(struct bed *b, size_t i)
+static bool run_slice(struct harness *b, size_t i)
 {
     struct operand x, y;
     const struct shape *sx = &slices[i].x, *sy = &slices[i].y;
-    bed_input(b, &x, slices[i].from, sx->rank, sx->d, slices[i].layout,
-              FILL_SPECIAL);
-    bed_input(b, &y, slices[i].to, sy->rank, sy->d, slices[i].layout,
-              FILL_SPECIAL);
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    harness_input(b, &x, slices[i].from, sx->rank, sx->d, slices[i].layout,
+                  FILL_SPECIAL);
+    harness_input(b, &y, slices[i].to, sy->rank, sy->d, slices[i].layout,
+                  FILL_SPECIAL);
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     memcpy(want, y.value, (size_t)y.n * sizeof(double));
     for (int64_t e = 0; e < x.n; e++) {
         int64_t rest = e, at = 0, pitch = 1;
@@ -172,7 +173,7 @@ static bool run_slice(struct bed *b, size_t i)
             at += k * pitch;
             pitch *= sy->d[d];
         }
-        want[at] = bed_round(x.value[e], y.dtype);
+        want[at] = harness_round(x.value[e], y.dtype);
     }
     ssq_slice_assign_args args = SSQ_SLICE_ASSIGN_INIT;
     args.x = x.t;
@@ -181,46 +182,47 @@ static bool run_slice(struct bed *b, size_t i)
         memcpy(args.start, slices[i].start, sizeof(slices[i].start));
         memcpy(args.step, slices[i].step, sizeof(slices[i].step));
     }
-    BED_OP(b, ssq_slice_assign(b->queue, &args));
-    bed_read(b, &y);
-    return bed_exact(b, &y, want) && bed_same(b, &y);
+    HARNESS_OP(b, ssq_slice_assign(b->queue, &args));
+    harness_read(b, &y);
+    return harness_exact(b, &y, want) && harness_same(b, &y);
 }
 
-static bool run_slice_refused(struct bed *b)
+static bool run_slice_refused(struct harness *b)
 {
     struct operand x, y, v;
-    bed_input(b, &x, SSQ_F32, 2, (const int64_t[]){2, 3}, LAYOUT_DENSE,
-              FILL_NORMAL);
-    bed_input(b, &v, SSQ_F32, 1, (const int64_t[]){3}, LAYOUT_DENSE,
-              FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, (const int64_t[]){4, 5}, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, (const int64_t[]){2, 3}, LAYOUT_DENSE,
+                  FILL_NORMAL);
+    harness_input(b, &v, SSQ_F32, 1, (const int64_t[]){3}, LAYOUT_DENSE,
+                  FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, (const int64_t[]){4, 5}, LAYOUT_DENSE);
     ssq_slice_assign_args a = SSQ_SLICE_ASSIGN_INIT;
     a.x = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "y is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "y is NULL");
     a.y = y.t;
     a.start[1] = -1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "start -1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "start -1");
     a.start[1] = 3;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "3 elements from 3 in steps of 1 are outside dimension 1");
+    harness_refused_as(
+        b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+        "3 elements from 3 in steps of 1 are outside dimension 1");
     a.start[1] = 4;
     a.step[1] = INT64_MAX;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "outside dimension 1 of y, 5");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "outside dimension 1 of y, 5");
     a.start[1] = 0;
     a.step[1] = 0;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "step 0");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "step 0");
     a.step[1] = 2;
     a.x = v.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "x has rank 1, y has rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "x has rank 1, y has rank 2");
     a.x = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
-                   "y overlaps x");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &x);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
+                       "y overlaps x");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &x);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -248,7 +250,7 @@ static void describe(size_t i, char *text, size_t bytes)
              i == COUNT(slices) ? "concat" : "slice_assign");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < COUNT(concats))
         return run_concat(b, i);

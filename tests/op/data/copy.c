@@ -17,17 +17,17 @@ static const enum layout pairs[][2] = {
 };
 
 /* Any bits at all: NaN payloads must survive. */
-static void raw_input(struct bed *b, struct operand *x, ssq_dtype dtype,
+static void raw_input(struct harness *b, struct operand *x, ssq_dtype dtype,
                       const struct shape *s, enum layout layout)
 {
     int64_t n = shape_elements(s);
-    uint32_t *bits = bed_alloc(b, (size_t)n * sizeof(uint32_t));
+    uint32_t *bits = harness_alloc(b, (size_t)n * sizeof(uint32_t));
     uint32_t mask = 0xffffffffu >> (32 - ssq_dtype_bits(dtype));
     for (int64_t i = 0; i < n; i++)
-        bits[i] = (uint32_t)(bed_uniform(b) * 4294967296.0) & mask;
+        bits[i] = (uint32_t)(harness_uniform(b) * 4294967296.0) & mask;
     if (n > 1 && dtype != SSQ_U8)
         bits[1] = mask >> 1; /* a NaN of every float dtype */
-    bed_raw(b, x, dtype, s->rank, s->d, layout, bits);
+    harness_raw(b, x, dtype, s->rank, s->d, layout, bits);
 }
 
 #define COPIES (COUNT(dtypes) * COUNT(shapes) * COUNT(pairs))
@@ -47,42 +47,42 @@ static struct choice choose(size_t i)
     return c;
 }
 
-static bool run_copy(struct bed *b, size_t i)
+static bool run_copy(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     struct operand x, y;
     raw_input(b, &x, c.dtype, &c.shape, c.layout[0]);
-    bed_output(b, &y, c.dtype, c.shape.rank, c.shape.d, c.layout[1]);
+    harness_output(b, &y, c.dtype, c.shape.rank, c.shape.d, c.layout[1]);
     ssq_copy_args args = SSQ_COPY_INIT;
     args.x = x.t;
     args.y = y.t;
     b->bytes = 2.0 * (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
-    BED_OP(b, ssq_copy(b->queue, &args));
-    bed_read(b, &y);
-    return bed_raw_equal(b, &y, x.bits) && bed_unchanged(b, &x) &&
-           bed_same(b, &y);
+    HARNESS_OP(b, ssq_copy(b->queue, &args));
+    harness_read(b, &y);
+    return harness_raw_equal(b, &y, x.bits) && harness_unchanged(b, &x) &&
+           harness_same(b, &y);
 }
 
 /* x [5,1] to y [2,5,3]: leading and inner dimensions repeat. */
-static bool run_broadcast(struct bed *b)
+static bool run_broadcast(struct harness *b)
 {
     const struct shape sx = {2, {5, 1}}, sy = {3, {2, 5, 3}};
     struct operand x, y;
     raw_input(b, &x, SSQ_F16, &sx, LAYOUT_PADDED);
-    bed_output(b, &y, SSQ_F16, 3, sy.d, LAYOUT_TRANSPOSED);
+    harness_output(b, &y, SSQ_F16, 3, sy.d, LAYOUT_TRANSPOSED);
     ssq_copy_args args = SSQ_COPY_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_copy(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_copy(b->queue, &args));
+    harness_read(b, &y);
     uint32_t want[30];
     for (int i = 0; i < 30; i++)
         want[i] = x.bits[i / 3 % 5];
-    return bed_raw_equal(b, &y, want);
+    return harness_raw_equal(b, &y, want);
 }
 
 /* Column slices of one buffer: their ranges overlap, their elements do not. */
-static bool run_columns(struct bed *b)
+static bool run_columns(struct harness *b)
 {
     const struct shape s = {2, {4, 6}};
     struct operand m;
@@ -91,48 +91,48 @@ static bool run_columns(struct bed *b)
     for (int i = 0; i < 24; i++)
         want[i] = i % 6 >= 3 ? m.bits[i - 3] : m.bits[i];
     ssq_tensor *left = NULL, *right = NULL;
-    bed_status(b, ssq_tensor_slice(m.t, 1, 0, 3, 1, &left));
-    bed_status(b, ssq_tensor_slice(m.t, 1, 3, 6, 1, &right));
+    harness_status(b, ssq_tensor_slice(m.t, 1, 0, 3, 1, &left));
+    harness_status(b, ssq_tensor_slice(m.t, 1, 3, 6, 1, &right));
     ssq_copy_args args = SSQ_COPY_INIT;
     args.x = left;
     args.y = right;
-    BED_OP(b, ssq_copy(b->queue, &args));
+    HARNESS_OP(b, ssq_copy(b->queue, &args));
     ssq_tensor_destroy(&left);
     ssq_tensor_destroy(&right);
-    bed_read(b, &m);
-    return bed_raw_equal(b, &m, want);
+    harness_read(b, &m);
+    return harness_raw_equal(b, &m, want);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t six = 6, two_three[] = {2, 3}, four = 4;
     struct operand x, y, h, m;
-    bed_input(b, &x, SSQ_F32, 1, &six, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, two_three, LAYOUT_DENSE);
-    bed_output(b, &h, SSQ_F16, 1, &six, LAYOUT_DENSE);
-    bed_output(b, &m, SSQ_F32, 1, &four, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 1, &six, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, two_three, LAYOUT_DENSE);
+    harness_output(b, &h, SSQ_F16, 1, &six, LAYOUT_DENSE);
+    harness_output(b, &m, SSQ_F32, 1, &four, LAYOUT_DENSE);
     ssq_copy_args a = SSQ_COPY_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "x is NULL");
     a.x = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "y is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "y is NULL");
     a.y = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a),
-                   "x is [6], which does not broadcast to y, [2,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a),
+                       "x is [6], which does not broadcast to y, [2,3]");
     a.y = h.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a),
-                   "y is f16, expected f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a),
+                       "y is f16, expected f32");
     ssq_tensor *low = NULL, *high = NULL;
-    bed_status(b, ssq_tensor_slice(x.t, 0, 0, 4, 1, &low));
-    bed_status(b, ssq_tensor_slice(x.t, 0, 2, 6, 1, &high));
+    harness_status(b, ssq_tensor_slice(x.t, 0, 0, 4, 1, &low));
+    harness_status(b, ssq_tensor_slice(x.t, 0, 2, 6, 1, &high));
     a.x = low;
     a.y = high;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "overlaps");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "overlaps");
     a.y = low;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "overlaps");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_copy(b->queue, &a), "overlaps");
     ssq_tensor_destroy(&low);
     ssq_tensor_destroy(&high);
-    return bed_unchanged(b, &x) && bed_unchanged(b, &y) &&
-           bed_unchanged(b, &h) && bed_unchanged(b, &m);
+    return harness_unchanged(b, &x) && harness_unchanged(b, &y) &&
+           harness_unchanged(b, &h) && harness_unchanged(b, &m);
 }
 
 /* Offset of dense element i of a shape, seen through axes. */
@@ -165,7 +165,7 @@ static const struct {
 
 #define TRANSPOSES (COUNT(transposes) * 3)
 
-static bool run_transpose(struct bed *b, size_t i)
+static bool run_transpose(struct harness *b, size_t i)
 {
     const ssq_dtype dtype = dtypes[i % 3];
     const size_t k = i / 3;
@@ -175,46 +175,47 @@ static bool run_transpose(struct bed *b, size_t i)
         t.d[d] = s->d[transposes[k].real[d]];
     struct operand x, y;
     raw_input(b, &x, dtype, s, LAYOUT_PADDED);
-    bed_output(b, &y, dtype, t.rank, t.d, LAYOUT_DENSE);
+    harness_output(b, &y, dtype, t.rank, t.d, LAYOUT_DENSE);
     ssq_transpose_args args = SSQ_TRANSPOSE_INIT;
     args.x = x.t;
     args.y = y.t;
     if (!transposes[k].none)
         memcpy(args.axes, transposes[k].axes, sizeof(args.axes));
-    BED_OP(b, ssq_transpose(b->queue, &args));
-    bed_read(b, &y);
-    uint32_t *want = bed_alloc(b, (size_t)y.n * sizeof(uint32_t));
+    HARNESS_OP(b, ssq_transpose(b->queue, &args));
+    harness_read(b, &y);
+    uint32_t *want = harness_alloc(b, (size_t)y.n * sizeof(uint32_t));
     for (int64_t e = 0; e < y.n; e++)
         want[e] = x.bits[permuted(s, transposes[k].real, e)];
-    return bed_raw_equal(b, &y, want) && bed_same(b, &y);
+    return harness_raw_equal(b, &y, want) && harness_same(b, &y);
 }
 
-static bool run_transpose_refused(struct bed *b)
+static bool run_transpose_refused(struct harness *b)
 {
     const int64_t s[] = {2, 3};
     struct operand x, y, h;
-    bed_input(b, &x, SSQ_F32, 2, s, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, (const int64_t[]){3, 2}, LAYOUT_DENSE);
-    bed_output(b, &h, SSQ_F16, 2, (const int64_t[]){3, 2}, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, s, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, (const int64_t[]){3, 2}, LAYOUT_DENSE);
+    harness_output(b, &h, SSQ_F16, 2, (const int64_t[]){3, 2}, LAYOUT_DENSE);
     ssq_transpose_args a = SSQ_TRANSPOSE_INIT;
     a.x = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
-                   "y is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
+                       "y is NULL");
     a.y = y.t;
     a.axes[0] = a.axes[1] = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
-                   "dimension 1 twice");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
+                       "dimension 1 twice");
     a.axes[0] = 0;
     a.axes[1] = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
-                   "axis 2 of rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
+                       "axis 2 of rank 2");
     a.axes[1] = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
-                   "x permuted is [2,3], y is [3,2]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
+                       "x permuted is [2,3], y is [3,2]");
     a.axes[1] = 0;
     a.y = h.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a), "y is f16");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &h);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_transpose(b->queue, &a),
+                       "y is f16");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &h);
 }
 
 #define FIXED 4 /* cases without a table */
@@ -245,7 +246,7 @@ static void describe(size_t i, char *text, size_t bytes)
     snprintf(text, bytes, "%s", fixed[i - TRANSPOSES]);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < COPIES)
         return run_copy(b, i);

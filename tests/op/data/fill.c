@@ -42,35 +42,37 @@ static double converted(double value, ssq_dtype dtype)
     double low = dtype == SSQ_I32 ? -2147483648.0 : 0.0;
     double high = dtype == SSQ_I32 ? 2147483647.0 : 255.0;
     if (dtype != SSQ_I32 && dtype != SSQ_U8)
-        return bed_round((double)(float)value, dtype);
+        return harness_round((double)(float)value, dtype);
     if (isnan(value))
         return 0.0;
     return trunc(fmin(fmax(value, low), high)) + 0.0;
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 3;
     struct operand x;
-    bed_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
     ssq_tensor *wide = NULL;
     const int64_t one = 1, two[] = {2, 1};
     ssq_tensor *first = NULL;
-    bed_status(b, ssq_tensor_slice(x.t, 0, 0, one, 1, &first));
-    bed_status(b, ssq_tensor_broadcast(first, 2, two, &wide));
+    harness_status(b, ssq_tensor_slice(x.t, 0, 0, one, 1, &first));
+    harness_status(b, ssq_tensor_broadcast(first, 2, two, &wide));
     ssq_fill_args a = SSQ_FILL_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a), "x is NULL");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, NULL), "args");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, NULL), "args");
     a.x = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_fill(NULL, &a), "queue is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_fill(NULL, &a), "queue is NULL");
     a.struct_size--;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a), "struct_size");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a),
+                       "struct_size");
     a.struct_size++;
     a.x = wide;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a), "share memory");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_fill(b->queue, &a),
+                       "share memory");
     ssq_tensor_destroy(&wide);
     ssq_tensor_destroy(&first);
-    return bed_unchanged(b, &x);
+    return harness_unchanged(b, &x);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -86,23 +88,23 @@ static void describe(size_t i, char *text, size_t bytes)
              c.value);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i == PRODUCT)
         return run_refused(b);
     struct choice c = choose(i);
     struct operand x;
-    bed_output(b, &x, c.dtype, c.shape.rank, c.shape.d, c.layout);
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
+    harness_output(b, &x, c.dtype, c.shape.rank, c.shape.d, c.layout);
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
     for (int64_t k = 0; k < x.n; k++)
         want[k] = converted(c.value, c.dtype);
     ssq_fill_args args = SSQ_FILL_INIT;
     args.x = x.t;
     args.value = c.value;
     b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
-    BED_OP(b, ssq_fill(b->queue, &args));
-    bed_read(b, &x);
-    return bed_exact(b, &x, want) && bed_same(b, &x);
+    HARNESS_OP(b, ssq_fill(b->queue, &args));
+    harness_read(b, &x);
+    return harness_exact(b, &x, want) && harness_same(b, &x);
 }
 
 const struct suite fill_suite = {.op = "fill",

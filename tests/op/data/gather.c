@@ -44,20 +44,20 @@ static struct shape looked_up(const struct lookup *l)
 
 /* Rows of the table, one in ten outside it: negative, next after the last, or
  * far off. */
-static void index_input(struct bed *b, struct operand *x,
+static void index_input(struct harness *b, struct operand *x,
                         const struct lookup *l, enum layout layout)
 {
     int64_t n = shape_elements(&l->index), rows = l->table.d[0];
-    double *value = bed_alloc(b, (size_t)n * sizeof(double));
+    double *value = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
-        double u = bed_uniform(b);
-        value[i] = floor(bed_uniform(b) * (double)rows);
+        double u = harness_uniform(b);
+        value[i] = floor(harness_uniform(b) * (double)rows);
         if (u < 0.1)
             value[i] = u < 0.03   ? -1.0
                        : u < 0.06 ? (double)rows
                                   : (u < 0.08 ? -2147483648.0 : 2147483647.0);
     }
-    bed_values(b, x, SSQ_I32, l->index.rank, l->index.d, layout, value);
+    harness_values(b, x, SSQ_I32, l->index.rank, l->index.d, layout, value);
 }
 
 /* The row that position i names; -1 outside. */
@@ -79,48 +79,50 @@ static int64_t row_elements(const struct lookup *l)
 static double converted(double x, ssq_dtype d)
 {
     if (d != SSQ_U8)
-        return bed_round(x, d);
+        return harness_round(x, d);
     return isnan(x) ? 0.0 : trunc(fmin(fmax(x, 0.0), 255.0)) + 0.0;
 }
 
-static bool run_gather(struct bed *b, const struct lookup *l)
+static bool run_gather(struct harness *b, const struct lookup *l)
 {
     struct shape s = looked_up(l);
     struct operand x, index, y;
-    bed_input(b, &x, l->x, l->table.rank, l->table.d, l->layout, FILL_SPECIAL);
+    harness_input(b, &x, l->x, l->table.rank, l->table.d, l->layout,
+                  FILL_SPECIAL);
     index_input(b, &index, l, l->layout);
-    bed_output(b, &y, l->y, s.rank, s.d, l->layout);
+    harness_output(b, &y, l->y, s.rank, s.d, l->layout);
     ssq_gather_rows_args args = SSQ_GATHER_ROWS_INIT;
     args.x = x.t;
     args.index = index.t;
     args.y = y.t;
     b->bytes = (double)y.n * (ssq_dtype_bits(l->x) + ssq_dtype_bits(l->y)) / 8;
-    BED_OP(b, ssq_gather_rows(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_gather_rows(b->queue, &args));
+    harness_read(b, &y);
     int64_t inner = row_elements(l);
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t i = 0; i < y.n; i++) {
         int64_t row = row_at(&index, i / inner, l->table.d[0]);
         want[i] =
             row < 0 ? 0.0 : converted(x.value[row * inner + i % inner], l->y);
     }
-    return bed_exact(b, &y, want) && bed_unchanged(b, &index) &&
-           bed_same(b, &y);
+    return harness_exact(b, &y, want) && harness_unchanged(b, &index) &&
+           harness_same(b, &y);
 }
 
 /* Two oracles: the promised order in float32, bit for bit, and the float64
  * sum under the bound of a chain of as many additions as the row gets. */
-static bool run_scatter(struct bed *b, const struct lookup *l)
+static bool run_scatter(struct harness *b, const struct lookup *l)
 {
     struct shape s = looked_up(l);
     struct operand dx, index, dy;
-    bed_input(b, &dx, l->x, l->table.rank, l->table.d, l->layout, FILL_NORMAL);
+    harness_input(b, &dx, l->x, l->table.rank, l->table.d, l->layout,
+                  FILL_NORMAL);
     index_input(b, &index, l, LAYOUT_DENSE);
-    bed_input(b, &dy, l->y, s.rank, s.d, l->layout, FILL_NORMAL);
+    harness_input(b, &dy, l->y, s.rank, s.d, l->layout, FILL_NORMAL);
     int64_t inner = row_elements(l);
     size_t bytes = (size_t)dx.n * sizeof(double);
-    double *want = bed_alloc(b, bytes), *ordered = bed_alloc(b, bytes);
-    double *m = bed_alloc(b, bytes), *n = bed_alloc(b, bytes);
+    double *want = harness_alloc(b, bytes), *ordered = harness_alloc(b, bytes);
+    double *m = harness_alloc(b, bytes), *n = harness_alloc(b, bytes);
     for (int64_t i = 0; i < dx.n; i++) {
         want[i] = ordered[i] = dx.value[i];
         m[i] = fabs(dx.value[i]);
@@ -136,7 +138,7 @@ static bool run_scatter(struct bed *b, const struct lookup *l)
         n[at] += 1.0;
     }
     for (int64_t i = 0; i < dx.n; i++) {
-        ordered[i] = bed_round(ordered[i], l->x);
+        ordered[i] = harness_round(ordered[i], l->x);
         m[i] = bound_chain(n[i], m[i]);
     }
     ssq_scatter_add_rows_args args = SSQ_SCATTER_ADD_ROWS_INIT;
@@ -144,26 +146,26 @@ static bool run_scatter(struct bed *b, const struct lookup *l)
     args.index = index.t;
     args.dx = dx.t;
     b->bytes = (double)dy.n * ssq_dtype_bits(l->y) / 8;
-    BED_OP(b, ssq_scatter_add_rows(b->queue, &args));
-    bed_read(b, &dx);
-    return bed_exact(b, &dx, ordered) && bed_bound(b, &dx, want, m) &&
-           bed_unchanged(b, &dy) && bed_unchanged(b, &index) &&
-           bed_same(b, &dx);
+    HARNESS_OP(b, ssq_scatter_add_rows(b->queue, &args));
+    harness_read(b, &dx);
+    return harness_exact(b, &dx, ordered) && harness_bound(b, &dx, want, m) &&
+           harness_unchanged(b, &dy) && harness_unchanged(b, &index) &&
+           harness_same(b, &dx);
 }
 
 /* <dy, gather(x)> = <scatter_add(dy), x>: they are each other's transpose.
  * Integers keep both sides exact. */
-static bool run_adjoint(struct bed *b)
+static bool run_adjoint(struct harness *b)
 {
     const struct lookup l = {
         {2, {6, 5}}, {1, {31}}, SSQ_F32, SSQ_F32, LAYOUT_DENSE};
     const int64_t sy[] = {31, 5};
     struct operand x, index, y, dy, dx;
-    bed_input(b, &x, SSQ_F32, 2, l.table.d, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_input(b, &x, SSQ_F32, 2, l.table.d, LAYOUT_DENSE, FILL_INTEGERS);
     index_input(b, &index, &l, LAYOUT_DENSE);
-    bed_output(b, &y, SSQ_F32, 2, sy, LAYOUT_DENSE);
-    bed_input(b, &dy, SSQ_F32, 2, sy, LAYOUT_DENSE, FILL_INTEGERS);
-    bed_input(b, &dx, SSQ_F32, 2, l.table.d, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &y, SSQ_F32, 2, sy, LAYOUT_DENSE);
+    harness_input(b, &dy, SSQ_F32, 2, sy, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_input(b, &dx, SSQ_F32, 2, l.table.d, LAYOUT_DENSE, FILL_ZERO);
     ssq_gather_rows_args gather = SSQ_GATHER_ROWS_INIT;
     gather.x = x.t;
     gather.index = index.t;
@@ -172,64 +174,64 @@ static bool run_adjoint(struct bed *b)
     scatter.dy = dy.t;
     scatter.index = index.t;
     scatter.dx = dx.t;
-    bed_status(b, ssq_gather_rows(b->queue, &gather));
-    BED_OP(b, ssq_scatter_add_rows(b->queue, &scatter));
-    bed_read(b, &y);
-    bed_read(b, &dx);
+    harness_status(b, ssq_gather_rows(b->queue, &gather));
+    HARNESS_OP(b, ssq_scatter_add_rows(b->queue, &scatter));
+    harness_read(b, &y);
+    harness_read(b, &dx);
     double left = 0.0, right = 0.0;
     for (int64_t i = 0; i < y.n; i++)
         left += dy.value[i] * y.value[i];
     for (int64_t i = 0; i < x.n; i++)
         right += dx.value[i] * x.value[i];
     if (left != right && !b->bench)
-        bed_fail(b, "<dy, y> is %g, <dx, x> is %g", left, right);
+        harness_fail(b, "<dy, y> is %g, <dx, x> is %g", left, right);
     return !b->failed;
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t sx[] = {4, 3}, n = 2, sy[] = {2, 3}, bad[] = {2, 4};
     struct operand x, index, y, wide, word;
-    bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &y, SSQ_F32, 2, sy, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &wide, SSQ_F32, 2, bad, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &word, SSQ_I32, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &y, SSQ_F32, 2, sy, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &wide, SSQ_F32, 2, bad, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &word, SSQ_I32, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
     ssq_gather_rows_args g = SSQ_GATHER_ROWS_INIT;
     ssq_scatter_add_rows_args s = SSQ_SCATTER_ADD_ROWS_INIT;
     g.x = s.dx = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
-                   "index is NULL");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
-                   "dy is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
+                       "index is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
+                       "dy is NULL");
     g.index = s.index = index.t;
     g.y = s.dy = wide.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
-                   "x is [4,3], index is [2], y is [2,4]");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
-                   "dx is [4,3], index is [2], dy is [2,4]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
+                       "x is [4,3], index is [2], y is [2,4]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
+                       "dx is [4,3], index is [2], dy is [2,4]");
     g.y = s.dy = y.t;
     g.index = s.index = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
-                   "index is f32, expected i32");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
-                   "index is f32, expected i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
+                       "index is f32, expected i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
+                       "index is f32, expected i32");
     g.index = s.index = index.t;
     g.x = s.dx = word.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
-                   "x is []");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
-                   "dx is i32, expected f32, f16, bf16");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
+                       "x is []");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
+                       "dx is i32, expected f32, f16, bf16");
     ssq_tensor *part = NULL;
-    bed_status(b, ssq_tensor_slice(x.t, 0, 1, 3, 1, &part));
+    harness_status(b, ssq_tensor_slice(x.t, 0, 1, 3, 1, &part));
     g.x = s.dx = x.t;
     g.y = s.dy = part;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
-                   "y overlaps x");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
-                   "dx overlaps dy");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gather_rows(b->queue, &g),
+                       "y overlaps x");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_scatter_add_rows(b->queue, &s),
+                       "dx overlaps dy");
     ssq_tensor_destroy(&part);
-    return bed_unchanged(b, &x) && bed_unchanged(b, &y);
+    return harness_unchanged(b, &x) && harness_unchanged(b, &y);
 }
 
 static void describe_lookup(const char *op, size_t i, char *text, size_t bytes)
@@ -251,7 +253,7 @@ static void describe_gather(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "gather and scatter_add refuse misuse");
 }
 
-static bool run_gathers(struct bed *b, size_t i)
+static bool run_gathers(struct harness *b, size_t i)
 {
     return i < LOOKUPS ? run_gather(b, &lookups[i]) : run_refused(b);
 }
@@ -273,7 +275,7 @@ static void describe_scatter(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "scatter_add is the transpose of gather");
 }
 
-static bool run_scatters(struct bed *b, size_t i)
+static bool run_scatters(struct harness *b, size_t i)
 {
     return i < SUMS ? run_scatter(b, &lookups[i]) : run_adjoint(b);
 }

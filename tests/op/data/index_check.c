@@ -26,42 +26,43 @@ static const struct {
 };
 
 /* Beside the range, far away, or ignored. */
-static double draw_wrong(struct bed *b, int64_t n, int64_t ignore)
+static double draw_wrong(struct harness *b, int64_t n, int64_t ignore)
 {
     const double far[] = {-1.0, -2147483648.0, 2147483647.0, (double)n};
-    size_t k = (size_t)floor(bed_uniform(b) * 5.0);
+    size_t k = (size_t)floor(harness_uniform(b) * 5.0);
     double x = k < 4 ? far[k] : (double)ignore;
     return x < -2147483648.0 || x > 2147483647.0 ? -1.0 : x;
 }
 
-static void draw(struct bed *b, size_t i, double *value, int64_t elements)
+static void draw(struct harness *b, size_t i, double *value, int64_t elements)
 {
     for (int64_t k = 0; k < elements; k++)
-        value[k] = bed_uniform(b) < rows[i].wrong || rows[i].n == 0
+        value[k] = harness_uniform(b) < rows[i].wrong || rows[i].n == 0
                        ? draw_wrong(b, rows[i].n, rows[i].ignore)
-                       : floor(bed_uniform(b) * (double)rows[i].n);
+                       : floor(harness_uniform(b) * (double)rows[i].n);
 }
 
 /* Twice: the second call adds to what the first has counted. */
-static bool run_row(struct bed *b, size_t i)
+static bool run_row(struct harness *b, size_t i)
 {
     const struct shape *s = &rows[i].shape;
     const double before[] = {5.0, -2.0, -3.0, -4.0};
     const int64_t words = 4;
     double want[4];
-    double *value = bed_alloc(b, (size_t)shape_elements(s) * sizeof(*value));
+    double *value =
+        harness_alloc(b, (size_t)shape_elements(s) * sizeof(*value));
     struct operand index, record;
     draw(b, i, value, shape_elements(s));
-    bed_values(b, &index, SSQ_I32, s->rank, s->d, rows[i].layout, value);
-    bed_values(b, &record, SSQ_I32, 1, &words, LAYOUT_DENSE, before);
+    harness_values(b, &index, SSQ_I32, s->rank, s->d, rows[i].layout, value);
+    harness_values(b, &record, SSQ_I32, 1, &words, LAYOUT_DENSE, before);
     ssq_index_check_args a = SSQ_INDEX_CHECK_INIT;
     a.index = index.t;
     a.record = record.t;
     a.n = rows[i].n;
     a.ignore_index = rows[i].ignore;
-    BED_OP(b, ssq_index_check(b->queue, &a));
-    BED_OP(b, ssq_index_check(b->queue, &a));
-    bed_read(b, &record);
+    HARNESS_OP(b, ssq_index_check(b->queue, &a));
+    HARNESS_OP(b, ssq_index_check(b->queue, &a));
+    harness_read(b, &record);
     memcpy(want, before, sizeof(want));
     double count = 0.0;
     for (int64_t k = 0; k < index.n; k++) {
@@ -75,24 +76,24 @@ static bool run_row(struct bed *b, size_t i)
         }
     }
     want[0] += 2.0 * count;
-    return bed_exact(b, &record, want) && bed_same(b, &record) &&
-           bed_unchanged(b, &index);
+    return harness_exact(b, &record, want) && harness_same(b, &record) &&
+           harness_unchanged(b, &index);
 }
 
-static void refuse(struct bed *b, const ssq_index_check_args *a,
+static void refuse(struct harness *b, const ssq_index_check_args *a,
                    const char *words)
 {
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_index_check(b->queue, a), words);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_index_check(b->queue, a), words);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 4, five = 5;
     struct operand index, record, wide, f;
-    bed_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &f, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
-    bed_output(b, &record, SSQ_I32, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &wide, SSQ_I32, 1, &five, LAYOUT_DENSE);
+    harness_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &f, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &record, SSQ_I32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &wide, SSQ_I32, 1, &five, LAYOUT_DENSE);
     ssq_index_check_args a = SSQ_INDEX_CHECK_INIT;
     refuse(b, &a, "index is NULL");
     a.index = index.t;
@@ -111,7 +112,7 @@ static bool run_refused(struct bed *b)
     a.n = 3;
     a.struct_size = 0;
     refuse(b, &a, "struct_size is 0");
-    return bed_unchanged(b, &record);
+    return harness_unchanged(b, &record);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -128,7 +129,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  rows[i].wrong, (long long)rows[i].ignore);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return i < COUNT(rows) ? run_row(b, i) : run_refused(b);
 }

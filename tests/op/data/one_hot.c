@@ -25,10 +25,10 @@ static double converted(double value, ssq_dtype dtype)
 {
     if (dtype == SSQ_U8)
         return fmin(fmax(value, 0.0), 255.0);
-    return bed_round((double)(float)value, dtype);
+    return harness_round((double)(float)value, dtype);
 }
 
-static bool run_row(struct bed *b, size_t i)
+static bool run_row(struct harness *b, size_t i)
 {
     const struct shape *s = &rows[i].y;
     struct shape t = {s->rank - 1, {0}};
@@ -40,56 +40,57 @@ static bool run_row(struct bed *b, size_t i)
             inner *= s->d[d];
     }
     int64_t n = shape_elements(&t);
-    double *value = bed_alloc(b, (size_t)n * sizeof(double));
+    double *value = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t k = 0; k < n; k++) /* one below and one above the classes */
-        value[k] = floor(bed_uniform(b) * (double)(classes + 2)) - 1.0;
+        value[k] = floor(harness_uniform(b) * (double)(classes + 2)) - 1.0;
     struct operand index, y;
-    bed_values(b, &index, SSQ_I32, t.rank, t.d, LAYOUT_PADDED, value);
-    bed_output(b, &y, rows[i].dtype, s->rank, s->d, rows[i].layout);
+    harness_values(b, &index, SSQ_I32, t.rank, t.d, LAYOUT_PADDED, value);
+    harness_output(b, &y, rows[i].dtype, s->rank, s->d, rows[i].layout);
     ssq_one_hot_args args = SSQ_ONE_HOT_INIT;
     args.index = index.t;
     args.y = y.t;
     args.axis = rows[i].axis;
     args.on = rows[i].on;
     args.off = rows[i].off;
-    BED_OP(b, ssq_one_hot(b->queue, &args));
-    bed_read(b, &y);
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    HARNESS_OP(b, ssq_one_hot(b->queue, &args));
+    harness_read(b, &y);
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t k = 0; k < y.n; k++) {
         int64_t c = k / inner % classes, outer = k / inner / classes;
         bool on = index.value[outer * inner + k % inner] == (double)c;
         want[k] = converted(on ? rows[i].on : rows[i].off, y.dtype);
     }
-    return bed_exact(b, &y, want) && bed_same(b, &y);
+    return harness_exact(b, &y, want) && harness_same(b, &y);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 3, good[] = {3, 4}, bad[] = {4, 4};
     struct operand index, y, z, f;
-    bed_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &f, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
-    bed_output(b, &y, SSQ_F32, 2, good, LAYOUT_DENSE);
-    bed_output(b, &z, SSQ_F32, 2, bad, LAYOUT_DENSE);
+    harness_input(b, &index, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &f, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &y, SSQ_F32, 2, good, LAYOUT_DENSE);
+    harness_output(b, &z, SSQ_F32, 2, bad, LAYOUT_DENSE);
     ssq_one_hot_args a = SSQ_ONE_HOT_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
-                   "index is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
+                       "index is NULL");
     a.index = index.t;
     a.y = z.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
-                   "y is [4,4], expected index, [3], with the classes at "
-                   "dimension 1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
+                       "y is [4,4], expected index, [3], with the classes at "
+                       "dimension 1");
     a.y = index.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a), "overlaps");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
+                       "overlaps");
     a.y = y.t;
     a.axis = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
-                   "axis 2 of rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
+                       "axis 2 of rank 2");
     a.axis = -1;
     a.index = f.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
-                   "index is f32");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &z);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_one_hot(b->queue, &a),
+                       "index is f32");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &z);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -105,7 +106,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  rows[i].off);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return i < COUNT(rows) ? run_row(b, i) : run_refused(b);
 }

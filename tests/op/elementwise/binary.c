@@ -347,27 +347,29 @@ static double expected(enum kind kind, double x, double y)
     }
 }
 
-static bool run_variant(struct bed *b, enum kind kind, const struct variant *v)
+static bool run_variant(struct harness *b, enum kind kind,
+                        const struct variant *v)
 {
     struct operand x, z, y, *out = &y;
-    bed_input(b, &x, v->a, v->sa.rank, v->sa.size, v->la, v->fill);
-    bed_input(b, &z, v->b, v->sb.rank, v->sb.size, v->lb, v->fill);
+    harness_input(b, &x, v->a, v->sa.rank, v->sa.size, v->la, v->fill);
+    harness_input(b, &z, v->b, v->sb.rank, v->sb.size, v->lb, v->fill);
     if (v->in_place == 0)
-        bed_output(b, &y, v->y, v->sy.rank, v->sy.size, v->ly);
+        harness_output(b, &y, v->y, v->sy.rank, v->sy.size, v->ly);
     else
         out = v->in_place == 1 ? &x : &z;
-    double *want = bed_alloc(b, (size_t)out->n * sizeof(*want));
+    double *want = harness_alloc(b, (size_t)out->n * sizeof(*want));
     for (int64_t i = 0; i < out->n && !b->failed; i++) {
         double value = expected(kind, x.value[from(&v->sa, &v->sy, i)],
                                 z.value[from(&v->sb, &v->sy, i)]);
-        want[i] = kind == POW ? value : bed_round(value, out->dtype);
+        want[i] = kind == POW ? value : harness_round(value, out->dtype);
     }
     const ssq_binary_args args = {sizeof(args), x.t, z.t, out->t};
-    BED_OP(b, ops[kind].call(b->queue, &args));
-    bed_read(b, &x);
-    bed_read(b, &z);
-    bed_read(b, out);
-    return bed_ulps(b, out, want, kind == POW ? 1 : 0) && bed_same(b, out);
+    HARNESS_OP(b, ops[kind].call(b->queue, &args));
+    harness_read(b, &x);
+    harness_read(b, &z);
+    harness_read(b, out);
+    return harness_ulps(b, out, want, kind == POW ? 1 : 0) &&
+           harness_same(b, out);
 }
 
 static const ssq_dtype mixes[][3] = {{SSQ_I32, SSQ_I32, SSQ_I32},
@@ -379,14 +381,15 @@ static const enum kind whole[] = {ADD, SUB, MUL, MAXIMUM, MINIMUM};
 #define WHOLE 5
 
 /* Integers: modulo 2^32, stored modulo 2^8 in u8; [101] and [7,1]. */
-static bool run_integers(struct bed *b, enum kind kind, const ssq_dtype *mix)
+static bool run_integers(struct harness *b, enum kind kind,
+                         const ssq_dtype *mix)
 {
     const int64_t sa[] = {101}, sb[] = {7, 1}, sy[] = {7, 101};
     struct operand x, z, y;
     uint32_t want[707];
-    bed_input(b, &x, mix[0], 1, sa, LAYOUT_DENSE, FILL_HUGE);
-    bed_input(b, &z, mix[1], 2, sb, LAYOUT_PADDED, FILL_HUGE);
-    bed_output(b, &y, mix[2], 2, sy, LAYOUT_DENSE);
+    harness_input(b, &x, mix[0], 1, sa, LAYOUT_DENSE, FILL_HUGE);
+    harness_input(b, &z, mix[1], 2, sb, LAYOUT_PADDED, FILL_HUGE);
+    harness_output(b, &y, mix[2], 2, sy, LAYOUT_DENSE);
     for (int i = 0; i < 707; i++) {
         uint32_t p = x.bits[i % 101], q = z.bits[i / 101];
         bool less = (int32_t)p < (int32_t)q;
@@ -399,9 +402,9 @@ static bool run_integers(struct bed *b, enum kind kind, const ssq_dtype *mix)
             want[i] &= 0xff;
     }
     const ssq_binary_args args = {sizeof(args), x.t, z.t, y.t};
-    BED_OP(b, ops[kind].call(b->queue, &args));
-    bed_read(b, &y);
-    return bed_bits(b, &y, want) && bed_same(b, &y);
+    HARNESS_OP(b, ops[kind].call(b->queue, &args));
+    harness_read(b, &y);
+    return harness_bits(b, &y, want) && harness_same(b, &y);
 }
 
 static const struct exact {
@@ -436,23 +439,23 @@ static const struct exact {
 };
 #define EXACTS (sizeof(exact) / sizeof(exact[0]))
 
-static bool run_exact(struct bed *b, const struct exact *e)
+static bool run_exact(struct harness *b, const struct exact *e)
 {
     struct operand x, z, y;
-    bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->a);
-    bed_raw(b, &z, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->b);
-    bed_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->a);
+    harness_raw(b, &z, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->b);
+    harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     const ssq_binary_args args = {sizeof(args), x.t, z.t, y.t};
-    BED_OP(b, ops[e->kind].call(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ops[e->kind].call(b->queue, &args));
+    harness_read(b, &y);
     bool given = x.bits[0] == e->a && z.bits[0] == e->b;
     if (!b->failed && !b->skipped && y.bits[0] != e->y && given)
-        return bed_fail(b, "0x%08x came out", (unsigned)y.bits[0]);
+        return harness_fail(b, "0x%08x came out", (unsigned)y.bits[0]);
     return true;
 }
 
 #define MISUSES 9
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "add: a is NULL",
@@ -467,16 +470,16 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {4, 6}, turned[] = {6, 4}, row[] = {6};
     struct operand x, y, i, t, r;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE);
-    bed_input(b, &r, SSQ_F32, 1, row, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE);
+    harness_input(b, &r, SSQ_F32, 1, row, LAYOUT_DENSE, FILL_NORMAL);
     if (b->failed || b->skipped)
         return true;
     ssq_tensor *part = NULL;
     if (ssq_tensor_slice(y.t, 0, 2, 3, 1, &part) != SSQ_OK)
-        return bed_fail(b, "%s", ssq_last_error());
+        return harness_fail(b, "%s", ssq_last_error());
     const struct {
         enum kind kind;
         const ssq_tensor *a, *b, *y;
@@ -488,26 +491,27 @@ static bool run_misuse(struct bed *b, size_t k)
     const ssq_binary_args args = {sizeof(args), calls[k].a, calls[k].b,
                                   calls[k].y};
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, ops[calls[k].kind].call(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    ops[calls[k].kind].call(b->queue, &args));
     if (!b->failed && strncmp(ssq_last_error(), text[k], strlen(text[k])) != 0)
-        bed_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
+        harness_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
+    harness_read(b, &y);
     if (!b->failed && y.bits[0] != before)
-        bed_fail(b, "y was written");
+        harness_fail(b, "y was written");
     ssq_tensor_destroy(&part);
     return true;
 }
 
 /* For bench: how near to a copy's rate an addition comes. */
-static bool run_large(struct bed *b)
+static bool run_large(struct harness *b)
 {
     const int64_t n = 16 << 20;
-    ssq_tensor *x = bed_large(b, SSQ_F32, 1, &n);
-    ssq_tensor *z = bed_large(b, SSQ_F32, 1, &n);
+    ssq_tensor *x = harness_large(b, SSQ_F32, 1, &n);
+    ssq_tensor *z = harness_large(b, SSQ_F32, 1, &n);
     const ssq_binary_args args = {sizeof(args), x, z,
-                                  bed_large(b, SSQ_F32, 1, &n)};
+                                  harness_large(b, SSQ_F32, 1, &n)};
     b->bytes = 12.0 * (double)n;
-    BED_OP(b, ssq_add(b->queue, &args));
+    HARNESS_OP(b, ssq_add(b->queue, &args));
     return !b->failed;
 }
 
@@ -549,7 +553,7 @@ static int turn(size_t i)
     return suite_turn(ops[kind].name);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= AT_LARGE)
         return run_large(b);

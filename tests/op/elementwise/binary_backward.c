@@ -429,22 +429,22 @@ static void oracle(const struct op *op, const struct inputs *in, int second,
     free(sum);
 }
 
-static bool compare(struct bed *b, const struct op *op, const struct inputs *in,
-                    int second, struct operand *dx)
+static bool compare(struct harness *b, const struct op *op,
+                    const struct inputs *in, int second, struct operand *dx)
 {
     bool fresh;
     size_t n = (size_t)dx->n;
-    double *want = bed_keep(b, second, 3 * n, &fresh);
+    double *want = harness_keep(b, second, 3 * n, &fresh);
     if (fresh)
         oracle(op, in, second, want, want + n, want + 2 * n, dx->n);
-    bed_read(b, dx);
+    harness_read(b, dx);
     for (size_t i = 0; i < n && !b->failed; i++)
-        if (want[2 * n + i] != 0) /* bed_same still compares it */
+        if (want[2 * n + i] != 0) /* harness_same still compares it */
             want[i] = dx->value[i];
-    return bed_bound(b, dx, want, want + n) && bed_same(b, dx);
+    return harness_bound(b, dx, want, want + n) && harness_same(b, dx);
 }
 
-static bool run_variant(struct bed *b, const struct op *op,
+static bool run_variant(struct harness *b, const struct op *op,
                         const struct variant *v)
 {
     struct inputs in = {.v = v};
@@ -452,43 +452,43 @@ static bool run_variant(struct bed *b, const struct op *op,
     enum fill fill = strcmp(op->name, "pow") == 0 && v->fill == FILL_NORMAL
                          ? FILL_POSITIVE
                          : v->fill;
-    bed_input(b, &in.a, v->a, v->sa.rank, v->sa.size, v->la, fill);
-    bed_input(b, &in.b, v->b, v->sb.rank, v->sb.size, LAYOUT_DENSE, fill);
-    bed_input(b, &in.dy, v->dy, v->sy.rank, v->sy.size, v->ldy, v->fill);
-    bed_output(b, &da, v->da, v->sa.rank, v->sa.size, v->lda);
-    bed_output(b, &db, v->db, v->sb.rank, v->sb.size, LAYOUT_DENSE);
+    harness_input(b, &in.a, v->a, v->sa.rank, v->sa.size, v->la, fill);
+    harness_input(b, &in.b, v->b, v->sb.rank, v->sb.size, LAYOUT_DENSE, fill);
+    harness_input(b, &in.dy, v->dy, v->sy.rank, v->sy.size, v->ldy, v->fill);
+    harness_output(b, &da, v->da, v->sa.rank, v->sa.size, v->lda);
+    harness_output(b, &db, v->db, v->sb.rank, v->sb.size, LAYOUT_DENSE);
     const ssq_binary_backward_args args = {sizeof(args), in.a.t, in.b.t,
                                            in.dy.t,      da.t,   db.t};
-    BED_OP(b, op->call(b->queue, &args));
-    bed_read(b, &in.a);
-    bed_read(b, &in.b);
-    bed_read(b, &in.dy);
+    HARNESS_OP(b, op->call(b->queue, &args));
+    harness_read(b, &in.a);
+    harness_read(b, &in.b);
+    harness_read(b, &in.dy);
     return compare(b, op, &in, 0, &da) && compare(b, op, &in, 1, &db);
 }
 
 /* Both gradients against the five-point quotient of the forward function,
  * h = 2^-9: its error is below the difference to the quotient of 2h. */
-static bool run_slopes(struct bed *b, const struct op *op)
+static bool run_slopes(struct harness *b, const struct op *op)
 {
     const int64_t shape[] = {211};
     struct operand a, c, dy, da, db;
     double x[211], z[211];
     for (int i = 0; i < 211; i++) {
         do {
-            x[i] = 0.25 + 3 * bed_uniform(b);
-            z[i] = 0.25 + 3 * bed_uniform(b);
+            x[i] = 0.25 + 3 * harness_uniform(b);
+            z[i] = 0.25 + 3 * harness_uniform(b);
         } while (fabs(x[i] - z[i]) < 0x1p-5);
     }
-    bed_values(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, x);
-    bed_values(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, z);
-    bed_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &da, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &db, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_values(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, x);
+    harness_values(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, z);
+    harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &da, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &db, SSQ_F32, 1, shape, LAYOUT_DENSE);
     const ssq_binary_backward_args args = {sizeof(args), a.t,  c.t,
                                            dy.t,         da.t, db.t};
-    BED_OP(b, op->call(b->queue, &args));
-    bed_read(b, &da);
-    bed_read(b, &db);
+    HARNESS_OP(b, op->call(b->queue, &args));
+    harness_read(b, &da);
+    harness_read(b, &db);
     for (int second = 0; second < 2 && !b->failed; second++) {
         double want[211], error[211];
         for (int i = 0; i < 211; i++) {
@@ -510,7 +510,7 @@ static bool run_slopes(struct bed *b, const struct op *op)
                 fabs(dy.value[i]) * (double)(fabsl(d[1] - d[0]) +
                                              1024 * (real)LDBL_EPSILON * most);
         }
-        bed_bound(b, second ? &db : &da, want, error);
+        harness_bound(b, second ? &db : &da, want, error);
     }
     return true;
 }
@@ -544,56 +544,56 @@ static const int64_t lengths[] = {2,   3,     128,   255,   256,   257,  511,
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
 /* db of mul, a [n], b []: the sum of dy a, bit for bit in this order. */
-static bool run_order(struct bed *b, int64_t n)
+static bool run_order(struct harness *b, int64_t n)
 {
     struct operand a, c, dy, db;
-    bed_input(b, &a, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &c, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &db, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &a, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &c, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &db, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     const ssq_binary_backward_args args = {sizeof(args), a.t,  c.t,
                                            dy.t,         NULL, db.t};
-    BED_OP(b, ssq_mul_backward(b->queue, &args));
-    bed_read(b, &db);
-    float *t = bed_alloc(b, (size_t)n * sizeof(*t));
+    HARNESS_OP(b, ssq_mul_backward(b->queue, &args));
+    harness_read(b, &db);
+    float *t = harness_alloc(b, (size_t)n * sizeof(*t));
     for (int64_t i = 0; i < n; i++) {
         volatile float p = (float)a.value[i] * (float)dy.value[i];
         t[i] = p;
     }
     double want = (double)in_order(t, (size_t)n);
-    return bed_ulps(b, &db, &want, 0) && bed_same(b, &db);
+    return harness_ulps(b, &db, &want, 0) && harness_same(b, &db);
 }
 
 /* Only the operands that are needed, and only one gradient. */
-static bool run_lean(struct bed *b)
+static bool run_lean(struct harness *b)
 {
     const int64_t sa[] = {3, 4}, sb[] = {4};
     struct operand a, c, dy, da, db;
     double want[4];
-    bed_input(b, &a, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_INTEGERS);
-    bed_input(b, &c, SSQ_F32, 1, sb, LAYOUT_DENSE, FILL_INTEGERS);
-    bed_input(b, &dy, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_INTEGERS);
-    bed_output(b, &da, SSQ_F32, 2, sa, LAYOUT_DENSE);
-    bed_output(b, &db, SSQ_F32, 1, sb, LAYOUT_DENSE);
+    harness_input(b, &a, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_input(b, &c, SSQ_F32, 1, sb, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_input(b, &dy, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_output(b, &da, SSQ_F32, 2, sa, LAYOUT_DENSE);
+    harness_output(b, &db, SSQ_F32, 1, sb, LAYOUT_DENSE);
     ssq_binary_backward_args args = {sizeof(args), NULL, NULL,
                                      dy.t,         NULL, db.t};
-    BED_OP(b, ssq_sub_backward(b->queue, &args));
-    bed_read(b, &db);
+    HARNESS_OP(b, ssq_sub_backward(b->queue, &args));
+    harness_read(b, &db);
     for (int i = 0; i < 4; i++)
         want[i] = -(dy.value[i] + dy.value[i + 4] + dy.value[i + 8]);
-    bed_ulps(b, &db, want, 0);
+    harness_ulps(b, &db, want, 0);
     args.a = a.t;
-    BED_OP(b, ssq_mul_backward(b->queue, &args));
-    bed_read(b, &db);
+    HARNESS_OP(b, ssq_mul_backward(b->queue, &args));
+    harness_read(b, &db);
     for (int i = 0; i < 4; i++)
         want[i] = dy.value[i] * a.value[i] + dy.value[i + 4] * a.value[i + 4] +
                   dy.value[i + 8] * a.value[i + 8];
-    bed_read(b, &da); /* not wanted: untouched */
-    return bed_ulps(b, &db, want, 0);
+    harness_read(b, &da); /* not wanted: untouched */
+    return harness_ulps(b, &db, want, 0);
 }
 
 #define MISUSES 8
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "mul_backward: da and db are NULL",
@@ -607,12 +607,12 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t sa[] = {3, 4}, sb[] = {4}, sc[] = {5};
     struct operand a, c, dy, da, db, odd;
-    bed_input(b, &a, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &c, SSQ_F32, 1, sb, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &da, SSQ_F32, 2, sa, LAYOUT_DENSE);
-    bed_output(b, &db, SSQ_F32, 1, sb, LAYOUT_DENSE);
-    bed_output(b, &odd, SSQ_F32, 1, sc, LAYOUT_DENSE);
+    harness_input(b, &a, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &c, SSQ_F32, 1, sb, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F32, 2, sa, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &da, SSQ_F32, 2, sa, LAYOUT_DENSE);
+    harness_output(b, &db, SSQ_F32, 1, sb, LAYOUT_DENSE);
+    harness_output(b, &odd, SSQ_F32, 1, sc, LAYOUT_DENSE);
     if (b->failed || b->skipped)
         return true;
     const size_t size = sizeof(ssq_binary_backward_args);
@@ -630,12 +630,13 @@ static bool run_misuse(struct bed *b, size_t k)
         {ssq_mul_backward, {size, c.t, c.t, dy.t, NULL, db.t}},
     };
     uint32_t before = da.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    calls[k].call(b->queue, &calls[k].args));
     if (!b->failed && strncmp(ssq_last_error(), text[k], strlen(text[k])) != 0)
-        bed_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &da);
+        harness_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
+    harness_read(b, &da);
     if (!b->failed && da.bits[0] != before)
-        bed_fail(b, "da was written");
+        harness_fail(b, "da was written");
     return true;
 }
 
@@ -670,7 +671,7 @@ static int turn(size_t i)
                           : SUITE_ALL;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= AT_MISUSE)
         return run_misuse(b, i - AT_MISUSE);

@@ -69,20 +69,21 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static void input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
-                  const int64_t *shape, enum layout layout, enum fill fill)
+static void input(struct harness *b, struct operand *x, ssq_dtype dtype,
+                  int rank, const int64_t *shape, enum layout layout,
+                  enum fill fill)
 {
     double zeros[64];
     if (fill != FILL_ZERO) {
-        bed_input(b, x, dtype, rank, shape, layout, fill);
+        harness_input(b, x, dtype, rank, shape, layout, fill);
         return;
     }
     for (int i = 0; i < 64; i++)
-        zeros[i] = bed_uniform(b) < 0.5 ? 0.0 : -0.0;
-    bed_values(b, x, dtype, rank, shape, layout, zeros);
+        zeros[i] = harness_uniform(b) < 0.5 ? 0.0 : -0.0;
+    harness_values(b, x, dtype, rank, shape, layout, zeros);
 }
 
-static bool run_variant(struct bed *b, size_t k, const struct variant *v)
+static bool run_variant(struct harness *b, size_t k, const struct variant *v)
 {
     const int64_t shape[] = {v->rows, v->cols}, column[] = {v->rows, 1};
     struct operand a, c, y;
@@ -91,37 +92,37 @@ static bool run_variant(struct bed *b, size_t k, const struct variant *v)
         input(b, &c, v->b, 1, shape + 1, v->lb, v->fill);
     else
         input(b, &c, v->b, 2, shape, v->lb, v->fill);
-    bed_output(b, &y, SSQ_U8, 2, shape, v->ly);
-    uint32_t *want = bed_alloc(b, (size_t)y.n * sizeof(*want));
+    harness_output(b, &y, SSQ_U8, 2, shape, v->ly);
+    uint32_t *want = harness_alloc(b, (size_t)y.n * sizeof(*want));
     for (int64_t i = 0; i < y.n; i++)
         want[i] = ops[k].holds(a.value[v->outer ? i / v->cols : i],
                                c.value[v->outer ? i % v->cols : i]);
     const ssq_compare_args args = {sizeof(args), a.t, c.t, y.t};
-    BED_OP(b, ops[k].call(b->queue, &args));
-    bed_read(b, &a);
-    bed_read(b, &c);
-    bed_read(b, &y);
-    return bed_bits(b, &y, want) && bed_same(b, &y);
+    HARNESS_OP(b, ops[k].call(b->queue, &args));
+    harness_read(b, &a);
+    harness_read(b, &c);
+    harness_read(b, &y);
+    return harness_bits(b, &y, want) && harness_same(b, &y);
 }
 
 /* The answer replaces u8 operand a. */
-static bool run_in_place(struct bed *b)
+static bool run_in_place(struct harness *b)
 {
     const int64_t shape[] = {5, 7};
     struct operand a, c;
     uint32_t want[35];
-    bed_input(b, &a, SSQ_U8, 2, shape, LAYOUT_PADDED, FILL_NORMAL);
-    bed_input(b, &c, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &a, SSQ_U8, 2, shape, LAYOUT_PADDED, FILL_NORMAL);
+    harness_input(b, &c, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
     for (int i = 0; i < 35; i++)
         want[i] = a.value[i] < c.value[i];
     const ssq_compare_args args = {sizeof(args), a.t, c.t, a.t};
-    BED_OP(b, ssq_lt(b->queue, &args));
-    bed_read(b, &a);
-    return bed_bits(b, &a, want) && bed_same(b, &a);
+    HARNESS_OP(b, ssq_lt(b->queue, &args));
+    harness_read(b, &a);
+    return harness_bits(b, &a, want) && harness_same(b, &a);
 }
 
 #define MISUSES 4
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "eq: a is NULL",
@@ -131,11 +132,11 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {5, 7};
     struct operand x, i, r, y, f;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &r, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_U8, 2, shape, LAYOUT_DENSE);
-    bed_output(b, &f, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &r, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_U8, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &f, SSQ_F32, 2, shape, LAYOUT_DENSE);
     const ssq_tensor *calls[MISUSES][3] = {
         {NULL, x.t, y.t}, {x.t, x.t, f.t}, {x.t, i.t, y.t}, {x.t, r.t, y.t}};
     const ssq_compare_args args = {sizeof(args), calls[k][0], calls[k][1],
@@ -143,11 +144,11 @@ static bool run_misuse(struct bed *b, size_t k)
     if (b->failed || b->skipped)
         return true;
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, ssq_eq(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_eq(b->queue, &args));
     if (!b->failed && strcmp(ssq_last_error(), text[k]) != 0)
-        bed_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
-    return b->failed || y.bits[0] == before || bed_fail(b, "y was written");
+        harness_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
+    harness_read(b, &y);
+    return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -162,7 +163,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - OPS * VARIANTS - 1);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < OPS * VARIANTS)
         return run_variant(b, i / VARIANTS, &variants[i % VARIANTS]);

@@ -71,54 +71,55 @@ struct operands {
 };
 
 /* Inputs, and room for what they and ops of one operand come to. */
-static void prepare(struct bed *b, const struct variant *v, struct operands *o)
+static void prepare(struct harness *b, const struct variant *v,
+                    struct operands *o)
 {
     const struct shape *s = &v->shape;
-    bed_input(b, &o->a, v->a, s->rank, s->d, v->la, v->fill);
-    bed_input(b, &o->b, v->b, s->rank, s->d, v->lb, v->fill);
-    bed_input(b, &o->dy, v->dy, s->rank, s->d, v->ldy, v->fill);
-    bed_output(b, &o->f, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
-    bed_output(b, &o->p, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
-    bed_output(b, &o->want, v->y, s->rank, s->d, LAYOUT_DENSE);
-    bed_output(b, &o->want_too, v->y, s->rank, s->d, LAYOUT_DENSE);
+    harness_input(b, &o->a, v->a, s->rank, s->d, v->la, v->fill);
+    harness_input(b, &o->b, v->b, s->rank, s->d, v->lb, v->fill);
+    harness_input(b, &o->dy, v->dy, s->rank, s->d, v->ldy, v->fill);
+    harness_output(b, &o->f, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
+    harness_output(b, &o->p, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
+    harness_output(b, &o->want, v->y, s->rank, s->d, LAYOUT_DENSE);
+    harness_output(b, &o->want_too, v->y, s->rank, s->d, LAYOUT_DENSE);
 }
 
-static struct operand *result(struct bed *b, const struct variant *v,
+static struct operand *result(struct harness *b, const struct variant *v,
                               enum place place, struct operands *o,
                               struct operand *apart)
 {
     if (place != APART)
         return place == OVER_A ? &o->a : place == OVER_B ? &o->b : &o->dy;
-    bed_output(b, apart, v->y, v->shape.rank, v->shape.d, v->ly);
+    harness_output(b, apart, v->y, v->shape.rank, v->shape.d, v->ly);
     return apart;
 }
 
-static bool must(struct bed *b, ssq_status st)
+static bool must(struct harness *b, ssq_status st)
 {
-    return st == SSQ_OK || bed_fail(b, "%s", ssq_last_error());
+    return st == SSQ_OK || harness_fail(b, "%s", ssq_last_error());
 }
 
 /* Subnormals that a device flushes on the way are other ones where the way has
  * a stop more. */
-static bool comparable(const struct bed *b, const struct variant *v)
+static bool comparable(const struct harness *b, const struct variant *v)
 {
     return b->props.f32_subnormals != SSQ_SUBNORMALS_FLUSHED ||
            v->fill == FILL_NORMAL;
 }
 
 /* want has the bits of y, or, where the device flushes, may have others. */
-static bool same_bits(struct bed *b, const struct variant *v,
+static bool same_bits(struct harness *b, const struct variant *v,
                       struct operand *want, struct operand *y)
 {
-    bed_read(b, want);
-    bed_read(b, y);
-    if (comparable(b, v) && !bed_over(b))
-        bed_raw_equal(b, y, want->bits);
-    return bed_same(b, y);
+    harness_read(b, want);
+    harness_read(b, y);
+    if (comparable(b, v) && !harness_over(b))
+        harness_raw_equal(b, y, want->bits);
+    return harness_same(b, y);
 }
 
 /* y is what ssq_mul makes of a and f(b) in float32. */
-static bool run_forward(struct bed *b, const struct gate *g,
+static bool run_forward(struct harness *b, const struct gate *g,
                         const struct variant *v)
 {
     struct operands o;
@@ -130,16 +131,16 @@ static bool run_forward(struct bed *b, const struct gate *g,
     bool ok = must(b, g->call(b->queue, SSQ_UNARY(.x = o.b.t, .y = o.f.t))) &&
               must(b, ssq_mul(b->queue, SSQ_BINARY(.a = o.a.t, .b = o.f.t,
                                                    .y = o.want.t)));
-    BED_OP(b, ssq_glu(b->queue, SSQ_GLU(.a = o.a.t, .b = o.b.t, .y = y->t,
-                                        .activation = g->activation)));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_glu(b->queue, SSQ_GLU(.a = o.a.t, .b = o.b.t, .y = y->t,
+                                            .activation = g->activation)));
+    if (harness_over(b))
         return ok && !b->failed;
     return same_bits(b, v, &o.want, y);
 }
 
 /* da is what ssq_mul makes of dy and f(b), db what f's backward makes of dy a,
  * both in float32. */
-static bool run_backward(struct bed *b, const struct gate *g,
+static bool run_backward(struct harness *b, const struct gate *g,
                          const struct variant *v)
 {
     struct operands o;
@@ -157,11 +158,11 @@ static bool run_backward(struct bed *b, const struct gate *g,
         must(b, ssq_mul(q, SSQ_BINARY(.a = o.dy.t, .b = o.a.t, .y = o.p.t))) &&
         must(b, g->backward(q, SSQ_UNARY_BACKWARD(.x = o.b.t, .dy = o.p.t,
                                                   .dx = o.want_too.t)));
-    BED_OP(b, ssq_glu_backward(
-                  q, SSQ_GLU_BACKWARD(.a = o.a.t, .b = o.b.t, .dy = o.dy.t,
-                                      .da = da->t, .db = db->t,
-                                      .activation = g->activation)));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_glu_backward(
+                      q, SSQ_GLU_BACKWARD(.a = o.a.t, .b = o.b.t, .dy = o.dy.t,
+                                          .da = da->t, .db = db->t,
+                                          .activation = g->activation)));
+    if (harness_over(b))
         return ok && !b->failed;
     return same_bits(b, v, &o.want, da) && same_bits(b, v, &o.want_too, db);
 }
@@ -175,24 +176,24 @@ static const struct function *function_of(const struct gate *g)
 }
 
 /* a f(b), f within an ulp of float32 and one more rounding; long double. */
-static bool run_value(struct bed *b, const struct gate *g)
+static bool run_value(struct harness *b, const struct gate *g)
 {
     const int64_t shape[] = {499};
     const struct function *f = function_of(g);
     double want[499], error[499];
     struct operand a, c, y;
-    bed_input(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F16, 1, shape, LAYOUT_DENSE);
-    BED_OP(b, ssq_glu(b->queue, SSQ_GLU(.a = a.t, .b = c.t, .y = y.t,
-                                        .activation = g->activation)));
+    harness_input(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F16, 1, shape, LAYOUT_DENSE);
+    HARNESS_OP(b, ssq_glu(b->queue, SSQ_GLU(.a = a.t, .b = c.t, .y = y.t,
+                                            .activation = g->activation)));
     for (int i = 0; i < 499; i++) {
         want[i] = a.value[i] * (double)f->value((long double)c.value[i], 0, 0);
         error[i] = bound_gamma(3, U_F32) * fabs(want[i]) +
                    0x1p-149 * (fabs(a.value[i]) + 1);
     }
-    bed_read(b, &y);
-    return bed_bound(b, &y, want, error);
+    harness_read(b, &y);
+    return harness_bound(b, &y, want, error);
 }
 
 /* The five-point difference quotient of dy a f(b) along b; along a it is
@@ -217,7 +218,7 @@ static void quotient(const struct function *f, double a, double x, double dy,
                                  1024 * (long double)LDBL_EPSILON * most);
 }
 
-static bool run_slopes(struct bed *b, const struct gate *g)
+static bool run_slopes(struct harness *b, const struct gate *g)
 {
     const int64_t shape[] = {307};
     const struct function *f = function_of(g);
@@ -225,57 +226,57 @@ static bool run_slopes(struct bed *b, const struct gate *g)
     struct operand a, c, dy, da, db;
     for (int i = 0; i < 307; i++)
         do
-            x[i] = 8 * bed_uniform(b) - 4;
+            x[i] = 8 * harness_uniform(b) - 4;
         while (!function_is_smooth(f, x[i], 0x1p-6));
-    bed_input(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_values(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, x);
-    bed_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &da, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &db, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    BED_OP(b, ssq_glu_backward(b->queue,
-                               SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
-                                                .da = da.t, .db = db.t,
-                                                .activation = g->activation)));
-    bed_read(b, &da);
-    bed_read(b, &db);
+    harness_input(b, &a, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_values(b, &c, SSQ_F32, 1, shape, LAYOUT_DENSE, x);
+    harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &da, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &db, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    HARNESS_OP(b, ssq_glu_backward(
+                      b->queue, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
+                                                 .da = da.t, .db = db.t,
+                                                 .activation = g->activation)));
+    harness_read(b, &da);
+    harness_read(b, &db);
     for (int i = 0; i < 307; i++)
         quotient(f, a.value[i], c.value[i], dy.value[i], &want[i], &error[i]);
-    bed_bound(b, &db, want, error);
+    harness_bound(b, &db, want, error);
     for (int i = 0; i < 307; i++) {
         want[i] = dy.value[i] * (double)f->value((long double)c.value[i], 0, 0);
         error[i] = bound_gamma(3, U_F32) * fabs(want[i]) +
                    0x1p-149 * (fabs(dy.value[i]) + 1);
     }
-    return bed_bound(b, &da, want, error);
+    return harness_bound(b, &da, want, error);
 }
 
 /* One gradient alone is what it is beside the other; a is not needed for da. */
-static bool run_alone(struct bed *b)
+static bool run_alone(struct harness *b)
 {
     const int64_t shape[] = {53};
     struct operand a, c, dy, da, db, one;
-    bed_input(b, &a, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &c, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &da, SSQ_F16, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &db, SSQ_F16, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &one, SSQ_F16, 1, shape, LAYOUT_DENSE);
+    harness_input(b, &a, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &c, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F16, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &da, SSQ_F16, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &db, SSQ_F16, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &one, SSQ_F16, 1, shape, LAYOUT_DENSE);
     ssq_queue *q = b->queue;
-    BED_OP(b,
-           ssq_glu_backward(q, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
+    HARNESS_OP(
+        b, ssq_glu_backward(q, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
                                                 .da = da.t, .db = db.t)));
-    if (bed_over(b))
+    if (harness_over(b))
         return !b->failed;
-    bed_read(b, &da);
-    bed_read(b, &db);
+    harness_read(b, &da);
+    harness_read(b, &db);
     must(b, ssq_glu_backward(
                 q, SSQ_GLU_BACKWARD(.b = c.t, .dy = dy.t, .da = one.t)));
-    bed_read(b, &one);
-    bed_raw_equal(b, &one, da.bits);
+    harness_read(b, &one);
+    harness_raw_equal(b, &one, da.bits);
     must(b, ssq_glu_backward(q, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
                                                  .db = dy.t)));
-    bed_read(b, &dy);
-    return bed_raw_equal(b, &dy, db.bits);
+    harness_read(b, &dy);
+    return harness_raw_equal(b, &dy, db.bits);
 }
 
 /* ---- misuse ---- */
@@ -285,7 +286,7 @@ struct bad {
 };
 
 #define BAD_FORWARD 7
-static bool misuse_forward(struct bed *b, size_t k, const struct bad *t)
+static bool misuse_forward(struct harness *b, size_t k, const struct bad *t)
 {
     static const char *const text[BAD_FORWARD] = {
         "glu: a is NULL",
@@ -306,12 +307,12 @@ static bool misuse_forward(struct bed *b, size_t k, const struct bad *t)
         *SSQ_GLU(.a = t->x, .b = t->x, .y = t->y, .activation = 0),
         *SSQ_GLU(.a = t->x, .b = t->x, .y = t->y, .activation = 7),
     };
-    return bed_refused_as(b, SSQ_ERR_INVALID, ssq_glu(b->queue, &calls[k]),
-                          text[k]);
+    return harness_refused_as(b, SSQ_ERR_INVALID, ssq_glu(b->queue, &calls[k]),
+                              text[k]);
 }
 
 #define BAD_BACKWARD 7
-static bool misuse_backward(struct bed *b, size_t k, const struct bad *t)
+static bool misuse_backward(struct harness *b, size_t k, const struct bad *t)
 {
     static const char *const text[BAD_BACKWARD] = {
         "glu_backward: da and db are NULL", "glu_backward: a is NULL",
@@ -329,23 +330,24 @@ static bool misuse_backward(struct bed *b, size_t k, const struct bad *t)
         *SSQ_GLU_BACKWARD(.a = x, .b = x, .dy = y, .da = t->x, .db = y),
         *SSQ_GLU_BACKWARD(.a = x, .b = x, .dy = x, .da = y, .activation = 9),
     };
-    return bed_refused_as(b, SSQ_ERR_INVALID,
-                          ssq_glu_backward(b->queue, &calls[k]), text[k]);
+    return harness_refused_as(b, SSQ_ERR_INVALID,
+                              ssq_glu_backward(b->queue, &calls[k]), text[k]);
 }
 
-static bool run_misuse(struct bed *b, size_t k,
-                       bool (*misuse)(struct bed *, size_t, const struct bad *))
+static bool run_misuse(struct harness *b, size_t k,
+                       bool (*misuse)(struct harness *, size_t,
+                                      const struct bad *))
 {
     const int64_t seven[] = {7}, five[] = {5};
     struct operand x, i, s, y;
-    bed_input(b, &x, SSQ_F32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &i, SSQ_I32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &s, SSQ_F32, 1, five, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &y, SSQ_F32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
-    if (bed_over(b))
+    harness_input(b, &x, SSQ_F32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &i, SSQ_I32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &s, SSQ_F32, 1, five, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &y, SSQ_F32, 1, seven, LAYOUT_DENSE, FILL_NORMAL);
+    if (harness_over(b))
         return !b->failed;
     return misuse(b, k, &(const struct bad){x.t, i.t, s.t, y.t}) &&
-           bed_unchanged(b, &y);
+           harness_unchanged(b, &y);
 }
 
 /* ---- the tables ---- */
@@ -363,7 +365,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - VARIANTS - GATES);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
         return run_forward(b, &gates[i % GATES], &variants[i / GATES]);
@@ -405,7 +407,7 @@ static void describe_backward(size_t i, char *text, size_t bytes)
                  i - VARIANTS - GATES - 1);
 }
 
-static bool run_gradient(struct bed *b, size_t i)
+static bool run_gradient(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
         return run_backward(b, &gates[i % GATES], &variants[i / GATES]);

@@ -130,45 +130,45 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static bool run_variant(struct bed *b, const struct variant *v)
+static bool run_variant(struct harness *b, const struct variant *v)
 {
     struct operand x, y, s, *out = &y;
-    bed_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
-    bed_values(b, &s, SSQ_F32, 0, NULL, LAYOUT_DENSE, &v->scale);
+    harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
+    harness_values(b, &s, SSQ_F32, 0, NULL, LAYOUT_DENSE, &v->scale);
     if (v->in_place)
         out = &x;
     else
-        bed_output(b, &y, v->y, v->rank, v->shape, v->ly);
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(*want));
+        harness_output(b, &y, v->y, v->rank, v->shape, v->ly);
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(*want));
     volatile float factor = (float)v->alpha;
     if (v->scale != 0)
         factor = factor * (float)v->scale;
     for (int64_t i = 0; i < x.n; i++) {
         volatile float p = (float)x.value[i] * factor;
-        want[i] = bed_round((double)p, out->dtype);
+        want[i] = harness_round((double)p, out->dtype);
     }
     ssq_scale_args args = SSQ_SCALE_INIT;
     args.x = x.t;
     args.y = out->t;
     args.alpha = v->alpha;
     args.scale = v->scale != 0 ? s.t : NULL;
-    BED_OP(b, ssq_scale(b->queue, &args));
-    bed_read(b, &s);
-    bed_read(b, &x);
-    bed_read(b, out);
-    return bed_ulps(b, out, want, 0) && bed_same(b, out);
+    HARNESS_OP(b, ssq_scale(b->queue, &args));
+    harness_read(b, &s);
+    harness_read(b, &x);
+    harness_read(b, out);
+    return harness_ulps(b, out, want, 0) && harness_same(b, out);
 }
 
 /* A replayed graph reads the device's scale of that time. */
-static bool run_graph(struct bed *b)
+static bool run_graph(struct harness *b)
 {
     const int64_t shape[] = {7};
     const double values[] = {2.0, 5.0};
     struct operand x, y, s, t;
-    bed_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_INTEGERS);
-    bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_values(b, &s, SSQ_F32, 0, NULL, LAYOUT_DENSE, &values[0]);
-    bed_values(b, &t, SSQ_F32, 0, NULL, LAYOUT_DENSE, &values[1]);
+    harness_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_INTEGERS);
+    harness_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_values(b, &s, SSQ_F32, 0, NULL, LAYOUT_DENSE, &values[0]);
+    harness_values(b, &t, SSQ_F32, 0, NULL, LAYOUT_DENSE, &values[1]);
     if (b->failed || b->skipped || b->bench || b->admit)
         return true;
     ssq_scale_args args = SSQ_SCALE_INIT;
@@ -188,17 +188,17 @@ static bool run_graph(struct bed *b)
             st = ssq_copy(b->queue, &copy);
         if (st == SSQ_OK)
             st = ssq_graph_launch(b->queue, graph);
-        bed_read(b, &y);
+        harness_read(b, &y);
         for (int i = 0; i < 7; i++)
             want[i] = x.value[i] * values[k];
-        bed_ulps(b, &y, want, 0);
+        harness_ulps(b, &y, want, 0);
     }
     ssq_graph_destroy(&graph);
-    return st == SSQ_OK || bed_fail(b, "%s", ssq_last_error());
+    return st == SSQ_OK || harness_fail(b, "%s", ssq_last_error());
 }
 
 #define MISUSES 5
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "scale: x is NULL",
@@ -209,11 +209,11 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {7};
     struct operand x, i, h, y, one;
-    bed_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &i, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &h, SSQ_F16, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &one, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &i, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &h, SSQ_F16, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &one, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     const ssq_tensor *calls[MISUSES][3] = {{NULL, y.t, NULL},
                                            {i.t, y.t, NULL},
                                            {x.t, y.t, h.t},
@@ -226,11 +226,11 @@ static bool run_misuse(struct bed *b, size_t k)
     if (b->failed || b->skipped)
         return true;
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, ssq_scale(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_scale(b->queue, &args));
     if (!b->failed && strcmp(ssq_last_error(), text[k]) != 0)
-        bed_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
-    return b->failed || y.bits[0] == before || bed_fail(b, "y was written");
+        harness_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
+    harness_read(b, &y);
+    return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -244,7 +244,7 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "scale misuse %zu is refused", i - VARIANTS - 1);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
         return run_variant(b, &variants[i]);

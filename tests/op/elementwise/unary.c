@@ -121,7 +121,7 @@ static const struct variant {
 /* After these, every f16 and every bf16. */
 #define OF_EACH (VARIANTS + 2)
 
-static void oracle(struct bed *b, const struct function *f,
+static void oracle(struct harness *b, const struct function *f,
                    const struct operand *x, double *want)
 {
     (void)b;
@@ -131,20 +131,20 @@ static void oracle(struct bed *b, const struct function *f,
 }
 
 /* Run f on x into y, and compare. */
-static bool run_one(struct bed *b, const struct function *f, struct operand *x,
-                    struct operand *y)
+static bool run_one(struct harness *b, const struct function *f,
+                    struct operand *x, struct operand *y)
 {
     bool fresh;
-    double *want = bed_keep(b, 0, (size_t)x->n, &fresh);
+    double *want = harness_keep(b, 0, (size_t)x->n, &fresh);
     if (fresh)
         oracle(b, f, x, want);
     const struct unary_call args = {x->t, y->t, f->alpha, f->beta};
     b->bytes = (double)x->n *
                (ssq_dtype_bits(x->dtype) / 8 + ssq_dtype_bits(y->dtype) / 8);
-    BED_OP(b, f->call(b->queue, &args));
-    bed_read(b, y);
+    HARNESS_OP(b, f->call(b->queue, &args));
+    harness_read(b, y);
     if (x != y)
-        bed_read(b, x);
+        harness_read(b, x);
     /* rounded to 16 bits: at most 1 ulp, for any bound of float32 */
     double ulps = y->dtype == SSQ_F32 ? f->ulps : fmin(f->ulps, 1);
     /* results that float32 rounds first may be half an ulp and a bit off */
@@ -152,30 +152,31 @@ static bool run_one(struct bed *b, const struct function *f, struct operand *x,
         ulps = 1;
     if (y->dtype != SSQ_F32 && ulps == 0)
         ulps = 0.5;
-    return bed_ulps(b, y, want, ulps) && bed_same(b, y);
+    return harness_ulps(b, y, want, ulps) && harness_same(b, y);
 }
 
-static bool run_variant(struct bed *b, const struct function *f,
+static bool run_variant(struct harness *b, const struct function *f,
                         const struct variant *v)
 {
     struct operand x, y;
     ssq_dtype to = f->test ? SSQ_U8 : v->y;
-    bed_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
+    harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
     if (v->in_place && !f->test)
         return run_one(b, f, &x, &x);
-    bed_output(b, &y, to, v->rank, v->shape, v->ly);
+    harness_output(b, &y, to, v->rank, v->shape, v->ly);
     return run_one(b, f, &x, &y);
 }
 
-static bool run_every(struct bed *b, const struct function *f, ssq_dtype dtype)
+static bool run_every(struct harness *b, const struct function *f,
+                      ssq_dtype dtype)
 {
     const int64_t shape[] = {65536};
     struct operand x, y;
-    uint32_t *bits = bed_alloc(b, 65536 * sizeof(*bits));
+    uint32_t *bits = harness_alloc(b, 65536 * sizeof(*bits));
     for (uint32_t i = 0; i < 65536; i++)
         bits[i] = i;
-    bed_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
-    bed_output(b, &y, f->test ? SSQ_U8 : dtype, 1, shape, LAYOUT_DENSE);
+    harness_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
+    harness_output(b, &y, f->test ? SSQ_U8 : dtype, 1, shape, LAYOUT_DENSE);
     return run_one(b, f, &x, &y);
 }
 
@@ -188,7 +189,7 @@ static const struct function *find(const char *name)
 }
 
 /* The exact values of f. */
-static bool run_exact(struct bed *b, const struct function *f)
+static bool run_exact(struct harness *b, const struct function *f)
 {
     size_t tried = 0;
     for (const struct function_exact *e = functions_exact; e->name != NULL;
@@ -196,23 +197,25 @@ static bool run_exact(struct bed *b, const struct function *f)
         struct operand x, y;
         if (strcmp(e->name, f->name) != 0)
             continue;
-        bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
-        bed_output(b, &y, f->test ? SSQ_U8 : SSQ_F32, 0, NULL, LAYOUT_DENSE);
+        harness_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
+        harness_output(b, &y, f->test ? SSQ_U8 : SSQ_F32, 0, NULL,
+                       LAYOUT_DENSE);
         const struct unary_call args = {
             x.t, y.t, e->alpha != 0.0 ? e->alpha : f->alpha, f->beta};
-        BED_OP(b, f->call(b->queue, &args));
-        bed_read(b, &y);
+        HARNESS_OP(b, f->call(b->queue, &args));
+        harness_read(b, &y);
         if (!b->failed && !b->skipped && y.bits[0] != e->y && x.bits[0] == e->x)
-            return bed_fail(b, "0x%08x came out of 0x%08x, expected 0x%08x",
-                            (unsigned)y.bits[0], (unsigned)e->x,
-                            (unsigned)e->y);
+            return harness_fail(b, "0x%08x came out of 0x%08x, expected 0x%08x",
+                                (unsigned)y.bits[0], (unsigned)e->x,
+                                (unsigned)e->y);
         tried++;
     }
-    return tried > 0 || bed_fail(b, "no line of functions_exact is about it");
+    return tried > 0 ||
+           harness_fail(b, "no line of functions_exact is about it");
 }
 
 /* abs and neg of integers: x, y dtypes; modulo 2^32 and 2^8. */
-static bool run_integers(struct bed *b, ssq_dtype from, ssq_dtype to)
+static bool run_integers(struct harness *b, ssq_dtype from, ssq_dtype to)
 {
     static const uint32_t bits[] = {
         0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff};
@@ -226,14 +229,14 @@ static bool run_integers(struct bed *b, ssq_dtype from, ssq_dtype to)
                              : (uint32_t)llabs((long long)(int32_t)raw[i]);
             want[i] = to == SSQ_U8 ? want[i] & 0xff : want[i];
         }
-        bed_raw(b, &x, from, 1, shape, LAYOUT_DENSE, raw);
-        bed_output(b, &y, to, 1, shape, LAYOUT_DENSE);
+        harness_raw(b, &x, from, 1, shape, LAYOUT_DENSE, raw);
+        harness_output(b, &y, to, 1, shape, LAYOUT_DENSE);
         ssq_unary_args args = SSQ_UNARY_INIT;
         args.x = x.t;
         args.y = y.t;
-        BED_OP(b, (k == 0 ? ssq_neg : ssq_abs)(b->queue, &args));
-        bed_read(b, &y);
-        if (!bed_bits(b, &y, want))
+        HARNESS_OP(b, (k == 0 ? ssq_neg : ssq_abs)(b->queue, &args));
+        harness_read(b, &y);
+        if (!harness_bits(b, &y, want))
             return false;
     }
     return true;
@@ -242,15 +245,15 @@ static bool run_integers(struct bed *b, ssq_dtype from, ssq_dtype to)
 /* softplus with a sharpness that is not a power of two: t = beta x is off by
  * u |t|, which moves softplus(t) by as much times sigmoid(t); then 1 ulp of
  * softplus, and a division. */
-static bool run_sharp(struct bed *b)
+static bool run_sharp(struct harness *b)
 {
     const int64_t shape[] = {401};
     struct operand x, y;
-    bed_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    BED_OP(b, ssq_softplus(b->queue,
-                           SSQ_SOFTPLUS(.x = x.t, .y = y.t, .beta = 3.0)));
-    bed_read(b, &y);
+    harness_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    HARNESS_OP(b, ssq_softplus(b->queue,
+                               SSQ_SOFTPLUS(.x = x.t, .y = y.t, .beta = 3.0)));
+    harness_read(b, &y);
     double want[401], error[401];
     for (int i = 0; i < 401; i++) {
         double t = 3.0 * x.value[i];
@@ -258,7 +261,7 @@ static bool run_sharp(struct bed *b)
         want[i] = s / 3.0;
         error[i] = (0x1p-24 * fabs(t) / (1 + exp(-t)) + 0x1.001p-23 * s) / 3.0;
     }
-    return bed_bound(b, &y, want, error) && bed_same(b, &y);
+    return harness_bound(b, &y, want, error) && harness_same(b, &y);
 }
 
 static ssq_status dull_softplus(ssq_queue *queue, const ssq_unary_args *args)
@@ -268,7 +271,7 @@ static ssq_status dull_softplus(ssq_queue *queue, const ssq_unary_args *args)
 }
 
 #define MISUSES 11
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "relu: x is NULL",
@@ -285,18 +288,18 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {4, 6}, turned[] = {6, 4};
     struct operand x, y, i, u, t, one;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &u, SSQ_U8, 2, shape, LAYOUT_DENSE);
-    bed_output(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE);
-    bed_output(b, &one, SSQ_F32, 2, shape, LAYOUT_BROADCAST);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &u, SSQ_U8, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE);
+    harness_output(b, &one, SSQ_F32, 2, shape, LAYOUT_BROADCAST);
     if (b->failed || b->skipped)
         return true;
     ssq_tensor *low = NULL, *high = NULL;
     if (ssq_tensor_slice(y.t, 0, 0, 3, 1, &low) != SSQ_OK ||
         ssq_tensor_slice(y.t, 0, 1, 4, 1, &high) != SSQ_OK)
-        return bed_fail(b, "%s", ssq_last_error());
+        return harness_fail(b, "%s", ssq_last_error());
     const struct {
         ssq_status (*call)(ssq_queue *, const ssq_unary_args *);
         ssq_unary_args args;
@@ -314,12 +317,14 @@ static bool run_misuse(struct bed *b, size_t k)
         {ssq_exp, {sizeof(ssq_unary_args), low, high}},
     };
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    calls[k].call(b->queue, &calls[k].args));
     if (!b->failed && strstr(ssq_last_error(), text[k]) == NULL)
-        bed_fail(b, "\"%s\" does not say \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
+        harness_fail(b, "\"%s\" does not say \"%s\"", ssq_last_error(),
+                     text[k]);
+    harness_read(b, &y);
     if (!b->failed && y.bits[0] != before)
-        bed_fail(b, "y was written");
+        harness_fail(b, "y was written");
     ssq_tensor_destroy(&low);
     ssq_tensor_destroy(&high);
     return true;
@@ -332,13 +337,14 @@ static const struct {
 } large[] = {{"relu", SSQ_F32}, {"relu", SSQ_F16}, {"gelu", SSQ_F32}};
 #define LARGE (sizeof(large) / sizeof(large[0]))
 
-static bool run_large(struct bed *b, size_t k)
+static bool run_large(struct harness *b, size_t k)
 {
     const int64_t n = 16 << 20;
-    const struct unary_call args = {bed_large(b, large[k].dtype, 1, &n),
-                                    bed_large(b, large[k].dtype, 1, &n), 1, 1};
+    const struct unary_call args = {harness_large(b, large[k].dtype, 1, &n),
+                                    harness_large(b, large[k].dtype, 1, &n), 1,
+                                    1};
     b->bytes = 2.0 * (double)n * ssq_dtype_bits(large[k].dtype) / 8.0;
-    BED_OP(b, find(large[k].name)->call(b->queue, &args));
+    HARNESS_OP(b, find(large[k].name)->call(b->queue, &args));
     return !b->failed;
 }
 
@@ -387,7 +393,7 @@ static int turn(size_t i)
                              : SUITE_ALL;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= AT_LARGE)
         return run_large(b, i - AT_LARGE);

@@ -266,66 +266,68 @@ static void quotient(const struct function *f, const struct operand *x,
     }
 }
 
-static bool run_one(struct bed *b, const struct function *f, struct operand *x,
-                    struct operand *dy, struct operand *dx, bool slopes)
+static bool run_one(struct harness *b, const struct function *f,
+                    struct operand *x, struct operand *dy, struct operand *dx,
+                    bool slopes)
 {
     bool fresh;
-    double *want = bed_keep(b, 0, 2 * (size_t)x->n, &fresh);
+    double *want = harness_keep(b, 0, 2 * (size_t)x->n, &fresh);
     if (fresh)
         (slopes ? quotient : oracle)(f, x, dy, dx->dtype, want, want + x->n);
     const struct unary_backward_call args = {x->t, dy->t, dx->t, f->alpha,
                                              f->beta};
-    BED_OP(b, f->backward(b->queue, &args));
-    bed_read(b, dx);
+    HARNESS_OP(b, f->backward(b->queue, &args));
+    harness_read(b, dx);
     if (x != dx)
-        bed_read(b, x);
+        harness_read(b, x);
     if (dy != dx)
-        bed_read(b, dy);
-    return bed_bound(b, dx, want, want + x->n) && bed_same(b, dx);
+        harness_read(b, dy);
+    return harness_bound(b, dx, want, want + x->n) && harness_same(b, dx);
 }
 
-static bool run_variant(struct bed *b, const struct function *f,
+static bool run_variant(struct harness *b, const struct function *f,
                         const struct variant *v)
 {
     struct operand x, dy, dx, *out = &dx;
-    bed_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
-    bed_input(b, &dy, v->dy, v->rank, v->shape, v->ldy, v->dfill);
+    harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
+    harness_input(b, &dy, v->dy, v->rank, v->shape, v->ldy, v->dfill);
     if (v->in_place == 0)
-        bed_output(b, &dx, v->dx, v->rank, v->shape, v->ldx);
+        harness_output(b, &dx, v->dx, v->rank, v->shape, v->ldx);
     else
         out = v->in_place == 1 ? &x : &dy;
     return run_one(b, f, &x, &dy, out, false);
 }
 
-static bool run_every(struct bed *b, const struct function *f, ssq_dtype dtype)
+static bool run_every(struct harness *b, const struct function *f,
+                      ssq_dtype dtype)
 {
     const int64_t shape[] = {65536};
     struct operand x, dy, dx;
-    uint32_t *bits = bed_alloc(b, 65536 * sizeof(*bits));
+    uint32_t *bits = harness_alloc(b, 65536 * sizeof(*bits));
     for (uint32_t i = 0; i < 65536; i++)
         bits[i] = i;
-    bed_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
-    bed_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
+    harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
     return run_one(b, f, &x, &dy, &dx, false);
 }
 
 /* x where f is smooth: normals, or 1/4 and more where f ends at 0. */
-static bool run_slopes(struct bed *b, const struct function *f)
+static bool run_slopes(struct harness *b, const struct function *f)
 {
     const int64_t shape[] = {307};
     double value[307];
     struct operand x, dy, dx;
     for (int i = 0; i < 307; i++) {
         do {
-            value[i] = 8 * bed_uniform(b) - 4;
+            value[i] = 8 * harness_uniform(b) - 4;
             if (f->smooth == ABOVE_ZERO)
                 value[i] = fabs(value[i]) + 0.25;
         } while (!function_is_smooth(f, value[i], 0x1p-6));
     }
-    bed_values(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, value);
-    bed_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, value);
+    harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
     return run_one(b, f, &x, &dy, &dx, true);
 }
 
@@ -377,21 +379,21 @@ static const struct exact {
 };
 #define EXACTS (sizeof(exact) / sizeof(exact[0]))
 
-static bool run_exact(struct bed *b, const struct exact *e)
+static bool run_exact(struct harness *b, const struct exact *e)
 {
     const struct function *f = functions;
     while (strcmp(f->name, e->name) != 0)
         f++;
     struct operand x, dy, dx;
-    bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
-    bed_raw(b, &dy, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->dy);
-    bed_output(b, &dx, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
+    harness_raw(b, &dy, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->dy);
+    harness_output(b, &dx, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     const struct unary_backward_call args = {x.t, dy.t, dx.t, f->alpha,
                                              f->beta};
-    BED_OP(b, f->backward(b->queue, &args));
-    bed_read(b, &dx);
+    HARNESS_OP(b, f->backward(b->queue, &args));
+    harness_read(b, &dx);
     if (!b->failed && !b->skipped && dx.bits[0] != e->dx)
-        return bed_fail(b, "0x%08x came out", (unsigned)dx.bits[0]);
+        return harness_fail(b, "0x%08x came out", (unsigned)dx.bits[0]);
     return true;
 }
 
@@ -404,7 +406,7 @@ static ssq_status minus_softplus(ssq_queue *queue,
 }
 
 #define MISUSES 7
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "relu_backward: x is NULL",
@@ -417,11 +419,11 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {4, 6}, turned[] = {6, 4};
     struct operand x, y, i, t, one;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &one, SSQ_F32, 2, shape, LAYOUT_BROADCAST);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &one, SSQ_F32, 2, shape, LAYOUT_BROADCAST);
     if (b->failed || b->skipped)
         return true;
     const size_t size = sizeof(ssq_unary_backward_args);
@@ -438,12 +440,14 @@ static bool run_misuse(struct bed *b, size_t k)
         {ssq_exp_backward, {size, x.t, x.t, one.t}},
     };
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    calls[k].call(b->queue, &calls[k].args));
     if (!b->failed && strstr(ssq_last_error(), text[k]) == NULL)
-        bed_fail(b, "\"%s\" does not say \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
+        harness_fail(b, "\"%s\" does not say \"%s\"", ssq_last_error(),
+                     text[k]);
+    harness_read(b, &y);
     if (!b->failed && y.bits[0] != before)
-        bed_fail(b, "dx was written");
+        harness_fail(b, "dx was written");
     return true;
 }
 
@@ -481,7 +485,7 @@ static int turn(size_t i)
                            : SUITE_ALL;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     const struct function *f = &functions[i / OF_EACH];
     size_t k = i % OF_EACH;

@@ -43,45 +43,46 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static bool run_variant(struct bed *b, const struct variant *v)
+static bool run_variant(struct harness *b, const struct variant *v)
 {
     const int64_t shape[] = {v->rows, v->cols}, column[] = {v->rows, 1};
     struct operand cond, x, z, y, *out = &y;
-    bed_input(b, &cond, SSQ_U8, 2, v->outer ? column : shape, v->lc,
-              FILL_NORMAL);
+    harness_input(b, &cond, SSQ_U8, 2, v->outer ? column : shape, v->lc,
+                  FILL_NORMAL);
     for (int64_t i = 0; i < cond.n; i++) /* 0, 1 and more, also 256ths */
-        cond.bits[i] = (uint32_t)(bed_uniform(b) * 3) * 0x7fu;
-    bed_raw(b, &cond, SSQ_U8, 2, v->outer ? column : shape, v->lc, cond.bits);
+        cond.bits[i] = (uint32_t)(harness_uniform(b) * 3) * 0x7fu;
+    harness_raw(b, &cond, SSQ_U8, 2, v->outer ? column : shape, v->lc,
+                cond.bits);
     if (v->outer)
-        bed_input(b, &x, v->a, 1, shape + 1, v->la, v->fill);
+        harness_input(b, &x, v->a, 1, shape + 1, v->la, v->fill);
     else
-        bed_input(b, &x, v->a, 2, shape, v->la, v->fill);
-    bed_input(b, &z, v->b, 2, shape, LAYOUT_DENSE, v->fill);
+        harness_input(b, &x, v->a, 2, shape, v->la, v->fill);
+    harness_input(b, &z, v->b, 2, shape, LAYOUT_DENSE, v->fill);
     if (v->in_place == 0)
-        bed_output(b, &y, v->y, 2, shape, v->ly);
+        harness_output(b, &y, v->y, 2, shape, v->ly);
     else
         out = v->in_place == 1 ? &x : v->in_place == 2 ? &z : &cond;
-    double *want = bed_alloc(b, (size_t)out->n * sizeof(*want));
-    uint32_t *bits = bed_alloc(b, (size_t)out->n * sizeof(*bits));
+    double *want = harness_alloc(b, (size_t)out->n * sizeof(*want));
+    uint32_t *bits = harness_alloc(b, (size_t)out->n * sizeof(*bits));
     bool copied = v->a == v->b && v->a == v->y;
     for (int64_t i = 0; i < out->n && !b->failed; i++) {
         bool first = cond.bits[v->outer ? i / v->cols : i] != 0;
         int64_t k = v->outer ? i % v->cols : i;
-        want[i] = bed_round(first ? x.value[k] : z.value[i], out->dtype);
+        want[i] = harness_round(first ? x.value[k] : z.value[i], out->dtype);
         bits[i] = first ? x.bits[k] : z.bits[i];
     }
     const ssq_where_args args = {sizeof(args), cond.t, x.t, z.t, out->t};
-    BED_OP(b, ssq_where(b->queue, &args));
-    bed_read(b, &cond);
-    bed_read(b, &x);
-    bed_read(b, &z);
-    bed_read(b, out);
-    return bed_ulps(b, out, want, 0) && (!copied || bed_bits(b, out, bits)) &&
-           bed_same(b, out);
+    HARNESS_OP(b, ssq_where(b->queue, &args));
+    harness_read(b, &cond);
+    harness_read(b, &x);
+    harness_read(b, &z);
+    harness_read(b, out);
+    return harness_ulps(b, out, want, 0) &&
+           (!copied || harness_bits(b, out, bits)) && harness_same(b, out);
 }
 
 /* A signalling NaN with a payload and -0 pass as they are. */
-static bool run_raw(struct bed *b)
+static bool run_raw(struct harness *b)
 {
     static const uint32_t ones[] = {1, 0, 1};
     static const uint32_t a[] = {0x7f812345, 0, 0xffc54321};
@@ -89,22 +90,22 @@ static bool run_raw(struct bed *b)
     static const uint32_t want[] = {0x7f812345, 0x80000000, 0xffc54321};
     const int64_t shape[] = {3};
     struct operand cond, x, z, y;
-    bed_raw(b, &cond, SSQ_U8, 1, shape, LAYOUT_DENSE, ones);
-    bed_raw(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, a);
-    bed_raw(b, &z, SSQ_F32, 1, shape, LAYOUT_DENSE, c);
-    bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_raw(b, &cond, SSQ_U8, 1, shape, LAYOUT_DENSE, ones);
+    harness_raw(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, a);
+    harness_raw(b, &z, SSQ_F32, 1, shape, LAYOUT_DENSE, c);
+    harness_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
     const ssq_where_args args = {sizeof(args), cond.t, x.t, z.t, y.t};
-    BED_OP(b, ssq_where(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_where(b->queue, &args));
+    harness_read(b, &y);
     for (int i = 0; i < 3 && !b->failed && !b->skipped; i++)
         if (y.bits[i] != want[i])
-            return bed_fail(b, "0x%08x came out for 0x%08x",
-                            (unsigned)y.bits[i], (unsigned)want[i]);
+            return harness_fail(b, "0x%08x came out for 0x%08x",
+                                (unsigned)y.bits[i], (unsigned)want[i]);
     return true;
 }
 
 #define MISUSES 5
-static bool run_misuse(struct bed *b, size_t k)
+static bool run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "where: cond is NULL",
@@ -115,12 +116,12 @@ static bool run_misuse(struct bed *b, size_t k)
     };
     const int64_t shape[] = {5, 7};
     struct operand x, i, r, u, v, y;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &r, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &u, SSQ_U8, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &v, SSQ_U8, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &r, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &u, SSQ_U8, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &v, SSQ_U8, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
     const ssq_tensor *calls[MISUSES][4] = {{NULL, x.t, x.t, y.t},
                                            {x.t, x.t, x.t, y.t},
                                            {u.t, x.t, i.t, y.t},
@@ -131,11 +132,11 @@ static bool run_misuse(struct bed *b, size_t k)
     if (b->failed || b->skipped)
         return true;
     uint32_t before = y.bits[0];
-    bed_refused(b, SSQ_ERR_INVALID, ssq_where(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_where(b->queue, &args));
     if (!b->failed && strcmp(ssq_last_error(), text[k]) != 0)
-        bed_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
-    bed_read(b, &y);
-    return b->failed || y.bits[0] == before || bed_fail(b, "y was written");
+        harness_fail(b, "\"%s\" is not \"%s\"", ssq_last_error(), text[k]);
+    harness_read(b, &y);
+    return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -148,7 +149,7 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "where misuse %zu is refused", i - VARIANTS - 1);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
         return run_variant(b, &variants[i]);

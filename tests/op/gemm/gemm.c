@@ -157,12 +157,12 @@ static void describe(size_t i, char *text, size_t bytes)
     gemm_describe(&g, text, bytes);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i == ROWS)
         return row(0) != NULL && needed <= ROWS
                    ? !b->failed
-                   : bed_fail(b, "%d rows do not cover all pairs", ROWS);
+                   : harness_fail(b, "%d rows do not cover all pairs", ROWS);
     struct gemm_case g = make(i);
     return gemm_run(b, &g);
 }

@@ -121,33 +121,34 @@ int gemm_shape(const struct gemm_case *g, char which, int64_t *shape)
     return with_batch(shape, t->rank, t->d, g->m, g->n);
 }
 
-void gemm_operands(struct bed *b, const struct gemm_case *g,
+void gemm_operands(struct harness *b, const struct gemm_case *g,
                    struct gemm_work *w)
 {
     int64_t shape[SSQ_MAX_RANK];
     *w = (struct gemm_work){.g = g};
     int rank = gemm_shape(g, 'a', shape);
-    bed_input(b, &w->a, g->a, rank, shape, g->layout_a, g->fill_a);
+    harness_input(b, &w->a, g->a, rank, shape, g->layout_a, g->fill_a);
     rank = gemm_shape(g, 'b', shape);
-    bed_input(b, &w->b, g->b, rank, shape, g->layout_b, g->fill_b);
+    harness_input(b, &w->b, g->b, rank, shape, g->layout_b, g->fill_b);
     rank = gemm_shape(g, 'c', shape);
     if (g->from != C_NONE && g->from != C_PLACE)
-        bed_input(b, &w->c, g->c, rank, shape, g->layout_c, g->fill_c);
+        harness_input(b, &w->c, g->c, rank, shape, g->layout_c, g->fill_c);
     if (g->bias != 0)
-        bed_input(b, &w->bias, g->bias, 1, &g->n, g->layout_bias, g->fill_c);
+        harness_input(b, &w->bias, g->bias, 1, &g->n, g->layout_bias,
+                      g->fill_c);
     rank = gemm_shape(g, 'd', shape);
     if (g->from == C_PLACE) {
-        bed_input(b, &w->d, g->d, rank, shape, g->layout_d, g->fill_c);
+        harness_input(b, &w->d, g->d, rank, shape, g->layout_d, g->fill_c);
         w->c = w->d;
     } else {
-        bed_output(b, &w->d, g->d, rank, shape, g->layout_d);
+        harness_output(b, &w->d, g->d, rank, shape, g->layout_d);
     }
 }
 
-void gemm_must(struct bed *b, ssq_status status)
+void gemm_must(struct harness *b, ssq_status status)
 {
     if (status != SSQ_OK)
-        bed_fail(b, "%s: %s", ssq_status_name(status), ssq_last_error());
+        harness_fail(b, "%s: %s", ssq_status_name(status), ssq_last_error());
 }
 
 ssq_gemm_args gemm_args(const struct gemm_work *w)
@@ -189,10 +190,11 @@ struct rows {
 };
 
 /* From dense values; rows are x's or its columns. */
-static struct rows gather(struct bed *b, const double *x, int64_t rows,
+static struct rows gather(struct harness *b, const double *x, int64_t rows,
                           int64_t k, bool by_columns)
 {
-    struct rows r = {bed_alloc(b, (size_t)(rows * k) * sizeof(double)), true};
+    struct rows r = {harness_alloc(b, (size_t)(rows * k) * sizeof(double)),
+                     true};
     for (int64_t i = 0; i < rows; i++)
         for (int64_t q = 0; q < k; q++) {
             double v = by_columns ? x[q * rows + i] : x[i * k + q];
@@ -249,7 +251,7 @@ static struct sum plain_dot(const double *x, const double *y, int64_t k)
 }
 
 /* Sums of one matrix of the batch. */
-static void sum_matrix(struct bed *b, const struct gemm_work *w,
+static void sum_matrix(struct harness *b, const struct gemm_work *w,
                        const int64_t *index, struct sum *s)
 {
     const struct gemm_case *g = w->g;
@@ -276,12 +278,12 @@ static void next_index(const struct gemm_batch *t, int64_t *index)
     }
 }
 
-static const struct sum *sums(struct bed *b, const struct gemm_work *w)
+static const struct sum *sums(struct harness *b, const struct gemm_work *w)
 {
     bool fresh;
     size_t n = (size_t)w->d.n;
-    struct sum *s =
-        (struct sum *)bed_keep(b, 0, n * sizeof(*s) / sizeof(double), &fresh);
+    struct sum *s = (struct sum *)harness_keep(
+        b, 0, n * sizeof(*s) / sizeof(double), &fresh);
     int64_t index[SSQ_MAX_RANK] = {0}, matrix = w->g->m * w->g->n;
     for (int64_t at = 0; fresh && at < w->d.n; at += matrix) {
         sum_matrix(b, w, index, s + at);
@@ -341,7 +343,7 @@ static bool is_unit(double x)
     return fabs(x) == 1.0 || x == 0.0;
 }
 
-static struct target aim(const struct bed *b, const struct gemm_work *w,
+static struct target aim(const struct harness *b, const struct gemm_work *w,
                          const struct sum *s, int64_t i,
                          const ssq_gemm_explanation *how)
 {
@@ -390,18 +392,19 @@ static struct target aim(const struct bed *b, const struct gemm_work *w,
     return t;
 }
 
-bool gemm_exactly(struct bed *b, const struct operand *d, const double *want)
+bool gemm_exactly(struct harness *b, const struct operand *d,
+                  const double *want)
 {
     bool passes = b->failed || b->skipped || b->bench || b->admit;
     for (int64_t i = 0; i < d->n && !passes; i++) {
-        double r = bed_round(want[i], d->dtype);
+        double r = harness_round(want[i], d->dtype);
         if (d->value[i] != r && !(isnan(r) && isnan(d->value[i])))
-            return bed_fail(b,
-                            "element %lld of %lld (%s) is %.9g (0x%x), "
-                            "expected exactly %.9g",
-                            (long long)i, (long long)d->n,
-                            ssq_dtype_name(d->dtype), d->value[i],
-                            (unsigned)d->bits[i], r);
+            return harness_fail(b,
+                                "element %lld of %lld (%s) is %.9g (0x%x), "
+                                "expected exactly %.9g",
+                                (long long)i, (long long)d->n,
+                                ssq_dtype_name(d->dtype), d->value[i],
+                                (unsigned)d->bits[i], r);
     }
     return !b->failed;
 }
@@ -412,13 +415,13 @@ static bool averages_out(const struct gemm_case *g)
            g->fill_a <= FILL_UNIFORM && g->fill_b <= FILL_UNIFORM;
 }
 
-static bool compare(struct bed *b, struct gemm_work *w,
+static bool compare(struct harness *b, struct gemm_work *w,
                     const ssq_gemm_explanation *how)
 {
     const struct sum *s = sums(b, w);
     size_t bytes = (size_t)w->d.n * sizeof(double);
-    double *want = bed_alloc(b, bytes), *error = bed_alloc(b, bytes);
-    double *alarm = bed_alloc(b, bytes);
+    double *want = harness_alloc(b, bytes), *error = harness_alloc(b, bytes);
+    double *alarm = harness_alloc(b, bytes);
     bool exact = w->d.n > 0;
     int64_t open = 0;
     for (int64_t i = 0; i < w->d.n; i++) {
@@ -430,15 +433,15 @@ static bool compare(struct bed *b, struct gemm_work *w,
         alarm[i] = t.alarm;
     }
     if (open > 0 && open == w->d.n)
-        return bed_fail(b, "the case tests nothing: all sums may overflow");
+        return harness_fail(b, "the case tests nothing: all sums may overflow");
     if (exact)
         gemm_exactly(b, &w->d, want);
     if (averages_out(w->g) && !b->failed)
-        bed_bound(b, &w->d, want, alarm);
-    return bed_bound(b, &w->d, want, error);
+        harness_bound(b, &w->d, want, alarm);
+    return harness_bound(b, &w->d, want, error);
 }
 
-static ssq_status call(struct bed *b, const struct gemm_work *w,
+static ssq_status call(struct harness *b, const struct gemm_work *w,
                        const ssq_gemm_args *args)
 {
     return w->g->batch.rank > 0 ? ssq_gemm_batched(b->queue, args)
@@ -446,18 +449,18 @@ static ssq_status call(struct bed *b, const struct gemm_work *w,
 }
 
 /* The same bits from the same call. */
-static void run_again(struct bed *b, struct gemm_work *w,
+static void run_again(struct harness *b, struct gemm_work *w,
                       const ssq_gemm_args *args)
 {
     size_t bytes = (size_t)w->d.n * sizeof(uint32_t);
-    uint32_t *first = bed_alloc(b, bytes);
+    uint32_t *first = harness_alloc(b, bytes);
     memcpy(first, w->d.bits, bytes);
-    BED_OP(b, call(b, w, args));
-    bed_read(b, &w->d);
-    bed_bits(b, &w->d, first);
+    HARNESS_OP(b, call(b, w, args));
+    harness_read(b, &w->d);
+    harness_bits(b, &w->d, first);
 }
 
-bool gemm_finish(struct bed *b, struct gemm_work *w)
+bool gemm_finish(struct harness *b, struct gemm_work *w)
 {
     const struct gemm_case *g = w->g;
     ssq_gemm_args args = gemm_args(w);
@@ -465,7 +468,7 @@ bool gemm_finish(struct bed *b, struct gemm_work *w)
     if (b->failed)
         return false;
     size_t bytes = (size_t)w->c.n * sizeof(double);
-    w->c0 = bed_alloc(b, bytes);
+    w->c0 = harness_alloc(b, bytes);
     if (w->c.t != NULL)
         memcpy(w->c0, w->c.value, bytes);
     /* alpha 0 multiplies nothing */
@@ -473,17 +476,17 @@ bool gemm_finish(struct bed *b, struct gemm_work *w)
     const struct operand *x[] = {&w->a, &w->b, &w->d};
     for (int i = 0; i < 3; i++)
         b->bytes += (double)x[i]->n * ssq_dtype_bits(x[i]->dtype) / 8;
-    BED_OP(b, call(b, w, &args));
+    HARNESS_OP(b, call(b, w, &args));
     if (b->bench || b->admit || b->failed || b->skipped)
         return !b->failed;
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &how));
-    bed_read(b, &w->d);
+    harness_read(b, &w->d);
     if (g->twice)
         run_again(b, w, &args);
     return !b->failed && compare(b, w, &how);
 }
 
-bool gemm_run(struct bed *b, const struct gemm_case *g)
+bool gemm_run(struct harness *b, const struct gemm_case *g)
 {
     struct gemm_work w;
     gemm_operands(b, g, &w);

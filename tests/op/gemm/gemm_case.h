@@ -56,21 +56,22 @@ void gemm_describe(const struct gemm_case *g, char *text, size_t bytes);
 /** Shape of an operand of the case: 'a', 'b', 'c', 'd'. @return its rank */
 int gemm_shape(const struct gemm_case *g, char which, int64_t *shape);
 
-/** A call that must succeed, outside of BED_OP. */
-void gemm_must(struct bed *b, ssq_status status);
+/** A call that must succeed, outside of HARNESS_OP. */
+void gemm_must(struct harness *b, ssq_status status);
 
 /** Make what the fills say. */
-void gemm_operands(struct bed *b, const struct gemm_case *g,
+void gemm_operands(struct harness *b, const struct gemm_case *g,
                    struct gemm_work *w);
 /** Arguments for the operands. */
 ssq_gemm_args gemm_args(const struct gemm_work *w);
 /** Run the op on the operands and compare with the oracle. */
-bool gemm_finish(struct bed *b, struct gemm_work *w);
+bool gemm_finish(struct harness *b, struct gemm_work *w);
 /** Both. */
-bool gemm_run(struct bed *b, const struct gemm_case *g);
+bool gemm_run(struct harness *b, const struct gemm_case *g);
 
 /** Sums are exact in float32: what d must hold, to the bit, when alpha and beta
  *  are 1, -1 or 0. For integers the checker does that by itself. */
-bool gemm_exactly(struct bed *b, const struct operand *d, const double *want);
+bool gemm_exactly(struct harness *b, const struct operand *d,
+                  const double *want);
 
 #endif

@@ -179,7 +179,7 @@ static struct gemm_case case_of_dot(const struct dot *t)
 }
 
 /* Does what runs these arguments take float32's subnormals for 0? */
-static bool flushes(struct bed *b, const ssq_gemm_args *args)
+static bool flushes(struct harness *b, const ssq_gemm_args *args)
 {
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
     if (b->failed || b->skipped || b->bench || b->admit)
@@ -188,21 +188,21 @@ static bool flushes(struct bed *b, const ssq_gemm_args *args)
     return how.flushed || b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
 }
 
-static bool run_dot(struct bed *b, const struct dot *t)
+static bool run_dot(struct harness *b, const struct dot *t)
 {
     struct gemm_case g = case_of_dot(t);
     struct gemm_work w = {.g = &g};
     const int64_t row[] = {1, t->k}, column[] = {t->k, 1}, one[] = {1, 1};
-    bed_values(b, &w.a, g.a, 2, row, LAYOUT_DENSE, t->a);
-    bed_values(b, &w.b, g.b, 2, column, LAYOUT_DENSE, t->b);
+    harness_values(b, &w.a, g.a, 2, row, LAYOUT_DENSE, t->a);
+    harness_values(b, &w.b, g.b, 2, column, LAYOUT_DENSE, t->b);
     if (g.from != C_NONE)
-        bed_values(b, &w.c, F32, 0, NULL, LAYOUT_DENSE, &t->c);
+        harness_values(b, &w.c, F32, 0, NULL, LAYOUT_DENSE, &t->c);
     if (g.bias != 0)
-        bed_values(b, &w.bias, F32, 1, one, LAYOUT_DENSE, &t->bias);
-    bed_output(b, &w.d, g.d, 2, one, LAYOUT_DENSE);
+        harness_values(b, &w.bias, F32, 1, one, LAYOUT_DENSE, &t->bias);
+    harness_output(b, &w.d, g.d, 2, one, LAYOUT_DENSE);
     ssq_gemm_args args = gemm_args(&w);
-    BED_OP(b, ssq_gemm(b->queue, &args));
-    bed_read(b, &w.d);
+    HARNESS_OP(b, ssq_gemm(b->queue, &args));
+    harness_read(b, &w.d);
     if (t->subnormal && w.d.value != NULL && w.d.value[0] == 0.0 &&
         flushes(b, &args))
         return !b->failed;
@@ -233,17 +233,17 @@ static const struct {
 static const char *const hosts[] = {"a", "b", "c", "bias", "a against 0 in b"};
 static const char *const places[] = {"first", "middle", "last"};
 
-static void make_poisoned(struct bed *b, struct operand *x, ssq_dtype dtype,
+static void make_poisoned(struct harness *b, struct operand *x, ssq_dtype dtype,
                           int rank, const int64_t *shape, enum layout layout,
                           int64_t at, double poison)
 {
     int64_t n = shape[0] * (rank == 2 ? shape[1] : 1);
-    double *v = bed_alloc(b, (size_t)n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)n * sizeof(*v));
     for (int64_t i = 0; i < n; i++)
-        v[i] = 1.0 - 0.5 * bed_uniform(b);
+        v[i] = 1.0 - 0.5 * harness_uniform(b);
     if (at >= 0)
         v[at] = poison;
-    bed_values(b, x, dtype, rank, shape, layout, v);
+    harness_values(b, x, dtype, rank, shape, layout, v);
 }
 
 static struct gemm_case case_of_place(size_t i)
@@ -273,7 +273,7 @@ static int64_t index_of(int64_t i, int64_t j, int64_t rows, int64_t columns,
     return transposed ? j * rows + i : i * columns + j;
 }
 
-static bool run_place(struct bed *b, size_t i)
+static bool run_place(struct harness *b, size_t i)
 {
     struct gemm_case g = case_of_place(i);
     struct gemm_work w = {.g = &g};
@@ -299,7 +299,7 @@ static bool run_place(struct bed *b, size_t i)
     make_poisoned(b, &w.bias, g.bias, 1, &g.n, LAYOUT_DENSE,
                   host == 3 ? at[3] : -1, poison);
     gemm_shape(&g, 'd', shape);
-    bed_output(b, &w.d, g.d, 2, shape, LAYOUT_PADDED);
+    harness_output(b, &w.d, g.d, 2, shape, LAYOUT_PADDED);
     return gemm_finish(b, &w);
 }
 
@@ -482,7 +482,7 @@ static void describe(size_t i, char *text, size_t bytes)
         gemm_describe(table_case(i - DOTS - PLACES, &g), text, bytes);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     struct gemm_case g;
     if (i < DOTS)

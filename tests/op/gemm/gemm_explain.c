@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool check(struct bed *b, bool ok, const char *what)
+static bool check(struct harness *b, bool ok, const char *what)
 {
-    return b->failed || ok || bed_fail(b, "explain: %s is wrong", what);
+    return b->failed || ok || harness_fail(b, "explain: %s is wrong", what);
 }
 
 /* What is explained: 5 matrices 2x4x3, f16 to f32. */
@@ -32,17 +32,17 @@ static const struct gemm_case shared = {.m = 2,
                                         .batch = {1, 1, 0, {5}, {5}, {0}}};
 
 /* Who cannot do it, explains nothing: skipped as its op is. */
-static bool explained(struct bed *b, const ssq_gemm_args *args,
+static bool explained(struct harness *b, const ssq_gemm_args *args,
                       ssq_gemm_explanation *x)
 {
-    bed_status(b, ssq_gemm_explain(b->queue, args, x));
+    harness_status(b, ssq_gemm_explain(b->queue, args, x));
     return !b->failed && !b->skipped;
 }
 
 /* The fields; and that requiring matrix units is refused exactly where they
  * are missed, with the condition, leaving d alone. */
-static bool run_fields(struct bed *b, const struct gemm_case *g, int64_t batch,
-                       int64_t m)
+static bool run_fields(struct harness *b, const struct gemm_case *g,
+                       int64_t batch, int64_t m)
 {
     struct gemm_work w;
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
@@ -65,19 +65,19 @@ static bool run_fields(struct bed *b, const struct gemm_case *g, int64_t batch,
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &x));
     ssq_status st = ssq_gemm_batched(b->queue, &args);
     if (x.matrix_units)
-        return bed_refused(b, SSQ_OK, st);
-    bed_refused(b, SSQ_ERR_UNSUPPORTED, st);
+        return harness_refused(b, SSQ_OK, st);
+    harness_refused(b, SSQ_ERR_UNSUPPORTED, st);
     if (strstr(ssq_last_error(), x.condition) == NULL)
-        bed_fail(b, "said \"%.200s\"", ssq_last_error());
-    uint32_t *before = bed_alloc(b, (size_t)w.d.n * sizeof(uint32_t));
+        harness_fail(b, "said \"%.200s\"", ssq_last_error());
+    uint32_t *before = harness_alloc(b, (size_t)w.d.n * sizeof(uint32_t));
     memcpy(before, w.d.bits, (size_t)w.d.n * sizeof(uint32_t));
-    bed_read(b, &w.d);
-    return bed_bits(b, &w.d, before);
+    harness_read(b, &w.d);
+    return harness_bits(b, &w.d, before);
 }
 
 /* Rows of every second element of a, one per matrix: folded into m they would
  * have no unit stride, so they stay a batch. */
-static bool run_stepped(struct bed *b)
+static bool run_stepped(struct harness *b)
 {
     const struct gemm_case g = {.m = 1,
                                 .n = 4,
@@ -101,13 +101,13 @@ static bool run_stepped(struct bed *b)
     args.b = top;
     if (explained(b, &args, &x)) {
         check(b, x.batch == 5 && x.m == 1 && x.k == 3, "batch, m, k");
-        BED_OP(b, ssq_gemm_batched(b->queue, &args));
+        HARNESS_OP(b, ssq_gemm_batched(b->queue, &args));
     }
     ssq_tensor_destroy(&a);
     ssq_tensor_destroy(&top);
     if (b->failed || b->skipped)
         return !b->failed;
-    bed_read(b, &w.d);
+    harness_read(b, &w.d);
     double want[20], error[20];
     for (int i = 0; i < 20; i++) {
         double size = 0.0;
@@ -119,11 +119,11 @@ static bool run_stepped(struct bed *b)
         }
         error[i] = bound_gemm(3, x.block, size, 0, 1, 0, false);
     }
-    return bed_bound(b, &w.d, want, error);
+    return harness_bound(b, &w.d, want, error);
 }
 
 /* Without a product matrix units are not missed. */
-static bool run_no_product(struct bed *b)
+static bool run_no_product(struct harness *b)
 {
     const struct gemm_case g = {.m = 3,
                                 .n = 5,
@@ -143,13 +143,13 @@ static bool run_no_product(struct bed *b)
     if (!explained(b, &args, &x))
         return !b->failed;
     check(b, !x.matrix_units && x.k == 0 && x.condition[0] != '\0', "alpha 0");
-    BED_OP(b, ssq_gemm(b->queue, &args));
-    bed_read(b, &w.d);
+    HARNESS_OP(b, ssq_gemm(b->queue, &args));
+    harness_read(b, &w.d);
     return gemm_exactly(b, &w.d, w.c.value);
 }
 
 /* Nothing runs where d is empty. */
-static bool run_empty(struct bed *b)
+static bool run_empty(struct harness *b)
 {
     const struct gemm_case g = {.m = 0,
                                 .n = 5,
@@ -165,23 +165,23 @@ static bool run_empty(struct bed *b)
     args.flags = SSQ_GEMM_REQUIRE_MATRIX_UNITS;
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &x));
     check(b, x.implementation[0] == '\0' && !x.matrix_units, "empty d");
-    return bed_refused(b, SSQ_OK, ssq_gemm(b->queue, &args));
+    return harness_refused(b, SSQ_OK, ssq_gemm(b->queue, &args));
 }
 
-static bool run_names(struct bed *b)
+static bool run_names(struct harness *b)
 {
     static const char *const names[] = {"none",      "relu",    "gelu",
                                         "gelu_tanh", "silu",    "sigmoid",
                                         "tanh",      "invalid", "invalid"};
     for (int i = 0; i < 9; i++)
         if (strcmp(ssq_activation_name((ssq_activation)i), names[i]) != 0)
-            return bed_fail(b, "activation %d is %s", i,
-                            ssq_activation_name((ssq_activation)i));
+            return harness_fail(b, "activation %d is %s", i,
+                                ssq_activation_name((ssq_activation)i));
     return !b->failed;
 }
 
 /* Operands may be destroyed once the call returned. */
-static bool run_lifetime(struct bed *b)
+static bool run_lifetime(struct harness *b)
 {
     const int64_t shape[] = {2, 2};
     static const float ones[] = {1, 1, 1, 1};
@@ -189,16 +189,16 @@ static bool run_lifetime(struct bed *b)
     struct operand d;
     ssq_tensor *x = NULL;
     ssq_gemm_args args = SSQ_GEMM_INIT;
-    bed_output(b, &d, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &d, SSQ_F32, 2, shape, LAYOUT_DENSE);
     gemm_must(b, ssq_tensor_create(b->device, SSQ_F16, 2, shape, &x));
     if (b->failed)
         return false;
     gemm_must(b, ssq_tensor_write(b->queue, x, ones, sizeof(ones), SSQ_F32));
     args.a = args.b = x;
     args.d = d.t;
-    BED_OP(b, ssq_gemm(b->queue, &args));
+    HARNESS_OP(b, ssq_gemm(b->queue, &args));
     ssq_tensor_destroy(&x);
-    bed_read(b, &d);
+    harness_read(b, &d);
     return gemm_exactly(b, &d, want);
 }
 
@@ -216,7 +216,7 @@ static void describe(size_t i, char *text, size_t bytes)
     snprintf(text, bytes, "gemm_explain: %s", names[i]);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (b->bench || b->admit)
         return true; /* nothing to time */

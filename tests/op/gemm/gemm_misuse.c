@@ -9,7 +9,7 @@
 
 /* Good operands of 2x4x3, f16 x f16 -> f32 with c and bias, to be spoilt. */
 struct scene {
-    struct bed *bed;
+    struct harness *harness;
     struct operand a, b, c, bias, d;
     ssq_gemm_args args;
     ssq_tensor *made[4]; /* tensors that the case made */
@@ -21,12 +21,12 @@ static void operand(struct scene *t, struct operand *x, ssq_dtype dtype,
                     int rank, int64_t s0, int64_t s1, int64_t s2)
 {
     const int64_t shape[] = {s0, s1, s2};
-    bed_input(t->bed, x, dtype, rank, shape, LAYOUT_DENSE, FILL_ONES);
+    harness_input(t->harness, x, dtype, rank, shape, LAYOUT_DENSE, FILL_ONES);
 }
 
-static void set_up(struct scene *t, struct bed *b)
+static void set_up(struct scene *t, struct harness *b)
 {
-    *t = (struct scene){.bed = b, .args = SSQ_GEMM_INIT};
+    *t = (struct scene){.harness = b, .args = SSQ_GEMM_INIT};
     operand(t, &t->a, SSQ_F16, 2, 2, 3, 0);
     operand(t, &t->b, SSQ_F16, 2, 3, 4, 0);
     operand(t, &t->c, SSQ_F32, 2, 2, 4, 0);
@@ -55,9 +55,9 @@ static const ssq_tensor *over(struct scene *t, ssq_dtype dtype, int64_t rows,
 {
     const int64_t shape[] = {rows, columns}, stride[] = {row, column};
     ssq_buffer *buffer = NULL;
-    gemm_must(t->bed, ssq_buffer_create(t->bed->device, 4096, &buffer));
-    gemm_must(t->bed, ssq_tensor_from_buffer(buffer, dtype, 2, shape, stride, 0,
-                                             &t->made[t->n++]));
+    gemm_must(t->harness, ssq_buffer_create(t->harness->device, 4096, &buffer));
+    gemm_must(t->harness, ssq_tensor_from_buffer(buffer, dtype, 2, shape,
+                                                 stride, 0, &t->made[t->n++]));
     ssq_buffer_destroy(&buffer);
     return t->made[t->n - 1];
 }
@@ -77,8 +77,8 @@ static const ssq_tensor *overlap(struct scene *t, int64_t start, int64_t rows)
     t->n += 2;
     t->args.a = fresh(t, SSQ_F32, 2, 2, 3, 0);
     t->args.b = fresh(t, SSQ_F32, 2, 3, 4, 0);
-    gemm_must(t->bed, ssq_tensor_slice(big, 0, 0, 2, 1, &view[0]));
-    gemm_must(t->bed,
+    gemm_must(t->harness, ssq_tensor_slice(big, 0, 0, 2, 1, &view[0]));
+    gemm_must(t->harness,
               ssq_tensor_slice(big, 0, start, start + rows, 1, &view[1]));
     t->args.d = view[0];
     return view[1];
@@ -88,21 +88,21 @@ static const ssq_tensor *reshaped(struct scene *t, const ssq_tensor *x,
                                   int rank, int64_t s0, int64_t s1)
 {
     const int64_t shape[] = {s0, s1};
-    gemm_must(t->bed, ssq_tensor_reshape(x, rank, shape, &t->made[t->n++]));
+    gemm_must(t->harness, ssq_tensor_reshape(x, rank, shape, &t->made[t->n++]));
     return t->made[t->n - 1];
 }
 
 static const ssq_tensor *transposed(struct scene *t, const ssq_tensor *x)
 {
-    gemm_must(t->bed, ssq_tensor_transpose(x, NULL, &t->made[t->n++]));
+    gemm_must(t->harness, ssq_tensor_transpose(x, NULL, &t->made[t->n++]));
     return t->made[t->n - 1];
 }
 
 static void other_device(struct scene *t)
 {
     const int64_t shape[] = {2, 3};
-    gemm_must(t->bed, ssq_device_open("reference", NULL, &t->other));
-    gemm_must(t->bed,
+    gemm_must(t->harness, ssq_device_open("reference", NULL, &t->other));
+    gemm_must(t->harness,
               ssq_tensor_create(t->other, SSQ_F16, 2, shape, &t->made[t->n++]));
     t->args.a = t->made[t->n - 1];
 }
@@ -221,12 +221,18 @@ static const struct {
     [B_RANK_A] = {"gemm_batched: a has rank 4, expected 2 to 3", 1},
 };
 
+static ssq_tensor *operand_rank_4(struct scene *t)
+{
+    const int64_t shape[] = {1, 1, 2, 3};
+    struct operand x;
+    harness_input(t->harness, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_ONES);
+    return x.t;
+}
+
 /* Operands that are wrong by themselves. */
 static void spoil_operand(struct scene *t, enum which which)
 {
     ssq_gemm_args *g = &t->args;
-    const int64_t four[] = {1, 1, 2, 3};
-    struct operand x;
     switch (which) {
     case NULL_A:
         g->a = NULL;
@@ -278,8 +284,7 @@ static void spoil_operand(struct scene *t, enum which which)
         break;
     case B_RANK_A:
         batched(t, 1, 1, 1);
-        bed_input(t->bed, &x, SSQ_F16, 4, four, LAYOUT_DENSE, FILL_ONES);
-        g->a = x.t;
+        g->a = operand_rank_4(t);
         break;
     default:
         break;
@@ -388,27 +393,28 @@ static void spoil_memory(struct scene *t, enum which which)
     }
 }
 
-static bool kept(struct bed *b, struct operand *d)
+static bool kept(struct harness *b, struct operand *d)
 {
     size_t bytes = (size_t)d->n * sizeof(uint32_t);
-    uint32_t *before = bed_alloc(b, bytes);
+    uint32_t *before = harness_alloc(b, bytes);
     memcpy(before, d->bits, bytes);
-    bed_read(b, d);
-    return bed_bits(b, d, before);
+    harness_read(b, d);
+    return harness_bits(b, d, before);
 }
 
-static bool refused(struct bed *b, ssq_status want, ssq_status got,
+static bool refused(struct harness *b, ssq_status want, ssq_status got,
                     const char *text)
 {
-    if (!bed_refused(b, want, got))
+    if (!harness_refused(b, want, got))
         return false;
     const char *said = strstr(ssq_last_error(), text);
-    return said != NULL ? true
-                        : bed_fail(b, "said \"%.200s\", expected \"%.200s\"",
-                                   ssq_last_error(), text);
+    return said != NULL
+               ? true
+               : harness_fail(b, "said \"%.200s\", expected \"%.200s\"",
+                              ssq_last_error(), text);
 }
 
-static bool run_refusal(struct bed *b, enum which which)
+static bool run_refusal(struct harness *b, enum which which)
 {
     struct scene t;
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
@@ -424,8 +430,8 @@ static bool run_refusal(struct bed *b, enum which which)
                 text);
     /* explain is of gemm or gemm_batched by d's rank, else the same */
     if (which != RANK_D && which != B_RANK_2)
-        bed_refused(b, SSQ_ERR_INVALID,
-                    ssq_gemm_explain(b->queue, &t.args, &how));
+        harness_refused(b, SSQ_ERR_INVALID,
+                        ssq_gemm_explain(b->queue, &t.args, &how));
     while (t.n > 0)
         ssq_tensor_destroy(&t.made[--t.n]);
     ssq_device_close(&t.other);
@@ -433,21 +439,23 @@ static bool run_refusal(struct bed *b, enum which which)
 }
 
 /* No queue, no args; explain's own. */
-static bool run_null(struct bed *b)
+static bool run_null(struct harness *b)
 {
     struct scene t;
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
     set_up(&t, b);
     how.struct_size = 1;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm(NULL, &t.args));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm(b->queue, NULL));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_batched(NULL, &t.args));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_batched(b->queue, NULL));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(b->queue, &t.args, NULL));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(b->queue, &t.args, &how));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm(NULL, &t.args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm(b->queue, NULL));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_batched(NULL, &t.args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_batched(b->queue, NULL));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    ssq_gemm_explain(b->queue, &t.args, NULL));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    ssq_gemm_explain(b->queue, &t.args, &how));
     how.struct_size = sizeof(how);
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(NULL, &t.args, &how));
-    bed_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(b->queue, NULL, &how));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(NULL, &t.args, &how));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(b->queue, NULL, &how));
     return kept(b, &t.d);
 }
 
@@ -457,7 +465,7 @@ static void describe(size_t i, char *text, size_t bytes)
              i < REFUSALS ? refusals[i].text : "gemm: NULL arguments");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (b->bench)
         return true; /* nothing to time */

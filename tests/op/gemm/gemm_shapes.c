@@ -272,7 +272,7 @@ const struct gemm_case *gemm_timed(size_t i)
 
 /* Numbers that can be checked by hand: [[1,2,3],[4,5,6]] and
  * [[7,8],[9,10],[11,12]], transposed in every way. */
-static bool by_hand(struct bed *b, bool trans_a, bool trans_b)
+static bool by_hand(struct harness *b, bool trans_a, bool trans_b)
 {
     static const double a[] = {1, 2, 3, 4, 5, 6}, at[] = {1, 4, 2, 5, 3, 6};
     static const double x[] = {7, 8, 9, 10, 11, 12},
@@ -283,19 +283,19 @@ static bool by_hand(struct bed *b, bool trans_a, bool trans_b)
     struct gemm_work w = {.g = &g};
     int64_t shape[SSQ_MAX_RANK];
     gemm_shape(&g, 'a', shape);
-    bed_values(b, &w.a, F16, 2, shape, LAYOUT_DENSE, trans_a ? at : a);
+    harness_values(b, &w.a, F16, 2, shape, LAYOUT_DENSE, trans_a ? at : a);
     gemm_shape(&g, 'b', shape);
-    bed_values(b, &w.b, F16, 2, shape, LAYOUT_PADDED, trans_b ? xt : x);
+    harness_values(b, &w.b, F16, 2, shape, LAYOUT_PADDED, trans_b ? xt : x);
     gemm_shape(&g, 'd', shape);
-    bed_output(b, &w.d, F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &w.d, F32, 2, shape, LAYOUT_DENSE);
     ssq_gemm_args args = gemm_args(&w);
-    BED_OP(b, ssq_gemm(b->queue, &args));
-    bed_read(b, &w.d);
+    HARNESS_OP(b, ssq_gemm(b->queue, &args));
+    harness_read(b, &w.d);
     return gemm_exactly(b, &w.d, want);
 }
 
 /* torch.matmul of [2,1,2,1] and [3,1,2]: outer products, by hand. */
-static bool outer_products(struct bed *b)
+static bool outer_products(struct harness *b)
 {
     static const double a[] = {1, 2, 3, 4}, x[] = {1, 10, 2, 20, 3, 30};
     const struct gemm_case g = {SIZES(2, 2, 1), TYPES(F32, F32, F32),
@@ -306,20 +306,21 @@ static bool outer_products(struct bed *b)
     double want[24];
     for (int i = 0; i < 24; i++) /* i is batch of a, batch of b, row, column */
         want[i] = a[i / 12 * 2 + i / 2 % 2] * x[i / 4 % 3 * 2 + i % 2];
-    bed_values(b, &w.a, F32, gemm_shape(&g, 'a', shape), shape, LAYOUT_DENSE,
-               a);
-    bed_values(b, &w.b, F32, gemm_shape(&g, 'b', shape), shape, LAYOUT_DENSE,
-               x);
-    bed_output(b, &w.d, F32, gemm_shape(&g, 'd', shape), shape, LAYOUT_DENSE);
+    harness_values(b, &w.a, F32, gemm_shape(&g, 'a', shape), shape,
+                   LAYOUT_DENSE, a);
+    harness_values(b, &w.b, F32, gemm_shape(&g, 'b', shape), shape,
+                   LAYOUT_DENSE, x);
+    harness_output(b, &w.d, F32, gemm_shape(&g, 'd', shape), shape,
+                   LAYOUT_DENSE);
     ssq_gemm_args args = gemm_args(&w);
-    BED_OP(b, ssq_gemm_batched(b->queue, &args));
-    bed_read(b, &w.d);
+    HARNESS_OP(b, ssq_gemm_batched(b->queue, &args));
+    harness_read(b, &w.d);
     return gemm_exactly(b, &w.d, want);
 }
 
 /* Heads interleaved in memory, [tokens, heads, size], as a batch of heads: the
  * view [heads, tokens, size] that transpose makes. */
-static void view_heads(struct bed *b, struct operand *x, ssq_tensor **view)
+static void view_heads(struct harness *b, struct operand *x, ssq_tensor **view)
 {
     static const int axes[] = {1, 0, 2};
     struct operand y = *x;
@@ -330,7 +331,7 @@ static void view_heads(struct bed *b, struct operand *x, ssq_tensor **view)
     y.t = *view;
     y.shape[0] = heads;
     y.shape[1] = tokens;
-    y.value = bed_alloc(b, (size_t)y.n * sizeof(double));
+    y.value = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t t = 0; t < tokens; t++)
         for (int64_t h = 0; h < heads; h++)
             memcpy(y.value + (h * tokens + t) * size,
@@ -339,7 +340,7 @@ static void view_heads(struct bed *b, struct operand *x, ssq_tensor **view)
     *x = y;
 }
 
-static bool heads(struct bed *b)
+static bool heads(struct harness *b)
 {
     static const int64_t shape[] = {19, 3, 8}, scores[] = {3, 19, 19};
     const struct gemm_case g = {SIZES(19, 19, 8), TYPES(F16, F16, F32),
@@ -347,11 +348,11 @@ static bool heads(struct bed *b)
                                 .batch = {1, 1, 1, {3}, {3}, {3}}};
     struct gemm_work w = {.g = &g};
     ssq_tensor *view[2] = {NULL, NULL};
-    bed_input(b, &w.a, F16, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &w.b, F16, 3, shape, LAYOUT_PADDED, FILL_NORMAL);
+    harness_input(b, &w.a, F16, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &w.b, F16, 3, shape, LAYOUT_PADDED, FILL_NORMAL);
     view_heads(b, &w.a, &view[0]);
     view_heads(b, &w.b, &view[1]);
-    bed_output(b, &w.d, F32, 3, scores, LAYOUT_DENSE);
+    harness_output(b, &w.d, F32, 3, scores, LAYOUT_DENSE);
     bool ok = gemm_finish(b, &w);
     ssq_tensor_destroy(&view[0]);
     ssq_tensor_destroy(&view[1]);
@@ -382,7 +383,7 @@ static int turn(size_t i)
     return i < CASES && cases[i].k >= 1 << 19 ? 1 : SUITE_ALL;
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < CASES)
         return gemm_run(b, &cases[i]);

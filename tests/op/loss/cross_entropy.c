@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BED_MIX 0x9e3779b97f4a7c15u
+#define SPLITMIX_STEP 0x9e3779b97f4a7c15u
 
 static const struct {
     int rank;
@@ -55,7 +55,7 @@ struct entry {
 /* splitmix64 of the case's number: every pair of choices occurs. */
 static unsigned choose(uint64_t *state, unsigned n)
 {
-    uint64_t z = *state += BED_MIX;
+    uint64_t z = *state += SPLITMIX_STEP;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (unsigned)((z ^ (z >> 31)) % n);
@@ -126,21 +126,21 @@ struct operands {
     double *logits; /* as given: dx may be x */
 };
 
-static void make_x(struct bed *b, const struct entry *e, struct operand *x)
+static void make_x(struct harness *b, const struct entry *e, struct operand *x)
 {
-    bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = x->value[i] * scales[e->data];
     if (scales[e->data] != 1.0)
-        bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
+        harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }
 
-static double draw_target(struct bed *b, const struct entry *e, int64_t r,
+static double draw_target(struct harness *b, const struct entry *e, int64_t r,
                           int64_t classes)
 {
     static const double wrong[] = {-1.0, -2147483648.0, 2147483647.0};
-    double u = bed_uniform(b), v = bed_uniform(b);
+    double u = harness_uniform(b), v = harness_uniform(b);
     if (e->ignoring == IGNORE_ALL ||
         (e->ignoring == IGNORE_SOME && u < 0.3 && r > 0))
         return -100.0;
@@ -149,54 +149,55 @@ static double draw_target(struct bed *b, const struct entry *e, int64_t r,
     return floor(v * (double)classes);
 }
 
-static void make_target(struct bed *b, const struct entry *e,
+static void make_target(struct harness *b, const struct entry *e,
                         const struct row_set *s, struct operands *o)
 {
-    double *v = bed_alloc(b, (size_t)(o->x.n + s->count) * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)(o->x.n + s->count) * sizeof(*v));
     if (e->soft) {
         /* rows that sum to about 1, with zeros */
         for (int64_t i = 0; i < o->x.n; i++)
-            v[i] = bed_uniform(b) < 0.3 ? 0.0
-                                        : 2.0 * bed_uniform(b) / (double)s->n;
-        bed_values(b, &o->prob, e->in, e->rank, e->shape, e->layout_out, v);
+            v[i] = harness_uniform(b) < 0.3
+                       ? 0.0
+                       : 2.0 * harness_uniform(b) / (double)s->n;
+        harness_values(b, &o->prob, e->in, e->rank, e->shape, e->layout_out, v);
         return;
     }
     for (int64_t r = 0; r < s->count; r++)
         v[r] = draw_target(b, e, r, s->n);
-    bed_values(b, &o->target, SSQ_I32, s->rank, s->shape, e->layout_in, v);
+    harness_values(b, &o->target, SSQ_I32, s->rank, s->shape, e->layout_in, v);
 }
 
-static void make_operands(struct bed *b, const struct entry *e,
+static void make_operands(struct harness *b, const struct entry *e,
                           const struct row_set *s, struct operands *o)
 {
     memset(o, 0, sizeof(*o));
     make_x(b, e, &o->x);
-    o->logits = bed_alloc(b, (size_t)o->x.n * sizeof(double));
+    o->logits = harness_alloc(b, (size_t)o->x.n * sizeof(double));
     memcpy(o->logits, o->x.value, (size_t)o->x.n * sizeof(double));
     make_target(b, e, s, o);
     if (e->weighted)
-        bed_input(b, &o->weight, e->weight_dtype, 1, &s->n, LAYOUT_DENSE,
-                  FILL_POSITIVE);
+        harness_input(b, &o->weight, e->weight_dtype, 1, &s->n, LAYOUT_DENSE,
+                      FILL_POSITIVE);
     bool each = e->reduction == SSQ_REDUCTION_NONE;
     /* one element, whatever its rank */
     const int64_t ones[] = {1, 1, 1, 1, 1};
     int one_rank = e->rank % 2 == 0 ? 5 : 0;
     if (e->seeding == SEED_EACH)
-        bed_input(b, &o->dloss, SSQ_F32, s->rank, s->shape, e->layout_out,
-                  FILL_NORMAL);
+        harness_input(b, &o->dloss, SSQ_F32, s->rank, s->shape, e->layout_out,
+                      FILL_NORMAL);
     else if (e->seeding == SEED_SCALAR)
-        bed_input(b, &o->dloss, SSQ_F32, one_rank, ones, LAYOUT_DENSE,
-                  FILL_NORMAL);
+        harness_input(b, &o->dloss, SSQ_F32, one_rank, ones, LAYOUT_DENSE,
+                      FILL_NORMAL);
     if (e->want_loss)
-        bed_output(b, &o->loss, SSQ_F32, each ? s->rank : one_rank,
-                   each ? s->shape : ones, e->layout_out);
+        harness_output(b, &o->loss, SSQ_F32, each ? s->rank : one_rank,
+                       each ? s->shape : ones, e->layout_out);
     if (e->in_place)
         o->dx = o->x;
     else if (e->want_gradient)
-        bed_output(b, &o->dx, e->out, e->rank, e->shape, e->layout_out);
+        harness_output(b, &o->dx, e->out, e->rank, e->shape, e->layout_out);
 }
 
-static ssq_status call(struct bed *b, const struct entry *e,
+static ssq_status call(struct harness *b, const struct entry *e,
                        const struct operands *o)
 {
     int64_t ignore = e->ignoring == IGNORE_CLASS ? 1 : -100;
@@ -246,7 +247,7 @@ static struct problem problem_of(const struct entry *e, const struct row_set *s,
 /* Is the oracle's gradient that of its loss? Along one logit a row's loss is
  * sum_q log(total) minus a line: its third derivative is at most
  * sum_q / (6 sqrt(3)). */
-static bool differentiable(struct bed *b, const struct entry *e,
+static bool differentiable(struct harness *b, const struct entry *e,
                            const struct problem *p, const double *x, size_t n,
                            const double *gradient)
 {
@@ -255,13 +256,13 @@ static bool differentiable(struct bed *b, const struct entry *e,
     double size = cross_entropy_size(p, x);
     if (!(size < (double)INFINITY))
         return true; /* nothing counts: a mean of no rows */
-    double *copy = bed_alloc(b, (n + 1) * sizeof(*copy));
+    double *copy = harness_alloc(b, (n + 1) * sizeof(*copy));
     memcpy(copy, x, n * sizeof(*copy));
     return difference_check(b, cross_entropy_sum, p, copy, n, gradient, 0x1p-13,
                             size, size);
 }
 
-static bool run_entry(struct bed *b, const struct entry *e)
+static bool run_entry(struct harness *b, const struct entry *e)
 {
     struct row_set s = row_set_of(e->rank, e->shape);
     struct operands o;
@@ -270,19 +271,19 @@ static bool run_entry(struct bed *b, const struct entry *e)
     b->flops = 14.0 * (double)o.x.n;
     b->bytes =
         (double)o.x.n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    BED_OP(b, call(b, e, &o));
+    HARNESS_OP(b, call(b, e, &o));
     if (e->want_loss)
-        bed_read(b, &o.loss);
+        harness_read(b, &o.loss);
     if (e->want_gradient)
-        bed_read(b, &o.dx);
+        harness_read(b, &o.dx);
     if (!e->in_place)
-        bed_read(b, &o.x);
+        harness_read(b, &o.x);
     size_t n = (size_t)o.x.n, rows = (size_t)s.count + 1;
     bool fresh;
-    double *loss = bed_keep(b, 0, rows, &fresh);
-    double *loss_error = bed_keep(b, 1, rows, &fresh);
-    double *dx = bed_keep(b, 2, n, &fresh);
-    double *dx_error = bed_keep(b, 3, n, &fresh);
+    double *loss = harness_keep(b, 0, rows, &fresh);
+    double *loss_error = harness_keep(b, 1, rows, &fresh);
+    double *dx = harness_keep(b, 2, n, &fresh);
+    double *dx_error = harness_keep(b, 3, n, &fresh);
     if (fresh) {
         bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
         cross_entropy_oracle(&p, o.logits, bound_tiny(flushed), loss,
@@ -290,8 +291,8 @@ static bool run_entry(struct bed *b, const struct entry *e)
         if (!differentiable(b, e, &p, o.logits, n, dx))
             return false;
     }
-    return (!e->want_loss || bed_bound(b, &o.loss, loss, loss_error)) &&
-           (!e->want_gradient || bed_bound(b, &o.dx, dx, dx_error));
+    return (!e->want_loss || harness_bound(b, &o.loss, loss, loss_error)) &&
+           (!e->want_gradient || harness_bound(b, &o.dx, dx, dx_error));
 }
 
 /* A vocabulary, once per dtype: chains of 50257. */
@@ -321,7 +322,7 @@ static void describe(size_t i, char *text, size_t bytes)
     cross_entropy_edge_text(i - DRAWN - VOCABULARIES, text, bytes);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < DRAWN + VOCABULARIES) {
         struct entry e = i < DRAWN ? entry_of(i) : vocabulary(i - DRAWN);

@@ -38,6 +38,6 @@ double cross_entropy_size(const struct problem *p, const double *x);
  *  refusals. */
 #define CROSS_ENTROPY_EDGES 11
 void cross_entropy_edge_text(size_t i, char *text, size_t bytes);
-bool cross_entropy_edge(struct bed *b, size_t i);
+bool cross_entropy_edge(struct harness *b, size_t i);
 
 #endif

@@ -101,18 +101,18 @@ static const struct {
 };
 #define TORCH (sizeof(torch) / sizeof(torch[0]))
 
-static bool run_torch(struct bed *b, size_t k)
+static bool run_torch(struct harness *b, size_t k)
 {
     const int64_t shape[] = {3, 4};
     const double target[] = {2, torch[k].ignore ? -100 : 0, 1};
     struct operand x, t, p, w, loss, dx;
-    bed_values(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, torch_x);
-    bed_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
-    bed_values(b, &p, SSQ_F32, 2, shape, LAYOUT_DENSE, torch_p);
-    bed_values(b, &w, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, torch_w);
+    harness_values(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, torch_x);
+    harness_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
+    harness_values(b, &p, SSQ_F32, 2, shape, LAYOUT_DENSE, torch_p);
+    harness_values(b, &w, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, torch_w);
     bool each = torch[k].reduction == SSQ_REDUCTION_NONE;
-    bed_output(b, &loss, SSQ_F32, each ? 1 : 0, shape, LAYOUT_DENSE);
-    bed_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &loss, SSQ_F32, each ? 1 : 0, shape, LAYOUT_DENSE);
+    harness_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
     ssq_cross_entropy_args a = SSQ_CROSS_ENTROPY_INIT;
     a.logits = x.t;
     if (torch[k].soft)
@@ -124,18 +124,19 @@ static bool run_torch(struct bed *b, size_t k)
     a.dlogits = dx.t;
     a.label_smoothing = torch[k].smoothing;
     a.reduction = torch[k].reduction;
-    BED_OP(b, ssq_cross_entropy(b->queue, &a));
-    bed_read(b, &loss);
-    bed_read(b, &dx);
+    HARNESS_OP(b, ssq_cross_entropy(b->queue, &a));
+    harness_read(b, &loss);
+    harness_read(b, &dx);
     /* |t| <= 5, |log total| < 2, weights <= 2, sum |q| <= 4: m < 40 a row */
-    return bed_bound1(b, &loss, torch[k].loss, bound_mean_loss(4, 3, 120)) &&
-           bed_bound1(b, &dx, torch[k].gradient, bound_chain(18, 40));
+    return harness_bound1(b, &loss, torch[k].loss,
+                          bound_mean_loss(4, 3, 120)) &&
+           harness_bound1(b, &dx, torch[k].gradient, bound_chain(18, 40));
 }
 
 /* ---- edges ---- */
 
 /* Ignored rows are not read: no NaN gets out. */
-static bool run_ignored_nan(struct bed *b)
+static bool run_ignored_nan(struct harness *b)
 {
     const double nan = (double)NAN;
     const int64_t shape[] = {2, 3};
@@ -143,65 +144,66 @@ static bool run_ignored_nan(struct bed *b)
     const double want_loss = log(3.0);
     const double want[] = {0, 0, 0, 1.0 / 3, -2.0 / 3, 1.0 / 3};
     struct operand x, t, loss, dx;
-    bed_values(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, v);
-    bed_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
-    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, v);
+    harness_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
+    harness_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
     ssq_cross_entropy_args a = SSQ_CROSS_ENTROPY_INIT;
     a.logits = x.t;
     a.target = t.t;
     a.loss = loss.t;
     a.dlogits = dx.t;
-    BED_OP(b, ssq_cross_entropy(b->queue, &a));
-    bed_read(b, &loss);
-    bed_read(b, &dx);
-    return bed_bound1(b, &loss, &want_loss, bound_mean_loss(3, 2, 3)) &&
-           bed_bound1(b, &dx, want, bound_chain(16, 2));
+    HARNESS_OP(b, ssq_cross_entropy(b->queue, &a));
+    harness_read(b, &loss);
+    harness_read(b, &dx);
+    return harness_bound1(b, &loss, &want_loss, bound_mean_loss(3, 2, 3)) &&
+           harness_bound1(b, &dx, want, bound_chain(16, 2));
 }
 
 /* Weights that add up to 0: as torch's nll_loss, NaN at the target (0 / 0),
  * still 0 elsewhere. */
-static bool run_weightless(struct bed *b)
+static bool run_weightless(struct harness *b)
 {
     const double nan = (double)NAN;
     const int64_t shape[] = {2, 3};
     const double target[] = {2, 1}, want[] = {0, 0, nan, 0, nan, 0};
     struct operand x, t, w, loss, dx;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
-    bed_input(b, &w, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
-    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_values(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, target);
+    harness_input(b, &w, SSQ_F32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
     ssq_nll_loss_args a = SSQ_NLL_LOSS_INIT;
     a.x = x.t;
     a.target = t.t;
     a.weight = w.t;
     a.loss = loss.t;
     a.dx = dx.t;
-    BED_OP(b, ssq_nll_loss(b->queue, &a));
-    bed_read(b, &loss);
-    bed_read(b, &dx);
-    return bed_bound1(b, &loss, &nan, 0.0) && bed_bound1(b, &dx, want, 0.0);
+    HARNESS_OP(b, ssq_nll_loss(b->queue, &a));
+    harness_read(b, &loss);
+    harness_read(b, &dx);
+    return harness_bound1(b, &loss, &nan, 0.0) &&
+           harness_bound1(b, &dx, want, 0.0);
 }
 
-static bool refused(struct bed *b, const ssq_cross_entropy_args *a,
+static bool refused(struct harness *b, const ssq_cross_entropy_args *a,
                     const char *text)
 {
-    bed_refused(b, SSQ_ERR_INVALID, ssq_cross_entropy(b->queue, a));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_cross_entropy(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
-           bed_fail(b, "the text is: %s", ssq_last_error());
+           harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, t, t3, w, loss, dx;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &t3, SSQ_I32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &w, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_ONES);
-    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &t3, SSQ_I32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &w, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_ONES);
+    harness_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
     uint32_t before = loss.bits[0];
     const ssq_cross_entropy_args good = {.struct_size = sizeof(good),
                                          .logits = x.t,
@@ -250,31 +252,31 @@ static bool run_refusals(struct bed *b)
     a.target = NULL;
     a.target_prob = dx.t;
     ok = ok && refused(b, &a, "cross_entropy: dlogits overlaps target_prob");
-    bed_read(b, &loss);
-    return ok && bed_bits(b, &loss, &before);
+    harness_read(b, &loss);
+    return ok && harness_bits(b, &loss, &before);
 }
 
 /* Probabilities of no classes, in memory of no bytes: as torch, no row counts,
  * and the mean is NaN. */
-static bool run_no_classes(struct bed *b)
+static bool run_no_classes(struct harness *b)
 {
     const int64_t shape[] = {3, 0};
     struct operand loss;
     const double nan = (double)NAN;
     ssq_tensor *none = NULL;
-    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_leave(b);
+    harness_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_leave(b);
     ssq_status st = ssq_tensor_create(b->device, SSQ_F32, 2, shape, &none);
-    bed_enter(b);
+    harness_enter(b);
     if (st != SSQ_OK)
-        return bed_fail(b, "%s", ssq_last_error());
-    BED_OP(b, ssq_cross_entropy(b->queue, SSQ_CROSS_ENTROPY(
-                                              .logits = none,
-                                              .target_prob = none,
-                                              .loss = loss.t)));
-    bed_read(b, &loss);
+        return harness_fail(b, "%s", ssq_last_error());
+    HARNESS_OP(
+        b, ssq_cross_entropy(b->queue, SSQ_CROSS_ENTROPY(.logits = none,
+                                                         .target_prob = none,
+                                                         .loss = loss.t)));
+    harness_read(b, &loss);
     ssq_tensor_destroy(&none);
-    return bed_bound1(b, &loss, &nan, 0.0);
+    return harness_bound1(b, &loss, &nan, 0.0);
 }
 
 void cross_entropy_edge_text(size_t i, char *text, size_t bytes)
@@ -290,7 +292,7 @@ void cross_entropy_edge_text(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "%s", words[i - TORCH]);
 }
 
-bool cross_entropy_edge(struct bed *b, size_t i)
+bool cross_entropy_edge(struct harness *b, size_t i)
 {
     _Static_assert(TORCH + 4 == CROSS_ENTROPY_EDGES, "all edges are counted");
     if (i < TORCH)

@@ -250,12 +250,12 @@ static double seeded_sum(const void *data, const double *x)
  * kink of the slope, where f'' jumps by 1 (1 / beta), the difference is off by
  * at most step * jump: written as a third derivative of 6 jump / step. The
  * kink of the value itself is left out. */
-static bool differentiable(struct bed *b, const struct problem *p,
+static bool differentiable(struct harness *b, const struct problem *p,
                            const double *x, const double *dx)
 {
     const struct entry *e = p->e;
     const double step = 0x1p-13;
-    double *copy = bed_alloc(b, (size_t)(p->n + 1) * sizeof(*copy));
+    double *copy = harness_alloc(b, (size_t)(p->n + 1) * sizeof(*copy));
     double size = 1.0, most = 0.0;
     if (p->n > 250 || e->data > 1)
         return true;
@@ -284,31 +284,32 @@ struct operands {
     struct operand x, target, weight, pos_weight, loss, dx, dloss;
 };
 
-static void make_data(struct bed *b, const struct entry *e, struct operand *x,
-                      ssq_dtype dtype, enum fill fill, double scale)
+static void make_data(struct harness *b, const struct entry *e,
+                      struct operand *x, ssq_dtype dtype, enum fill fill,
+                      double scale)
 {
-    bed_input(b, x, dtype, e->rank, e->shape, e->layout_in, fill);
+    harness_input(b, x, dtype, e->rank, e->shape, e->layout_in, fill);
     if (scale == 1.0)
         return;
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = x->value[i] * scale;
-    bed_values(b, x, dtype, e->rank, e->shape, e->layout_in, v);
+    harness_values(b, x, dtype, e->rank, e->shape, e->layout_in, v);
 }
 
-static void make_weight(struct bed *b, const struct entry *e,
+static void make_weight(struct harness *b, const struct entry *e,
                         enum weighting how, struct operand *w)
 {
     if (how == WEIGHT_FULL)
-        bed_input(b, w, SSQ_F32, e->rank, e->shape, e->layout_out,
-                  FILL_POSITIVE);
+        harness_input(b, w, SSQ_F32, e->rank, e->shape, e->layout_out,
+                      FILL_POSITIVE);
     else if (how == WEIGHT_LAST)
-        bed_input(b, w, e->in, 1, e->shape + e->rank - 1, LAYOUT_DENSE,
-                  FILL_POSITIVE);
+        harness_input(b, w, e->in, 1, e->shape + e->rank - 1, LAYOUT_DENSE,
+                      FILL_POSITIVE);
 }
 
 /* dx may be an operand that it fits; otherwise it has its own place. */
-static void make_operands(struct bed *b, const struct entry *e,
+static void make_operands(struct harness *b, const struct entry *e,
                           struct operands *o)
 {
     memset(o, 0, sizeof(*o));
@@ -324,24 +325,24 @@ static void make_operands(struct bed *b, const struct entry *e,
     make_weight(b, e, e->weight, &o->weight);
     make_weight(b, e, e->pos_weight, &o->pos_weight);
     if (e->seeding == 2)
-        bed_input(b, &o->dloss, SSQ_F32, e->rank, e->shape, e->layout_out,
-                  FILL_NORMAL);
+        harness_input(b, &o->dloss, SSQ_F32, e->rank, e->shape, e->layout_out,
+                      FILL_NORMAL);
     else if (e->seeding == 1)
-        bed_input(b, &o->dloss, SSQ_F32, one_rank, ones, LAYOUT_DENSE,
-                  FILL_NORMAL);
+        harness_input(b, &o->dloss, SSQ_F32, one_rank, ones, LAYOUT_DENSE,
+                      FILL_NORMAL);
     if (e->want_loss)
-        bed_output(b, &o->loss, SSQ_F32, each ? e->rank : one_rank,
-                   each ? e->shape : ones, e->layout_out);
+        harness_output(b, &o->loss, SSQ_F32, each ? e->rank : one_rank,
+                       each ? e->shape : ones, e->layout_out);
     if (e->place == PLACE_X)
         o->dx = o->x;
     else if (e->place == PLACE_TARGET)
         o->dx = o->target;
     else if (e->want_gradient)
-        bed_output(b, &o->dx, e->out, e->rank, e->shape, e->layout_out);
+        harness_output(b, &o->dx, e->out, e->rank, e->shape, e->layout_out);
 }
 
 /* One args struct holds what they all share. */
-static ssq_status call(struct bed *b, const struct entry *e,
+static ssq_status call(struct harness *b, const struct entry *e,
                        const struct operands *o)
 {
     ssq_mse_args m = SSQ_MSE_INIT;
@@ -377,14 +378,14 @@ static ssq_status call(struct bed *b, const struct entry *e,
     }
 }
 
-static double *copied(struct bed *b, const struct operand *x)
+static double *copied(struct harness *b, const struct operand *x)
 {
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     return v;
 }
 
-static bool run_entry(struct bed *b, const struct entry *e)
+static bool run_entry(struct harness *b, const struct entry *e)
 {
     struct operands o;
     make_operands(b, e, &o);
@@ -399,25 +400,25 @@ static bool run_entry(struct bed *b, const struct entry *e)
                (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->target) +
                 (e->want_gradient ? ssq_dtype_bits(o.dx.dtype) : 0)) /
                8.0;
-    BED_OP(b, call(b, e, &o));
+    HARNESS_OP(b, call(b, e, &o));
     if (e->want_loss)
-        bed_read(b, &o.loss);
+        harness_read(b, &o.loss);
     if (e->want_gradient)
-        bed_read(b, &o.dx);
+        harness_read(b, &o.dx);
     size_t n = (size_t)p.n + 1;
     bool fresh;
-    double *loss = bed_keep(b, 0, n, &fresh);
-    double *loss_error = bed_keep(b, 1, n, &fresh);
-    double *dx = bed_keep(b, 2, n, &fresh);
-    double *dx_error = bed_keep(b, 3, n, &fresh);
+    double *loss = harness_keep(b, 0, n, &fresh);
+    double *loss_error = harness_keep(b, 1, n, &fresh);
+    double *dx = harness_keep(b, 2, n, &fresh);
+    double *dx_error = harness_keep(b, 3, n, &fresh);
     if (fresh) {
         bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
         oracle(&p, x, bound_tiny(flushed), loss, loss_error, dx, dx_error);
         if (!differentiable(b, &p, x, dx))
             return false;
     }
-    return (!e->want_loss || bed_bound(b, &o.loss, loss, loss_error)) &&
-           (!e->want_gradient || bed_bound(b, &o.dx, dx, dx_error));
+    return (!e->want_loss || harness_bound(b, &o.loss, loss, loss_error)) &&
+           (!e->want_gradient || harness_bound(b, &o.dx, dx, dx_error));
 }
 
 #define DRAWN 330
@@ -434,7 +435,7 @@ static void describe(size_t i, char *text, size_t bytes)
     entry_text(&e, text, bytes);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN ? loss_torch(b) : loss_refusals(b);

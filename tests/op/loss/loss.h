@@ -5,7 +5,7 @@
 
 #include "tests/op/suite.h"
 
-bool loss_torch(struct bed *b);
-bool loss_refusals(struct bed *b);
+bool loss_torch(struct harness *b);
+bool loss_refusals(struct harness *b);
 
 #endif

@@ -9,7 +9,7 @@
 /* torch 2.15.0, binary_cross_entropy_with_logits, mean, float64 but for the
  * gradients' float32 print, on x {0, 0.5, 2, -3}, targets {0, 1, 0.25, 0.5},
  * w {2, 1, 0.5, 3}: no weight, weight w, pos_weight w. */
-bool loss_torch(struct bed *b)
+bool loss_torch(struct harness *b)
 {
     const int64_t four = 4;
     const double x_value[] = {0, 0.5, 2, -3}, t_value[] = {0, 1, 0.25, 0.5};
@@ -22,11 +22,11 @@ bool loss_torch(struct bed *b)
         {0.125, -0.09438516719953635, 0.16142436080766176,
          -0.3512870634112166}};
     struct operand x, t, w, loss, dx;
-    bed_values(b, &x, SSQ_F32, 1, &four, LAYOUT_DENSE, x_value);
-    bed_values(b, &t, SSQ_F32, 1, &four, LAYOUT_DENSE, t_value);
-    bed_values(b, &w, SSQ_F32, 1, &four, LAYOUT_DENSE, w_value);
-    bed_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &dx, SSQ_F32, 1, &four, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F32, 1, &four, LAYOUT_DENSE, x_value);
+    harness_values(b, &t, SSQ_F32, 1, &four, LAYOUT_DENSE, t_value);
+    harness_values(b, &w, SSQ_F32, 1, &four, LAYOUT_DENSE, w_value);
+    harness_output(b, &loss, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &dx, SSQ_F32, 1, &four, LAYOUT_DENSE);
     bool ok = true;
     for (int k = 0; k < 3; k++) {
         ssq_bce_with_logits_args a = SSQ_BCE_WITH_LOGITS_INIT;
@@ -36,57 +36,58 @@ bool loss_torch(struct bed *b)
         a.pos_weight = k == 2 ? w.t : NULL;
         a.loss = loss.t;
         a.dx = dx.t;
-        BED_OP(b, ssq_bce_with_logits(b->queue, &a));
-        bed_read(b, &loss);
-        bed_read(b, &dx);
+        HARNESS_OP(b, ssq_bce_with_logits(b->queue, &a));
+        harness_read(b, &loss);
+        harness_read(b, &dx);
         /* terms are below 10 */
         ok = ok &&
-             bed_bound1(b, &loss, &want_loss[k], bound_loss_total(4, 10, 0)) &&
-             bed_bound1(b, &dx, want[k], bound_loss_slope(10, 0.25, 0));
+             harness_bound1(b, &loss, &want_loss[k],
+                            bound_loss_total(4, 10, 0)) &&
+             harness_bound1(b, &dx, want[k], bound_loss_slope(10, 0.25, 0));
     }
     return ok;
 }
 
-bool loss_refusals(struct bed *b)
+bool loss_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, t, loss, w;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &t, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &w, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &loss, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &t, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &w, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &loss, SSQ_F32, 2, shape, LAYOUT_DENSE);
     ssq_mse_args m = SSQ_MSE_INIT;
     m.x = x.t;
     m.target = t.t;
     m.loss = loss.t;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_mse(b->queue, &m));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_mse(b->queue, &m));
     if (strcmp(ssq_last_error(), "mse: loss is [2,3], expected one element") !=
         0)
-        return bed_fail(b, "the text is: %s", ssq_last_error());
+        return harness_fail(b, "the text is: %s", ssq_last_error());
     ssq_huber_args h = SSQ_HUBER_INIT;
     h.delta = 0.0;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_huber(b->queue, &h));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_huber(b->queue, &h));
     ssq_smooth_l1_args s = SSQ_SMOOTH_L1_INIT;
     s.beta = -1.0;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_smooth_l1(b->queue, &s));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_smooth_l1(b->queue, &s));
     if (strcmp(ssq_last_error(),
                "smooth_l1: beta is -1, expected finite and >= 0") != 0)
-        return bed_fail(b, "the text is: %s", ssq_last_error());
+        return harness_fail(b, "the text is: %s", ssq_last_error());
     ssq_bce_with_logits_args c = SSQ_BCE_WITH_LOGITS_INIT;
     c.x = x.t;
     c.target = t.t;
     c.loss = loss.t;
     c.reduction = SSQ_REDUCTION_NONE;
     c.weight = w.t;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_bce_with_logits(b->queue, &c));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_bce_with_logits(b->queue, &c));
     if (strcmp(ssq_last_error(), "bce_with_logits: weight is [2], which does "
                                  "not broadcast to x, [2,3]") != 0)
-        return bed_fail(b, "the text is: %s", ssq_last_error());
+        return harness_fail(b, "the text is: %s", ssq_last_error());
     c.weight = NULL;
     c.loss = NULL;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_bce_with_logits(b->queue, &c));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_bce_with_logits(b->queue, &c));
     uint32_t before[6];
     memcpy(before, loss.bits, sizeof(before));
-    bed_read(b, &loss);
-    return bed_bits(b, &loss, before);
+    harness_read(b, &loss);
+    return harness_bits(b, &loss, before);
 }

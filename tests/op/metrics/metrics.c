@@ -64,14 +64,14 @@ struct counts {
     double hits, rows;
 };
 
-static struct counts count(struct bed *b, const struct operand *x,
+static struct counts count(struct harness *b, const struct operand *x,
                            const struct operand *target, int64_t k,
                            int64_t ignore)
 {
     int64_t n = x->rank == 1 ? x->n : x->shape[1], inner = 1;
     for (int i = 2; i < x->rank; i++)
         inner *= x->shape[i];
-    struct key *keys = bed_alloc(b, (size_t)n * sizeof(*keys));
+    struct key *keys = harness_alloc(b, (size_t)n * sizeof(*keys));
     struct counts c = {0, 0};
     for (int64_t r = 0; r < target->n; r++) {
         int64_t t = (int64_t)target->value[r];
@@ -87,7 +87,7 @@ static struct counts count(struct bed *b, const struct operand *x,
 }
 
 /* Targets among the classes, and now and then outside. */
-static void make_target(struct bed *b, const struct operand *x,
+static void make_target(struct harness *b, const struct operand *x,
                         struct operand *target)
 {
     int64_t shape[SSQ_MAX_RANK], rows = 1;
@@ -97,22 +97,22 @@ static void make_target(struct bed *b, const struct operand *x,
         shape[i] = i == 0 ? x->shape[0] : x->shape[i + 1];
         rows *= shape[i];
     }
-    double *v = bed_alloc(b, (size_t)rows * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)rows * sizeof(*v));
     for (int64_t i = 0; i < rows; i++)
-        v[i] = floor(bed_uniform(b) * (double)(n + 2)) - 1.0;
-    bed_values(b, target, SSQ_I32, rank, shape, LAYOUT_PADDED, v);
+        v[i] = floor(harness_uniform(b) * (double)(n + 2)) - 1.0;
+    harness_values(b, target, SSQ_I32, rank, shape, LAYOUT_PADDED, v);
 }
 
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     int64_t k = ks[pick(&i, COUNT(ks))];
     const struct shape *s = &fields[i].shape;
     struct operand x, target, accuracy, hits;
-    bed_input(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout,
-              fields[i].fill);
+    harness_input(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout,
+                  fields[i].fill);
     make_target(b, &x, &target);
-    bed_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
     b->bytes = (double)x.n * ssq_dtype_bits(x.dtype) / 8.0;
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
     a.logits = x.t;
@@ -121,21 +121,22 @@ static bool run_table(struct bed *b, size_t i)
     a.hits = hits.t;
     a.k = k;
     a.ignore_index = fields[i].ignore;
-    BED_OP(b, ssq_top_k_accuracy(b->queue, &a));
-    bed_read(b, &accuracy);
-    bed_read(b, &hits);
+    HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
+    harness_read(b, &accuracy);
+    harness_read(b, &hits);
     struct counts c = count(b, &x, &target, k, fields[i].ignore);
     /* counts below 2^24: one rounding */
     double quotient = (double)((float)c.hits / (float)c.rows);
     if (c.rows == 0.0)
         quotient = (double)NAN;
-    return bed_exact(b, &accuracy, &quotient) && bed_exact(b, &hits, &c.hits) &&
-           bed_same(b, &accuracy) && bed_same(b, &hits) &&
-           bed_unchanged(b, &x) && bed_unchanged(b, &target);
+    return harness_exact(b, &accuracy, &quotient) &&
+           harness_exact(b, &hits, &c.hits) && harness_same(b, &accuracy) &&
+           harness_same(b, &hits) && harness_unchanged(b, &x) &&
+           harness_unchanged(b, &target);
 }
 
 /* Ties go to the lower index; NaN before Inf; -0 is +0. One output each. */
-static bool run_order(struct bed *b)
+static bool run_order(struct harness *b)
 {
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double x[5][4] = {{1, 1, 1, 1},          /* target 2: third */
@@ -146,89 +147,91 @@ static bool run_order(struct bed *b)
     const double targets[] = {2, 1, 1, 0, -100};
     const int64_t shape[] = {5, 4};
     struct operand in, target, accuracy, hits;
-    bed_values(b, &in, SSQ_F16, 2, shape, LAYOUT_DENSE, x[0]);
-    bed_values(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, targets);
+    harness_values(b, &in, SSQ_F16, 2, shape, LAYOUT_DENSE, x[0]);
+    harness_values(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, targets);
     bool ok = true;
     for (int64_t k = 2; k <= 3; k++) {
         const double want = k == 3 ? 1.0 : 0.0, all = 4.0 * want;
-        bed_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-        bed_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
+        harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+        harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
         ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
         a.logits = in.t;
         a.target = target.t;
         a.k = k;
         a.accuracy = accuracy.t;
-        BED_OP(b, ssq_top_k_accuracy(b->queue, &a));
+        HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
         a.accuracy = NULL;
         a.hits = hits.t;
-        BED_OP(b, ssq_top_k_accuracy(b->queue, &a));
-        bed_read(b, &accuracy);
-        bed_read(b, &hits);
-        ok = ok && bed_exact(b, &accuracy, &want) && bed_exact(b, &hits, &all);
+        HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
+        harness_read(b, &accuracy);
+        harness_read(b, &hits);
+        ok = ok && harness_exact(b, &accuracy, &want) &&
+             harness_exact(b, &hits, &all);
     }
     return ok;
 }
 
 /* Of ignored rows only, nothing is known. */
-static bool run_ignored(struct bed *b)
+static bool run_ignored(struct harness *b)
 {
     const int64_t shape[] = {3, 4};
     const double targets[] = {7, 7, 7}, nan = (double)NAN, zero = 0.0;
     struct operand x, target, accuracy, hits;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_values(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, targets);
-    bed_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_values(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, targets);
+    harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
     a.logits = x.t;
     a.target = target.t;
     a.accuracy = accuracy.t;
     a.hits = hits.t;
     a.ignore_index = 7;
-    BED_OP(b, ssq_top_k_accuracy(b->queue, &a));
-    bed_read(b, &accuracy);
-    bed_read(b, &hits);
-    return bed_exact(b, &accuracy, &nan) && bed_exact(b, &hits, &zero);
+    HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
+    harness_read(b, &accuracy);
+    harness_read(b, &hits);
+    return harness_exact(b, &accuracy, &nan) && harness_exact(b, &hits, &zero);
 }
 
 /* k = 1 counts what argmax finds. */
-static bool run_argmax(struct bed *b)
+static bool run_argmax(struct harness *b)
 {
     const int64_t shape[] = {97, 5};
     struct operand x, y, accuracy;
     const double one = 1.0;
-    bed_input(b, &x, SSQ_BF16, 2, shape, LAYOUT_DENSE, FILL_SPECIAL);
-    bed_output(b, &y, SSQ_I32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_BF16, 2, shape, LAYOUT_DENSE, FILL_SPECIAL);
+    harness_output(b, &y, SSQ_I32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     ssq_argmax_args m = SSQ_ARGMAX_INIT;
     m.x = x.t;
     m.y = y.t;
-    BED_OP(b, ssq_argmax(b->queue, &m));
+    HARNESS_OP(b, ssq_argmax(b->queue, &m));
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
     a.logits = x.t;
     a.target = y.t;
     a.accuracy = accuracy.t;
-    BED_OP(b, ssq_top_k_accuracy(b->queue, &a));
-    bed_read(b, &accuracy);
-    return bed_exact(b, &accuracy, &one);
+    HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
+    harness_read(b, &accuracy);
+    return harness_exact(b, &accuracy, &one);
 }
 
-static void refuse(struct bed *b, const ssq_top_k_accuracy_args *a,
+static void refuse(struct harness *b, const ssq_top_k_accuracy_args *a,
                    const char *words)
 {
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_top_k_accuracy(b->queue, a), words);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_top_k_accuracy(b->queue, a),
+                       words);
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {3, 4};
     struct operand x, target, wide, accuracy, hits, scalar;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &wide, SSQ_I32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &scalar, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &target, SSQ_I32, 1, shape, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &wide, SSQ_I32, 1, shape + 1, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &scalar, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
     a.target = target.t;
     refuse(b, &a, "top_k_accuracy: logits is NULL");
@@ -257,19 +260,19 @@ static bool run_refusals(struct bed *b)
     refuse(b, &a, "struct_size is 0");
     ssq_perplexity_args p = SSQ_PERPLEXITY_INIT;
     p.y = accuracy.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
-                   "perplexity: loss is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
+                       "perplexity: loss is NULL");
     p.loss = target.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
-                   "perplexity: loss is i32, expected f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
+                       "perplexity: loss is i32, expected f32");
     p.loss = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
-                   "perplexity: loss is [3,4], y is []");
-    return bed_unchanged(b, &accuracy) && bed_unchanged(b, &hits);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
+                       "perplexity: loss is [3,4], y is []");
+    return harness_unchanged(b, &accuracy) && harness_unchanged(b, &hits);
 }
 
 /* exp, below 0.9 ulp, also in place. */
-static bool run_perplexity(struct bed *b, bool in_place)
+static bool run_perplexity(struct harness *b, bool in_place)
 {
     const double loss[] = {0,
                            1,
@@ -285,19 +288,19 @@ static bool run_perplexity(struct bed *b, bool in_place)
     const int64_t n = COUNT(loss);
     struct operand x, y;
     double want[COUNT(loss)];
-    bed_values(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, loss);
+    harness_values(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, loss);
     for (int64_t i = 0; i < n; i++)
         want[i] = exp(x.value[i]);
     if (in_place)
         y = x;
     else
-        bed_output(b, &y, SSQ_F32, 1, &n, LAYOUT_PADDED);
+        harness_output(b, &y, SSQ_F32, 1, &n, LAYOUT_PADDED);
     ssq_perplexity_args a = SSQ_PERPLEXITY_INIT;
     a.loss = x.t;
     a.y = y.t;
-    BED_OP(b, ssq_perplexity(b->queue, &a));
-    bed_read(b, &y);
-    return bed_ulps(b, &y, want, 0.9) && bed_same(b, &y);
+    HARNESS_OP(b, ssq_perplexity(b->queue, &a));
+    harness_read(b, &y);
+    return harness_ulps(b, &y, want, 0.9) && harness_same(b, &y);
 }
 
 static const char *const named[] = {
@@ -308,7 +311,7 @@ static const char *const named[] = {
     "perplexity in place",
     "top_k_accuracy of ignored rows is NaN"};
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < TABLE)
         return run_table(b, i);

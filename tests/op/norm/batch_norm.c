@@ -11,7 +11,7 @@ struct operands {
     struct operand x, gamma, beta, running_mean, running_var, y, mean, rstd;
 };
 
-static void make_operands(struct bed *b, const struct channel_entry *e,
+static void make_operands(struct harness *b, const struct channel_entry *e,
                           struct operands *o)
 {
     memset(o, 0, sizeof(*o));
@@ -20,24 +20,25 @@ static void make_operands(struct bed *b, const struct channel_entry *e,
     enum layout layout = e->layout_out;
     channel_make_x(b, e, &o->x);
     if (e->gamma)
-        bed_input(b, &o->gamma, SSQ_F32, 1, &c, layout, FILL_NORMAL);
+        harness_input(b, &o->gamma, SSQ_F32, 1, &c, layout, FILL_NORMAL);
     if (e->beta)
-        bed_input(b, &o->beta, SSQ_F32, 1, &c, LAYOUT_PADDED, FILL_NORMAL);
+        harness_input(b, &o->beta, SSQ_F32, 1, &c, LAYOUT_PADDED, FILL_NORMAL);
     if (e->running) {
-        bed_input(b, &o->running_mean, SSQ_F32, 1, &c, layout, FILL_NORMAL);
-        bed_input(b, &o->running_var, SSQ_F32, 1, &c, layout, FILL_POSITIVE);
+        harness_input(b, &o->running_mean, SSQ_F32, 1, &c, layout, FILL_NORMAL);
+        harness_input(b, &o->running_var, SSQ_F32, 1, &c, layout,
+                      FILL_POSITIVE);
     }
     if (e->stats) {
-        bed_output(b, &o->mean, SSQ_F32, rank, sets, layout);
-        bed_output(b, &o->rstd, SSQ_F32, rank, sets, e->layout_in);
+        harness_output(b, &o->mean, SSQ_F32, rank, sets, layout);
+        harness_output(b, &o->rstd, SSQ_F32, rank, sets, e->layout_in);
     }
     if (e->place == 1)
         o->y = o->x;
     else
-        bed_output(b, &o->y, e->out, e->rank, e->shape, layout);
+        harness_output(b, &o->y, e->out, e->rank, e->shape, layout);
 }
 
-static ssq_status call(struct bed *b, const struct channel_entry *e,
+static ssq_status call(struct harness *b, const struct channel_entry *e,
                        const struct operands *o)
 {
     ssq_batch_norm_args a = SSQ_BATCH_NORM_INIT;
@@ -62,14 +63,16 @@ static ssq_status call(struct bed *b, const struct channel_entry *e,
 }
 
 /* mean and rstd, as the backward op will want them. */
-static bool check_stats(struct bed *b, const struct channel_entry *e,
+static bool check_stats(struct harness *b, const struct channel_entry *e,
                         const struct channel_problem *p, struct operands *o)
 {
     if (!e->stats)
         return true;
     size_t bytes = (size_t)p->sets * sizeof(double);
-    double *mean = bed_alloc(b, bytes), *mean_error = bed_alloc(b, bytes);
-    double *rstd = bed_alloc(b, bytes), *rstd_error = bed_alloc(b, bytes);
+    double *mean = harness_alloc(b, bytes),
+           *mean_error = harness_alloc(b, bytes);
+    double *rstd = harness_alloc(b, bytes),
+           *rstd_error = harness_alloc(b, bytes);
     for (int64_t s = 0; s < p->sets; s++) {
         const struct norm_facts *f = &p->facts[s];
         mean[s] = f->mean;
@@ -77,10 +80,10 @@ static bool check_stats(struct bed *b, const struct channel_entry *e,
         mean_error[s] = f->mean_error;
         rstd_error[s] = f->rstd * f->rstd_error;
     }
-    bed_read(b, &o->mean);
-    bed_read(b, &o->rstd);
-    return bed_bound(b, &o->mean, mean, mean_error) &&
-           bed_bound(b, &o->rstd, rstd, rstd_error);
+    harness_read(b, &o->mean);
+    harness_read(b, &o->rstd);
+    return harness_bound(b, &o->mean, mean, mean_error) &&
+           harness_bound(b, &o->rstd, rstd, rstd_error);
 }
 
 /* Of the variance that the running one moves to. */
@@ -92,20 +95,20 @@ static double bound_variance(const struct channel_entry *e,
 }
 
 /* Updated in training, left alone otherwise. */
-static bool check_running(struct bed *b, const struct channel_entry *e,
+static bool check_running(struct harness *b, const struct channel_entry *e,
                           const struct channel_problem *p, struct operands *o)
 {
     if (!e->running)
         return true;
     if (!e->training || p->elements == 0)
-        return bed_unchanged(b, &o->running_mean) &&
-               bed_unchanged(b, &o->running_var);
+        return harness_unchanged(b, &o->running_mean) &&
+               harness_unchanged(b, &o->running_var);
     double keep = (double)(float)(1.0 - e->momentum);
     double momentum = (double)(float)e->momentum;
     struct operand *r[] = {&o->running_mean, &o->running_var};
     for (int k = 0; k < 2; k++) {
-        double *want = bed_alloc(b, (size_t)p->sets * sizeof(double));
-        double *error = bed_alloc(b, (size_t)p->sets * sizeof(double));
+        double *want = harness_alloc(b, (size_t)p->sets * sizeof(double));
+        double *error = harness_alloc(b, (size_t)p->sets * sizeof(double));
         for (int64_t c = 0; c < p->sets; c++) {
             const struct norm_facts *f = &p->facts[c];
             double old = keep * r[k]->value[c];
@@ -116,13 +119,13 @@ static bool check_running(struct bed *b, const struct channel_entry *e,
                 bound_running(old, momentum, x,
                               k == 0 ? f->mean_error : bound_variance(e, f));
         }
-        bed_read(b, r[k]);
-        bed_bound(b, r[k], want, error);
+        harness_read(b, r[k]);
+        harness_bound(b, r[k], want, error);
     }
     return !b->failed;
 }
 
-static bool run_entry(struct bed *b, const struct channel_entry *e)
+static bool run_entry(struct harness *b, const struct channel_entry *e)
 {
     struct operands o;
     make_operands(b, e, &o);
@@ -135,7 +138,8 @@ static bool run_entry(struct bed *b, const struct channel_entry *e)
     }
     size_t n = (size_t)p.elements;
     bool fresh;
-    double *y = bed_keep(b, 0, n, &fresh), *error = bed_keep(b, 1, n, &fresh);
+    double *y = harness_keep(b, 0, n, &fresh),
+           *error = harness_keep(b, 1, n, &fresh);
     channel_facts(&p, o.x.value);
     if (fresh) {
         channel_forward(&p, o.x.value, y, error);
@@ -148,15 +152,15 @@ static bool run_entry(struct bed *b, const struct channel_entry *e)
     b->flops = 9.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(o.y.dtype)) / 8.0;
-    BED_OP(b, call(b, e, &o));
-    bed_read(b, &o.y);
-    return bed_bound(b, &o.y, y, error) && check_stats(b, e, &p, &o) &&
-           (bed_over(b) || check_running(b, e, &p, &o));
+    HARNESS_OP(b, call(b, e, &o));
+    harness_read(b, &o.y);
+    return harness_bound(b, &o.y, y, error) && check_stats(b, e, &p, &o) &&
+           (harness_over(b) || check_running(b, e, &p, &o));
 }
 
 /* ---- what torch and ONNX say ---- */
 
-static bool run_golden_batch(struct bed *b, bool training, bool population)
+static bool run_golden_batch(struct harness *b, bool training, bool population)
 {
     const int64_t shape[] = {3, 2, 2, 2}, c = 2;
     const double var[] = {11.0 / 16.0, 15.0 / 16.0};
@@ -173,8 +177,8 @@ static bool run_golden_batch(struct bed *b, bool training, bool population)
     golden_input(b, &o.gamma, 7, 1, &c);
     golden_input(b, &o.beta, 3, 1, &c);
     golden_input(b, &o.running_mean, 2, 1, &c);
-    bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, var);
-    bed_output(b, &o.y, SSQ_F32, 4, shape, LAYOUT_DENSE);
+    harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, var);
+    harness_output(b, &o.y, SSQ_F32, 4, shape, LAYOUT_DENSE);
     struct channel_problem p = channel_problem_of(b, &e);
     double y[24], error[24];
     p.gamma = o.gamma.value;
@@ -183,13 +187,13 @@ static bool run_golden_batch(struct bed *b, bool training, bool population)
     p.var = training ? NULL : o.running_var.value;
     channel_facts(&p, o.x.value);
     channel_forward(&p, o.x.value, y, error);
-    BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.y);
-    bed_read(b, &o.running_mean);
-    bed_read(b, &o.running_var);
+    HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.y);
+    harness_read(b, &o.running_mean);
+    harness_read(b, &o.running_var);
     const double *want = training ? golden_batch_y : golden_batch_given_y;
     if (!golden_agrees(b, "y", y, want, 24) ||
-        !bed_bound(b, &o.y, want, error) || !training)
+        !harness_bound(b, &o.y, want, error) || !training)
         return !b->failed;
     for (int k = 0; k < 2; k++) {
         const struct norm_facts *f = &p.facts[k];
@@ -200,11 +204,11 @@ static bool run_golden_batch(struct bed *b, bool training, bool population)
     const double *mean =
         population ? golden_onnx_batch_mean : golden_batch_mean;
     const double *moved = population ? golden_onnx_batch_var : golden_batch_var;
-    return bed_bound(b, &o.running_mean, mean, error) &&
-           bed_bound(b, &o.running_var, moved, error + 2);
+    return harness_bound(b, &o.running_mean, mean, error) &&
+           harness_bound(b, &o.running_var, moved, error + 2);
 }
 
-static bool run_golden_group(struct bed *b)
+static bool run_golden_group(struct harness *b)
 {
     const int64_t shape[] = {2, 4, 3}, c = 4;
     const struct channel_entry e = {
@@ -213,24 +217,24 @@ static bool run_golden_group(struct bed *b)
     golden_input(b, &o.x, 5, 3, shape);
     golden_input(b, &o.gamma, 7, 1, &c);
     golden_input(b, &o.beta, 3, 1, &c);
-    bed_output(b, &o.y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_output(b, &o.y, SSQ_F32, 3, shape, LAYOUT_DENSE);
     struct channel_problem p = channel_problem_of(b, &e);
     double y[24], error[24];
     p.gamma = o.gamma.value;
     p.beta = o.beta.value;
     channel_facts(&p, o.x.value);
     channel_forward(&p, o.x.value, y, error);
-    BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.y);
+    HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.y);
     return golden_agrees(b, "y", y, golden_group_y, 24) &&
-           bed_bound(b, &o.y, golden_group_y, error);
+           harness_bound(b, &o.y, golden_group_y, error);
 }
 
 /* ---- edges ---- */
 
 /* torch 2.15.0: a NaN or an Inf makes its whole channel NaN, the running
  * statistics too, for good; other channels do not notice. */
-static bool run_nan(struct bed *b)
+static bool run_nan(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, c = 3;
     const double nan = (double)NAN, inf = (double)INFINITY;
@@ -245,22 +249,22 @@ static bool run_nan(struct bed *b)
                               .momentum = 0.5,
                               .eps = 0.0};
     struct operands o = {.x = {.t = NULL}};
-    bed_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
-    bed_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
-    bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
-    bed_output(b, &o.y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
+    harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
+    harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
+    harness_output(b, &o.y, SSQ_F32, 2, shape, LAYOUT_DENSE);
     for (int k = 0; k < 2; k++)
-        BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.y);
-    bed_read(b, &o.running_mean);
-    bed_read(b, &o.running_var);
-    return bed_bound1(b, &o.y, y, 0.0) &&
-           bed_bound1(b, &o.running_mean, mean, 0.0) &&
-           bed_bound1(b, &o.running_var, var, 0.0);
+        HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.y);
+    harness_read(b, &o.running_mean);
+    harness_read(b, &o.running_var);
+    return harness_bound1(b, &o.y, y, 0.0) &&
+           harness_bound1(b, &o.running_mean, mean, 0.0) &&
+           harness_bound1(b, &o.running_var, var, 0.0);
 }
 
 /* Beyond 65504: y = 1 gamma. */
-static bool run_overflow(struct bed *b)
+static bool run_overflow(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, c = 3;
     const double inf = (double)INFINITY;
@@ -269,18 +273,18 @@ static bool run_overflow(struct bed *b)
     const double y[] = {65504.0, inf, 65504.0, -65504.0, -inf, -65504.0};
     struct channel_entry e = {.batch = true, .training = true, .axis = 1};
     struct operands o = {.x = {.t = NULL}};
-    bed_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
-    bed_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
-    bed_output(b, &o.y, SSQ_F16, 2, shape, LAYOUT_DENSE);
-    BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.y);
-    return bed_exact(b, &o.y, y);
+    harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
+    harness_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
+    harness_output(b, &o.y, SSQ_F16, 2, shape, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.y);
+    return harness_exact(b, &o.y, y);
 }
 
 /* Channels of one number, or examples of it: the mean is that number and y 0,
  * and running statistics that move all the way are that number and 0. As in
  * layer_norm.c no bit of the deviations' sums is lost. */
-static bool run_constant(struct bed *b, bool batch, bool last)
+static bool run_constant(struct harness *b, bool batch, bool last)
 {
     enum { N = 25, C = 3, PLACES = 4, ALL = N * C * PLACES };
     static const double number[C] = {10000.1, 1677721.75, 1.7e9};
@@ -299,52 +303,50 @@ static bool run_constant(struct bed *b, bool batch, bool last)
         x[i] = (double)(float)number[last ? i % C : i / PLACES % C];
     for (int i = 0; i < N * C; i++)
         mean[i] = (double)(float)number[i % C];
-    bed_values(b, &o.x, SSQ_F32, 3, shape, LAYOUT_DENSE, x);
-    bed_output(b, &o.y, SSQ_F32, 3, shape, LAYOUT_DENSE);
-    bed_output(b, &o.mean, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
-    bed_output(b, &o.rstd, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
-    bed_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
-    bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
-    BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.y);
-    bed_read(b, &o.mean);
-    bed_read(b, &o.running_mean);
-    bed_read(b, &o.running_var);
-    bool ok = bed_exact(b, &o.y, zero) && bed_exact(b, &o.mean, mean);
-    return ok && (!batch || (bed_exact(b, &o.running_mean, mean) &&
-                             bed_exact(b, &o.running_var, zero)));
+    harness_values(b, &o.x, SSQ_F32, 3, shape, LAYOUT_DENSE, x);
+    harness_output(b, &o.y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_output(b, &o.mean, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
+    harness_output(b, &o.rstd, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
+    harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
+    harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
+    HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.y);
+    harness_read(b, &o.mean);
+    harness_read(b, &o.running_mean);
+    harness_read(b, &o.running_var);
+    bool ok = harness_exact(b, &o.y, zero) && harness_exact(b, &o.mean, mean);
+    return ok && (!batch || (harness_exact(b, &o.running_mean, mean) &&
+                             harness_exact(b, &o.running_var, zero)));
 }
 
-static bool refused(struct bed *b, const ssq_batch_norm_args *a,
+static bool refused(struct harness *b, const ssq_batch_norm_args *a,
                     const char *text)
 {
-    return bed_refused_as(b, SSQ_ERR_INVALID, ssq_batch_norm(b->queue, a),
-                          text);
+    return harness_refused_as(b, SSQ_ERR_INVALID, ssq_batch_norm(b->queue, a),
+                              text);
 }
 
-static bool refused_group(struct bed *b, const ssq_group_norm_args *a,
+static bool refused_group(struct harness *b, const ssq_group_norm_args *a,
                           const char *text)
 {
-    return bed_refused_as(b, SSQ_ERR_INVALID, ssq_group_norm(b->queue, a),
-                          text);
+    return harness_refused_as(b, SSQ_ERR_INVALID, ssq_group_norm(b->queue, a),
+                              text);
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 4}, three = 3, four = 4;
     const int64_t single[] = {1, 3, 1};
     struct operand x, y, c, v, wrong, one, half, y1;
-    bed_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
-    bed_input(b, &c, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &v, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &wrong, SSQ_F32, 1, &four, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &half, SSQ_F16, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &one, SSQ_F32, 3, single, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y1, SSQ_F32, 3, single, LAYOUT_DENSE);
-    ssq_batch_norm_args good = SSQ_BATCH_NORM_INIT;
-    good.x = x.t;
-    good.y = y.t;
+    harness_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_input(b, &c, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &v, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &wrong, SSQ_F32, 1, &four, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &half, SSQ_F16, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &one, SSQ_F32, 3, single, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y1, SSQ_F32, 3, single, LAYOUT_DENSE);
+    ssq_batch_norm_args good = *SSQ_BATCH_NORM(.x = x.t, .y = y.t);
     ssq_batch_norm_args a = good;
     a.x = one.t;
     a.y = y1.t;
@@ -390,16 +392,17 @@ static bool run_refusals(struct bed *b)
     a.x = c.t;
     a.y = v.t;
     refused(b, &a, "batch_norm: x has rank 1, expected 2 or more");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &c) && bed_unchanged(b, &v);
+    return harness_unchanged(b, &y) && harness_unchanged(b, &c) &&
+           harness_unchanged(b, &v);
 }
 
-static bool run_refusals_group(struct bed *b)
+static bool run_refusals_group(struct harness *b)
 {
     const int64_t shape[] = {2, 6, 4}, six = 6;
     struct operand x, y, c;
-    bed_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
-    bed_output(b, &c, SSQ_F32, 1, &six, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_output(b, &c, SSQ_F32, 1, &six, LAYOUT_DENSE);
     ssq_group_norm_args good = SSQ_GROUP_NORM_INIT;
     good.x = x.t;
     good.y = y.t;
@@ -421,7 +424,7 @@ static bool run_refusals_group(struct bed *b)
     a = good;
     a.eps = -1.0;
     refused_group(b, &a, "group_norm: eps is -1, expected finite and >= 0");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &c);
+    return harness_unchanged(b, &y) && harness_unchanged(b, &c);
 }
 
 /* ---- the tables ---- */
@@ -449,7 +452,7 @@ static void describe_batch(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, false, text, bytes);
 }
 
-static bool run_batch(struct bed *b, size_t i)
+static bool run_batch(struct harness *b, size_t i)
 {
     struct channel_entry e;
     switch (i) {
@@ -496,7 +499,7 @@ static void describe_group(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, false, text, bytes);
 }
 
-static bool run_group(struct bed *b, size_t i)
+static bool run_group(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN       ? run_golden_group(b)

@@ -16,64 +16,66 @@ struct operands {
     double *given_x, *given_dy; /* dx may be either */
 };
 
-static double *copied(struct bed *b, const struct operand *x)
+static double *copied(struct harness *b, const struct operand *x)
 {
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     return v;
 }
 
 /* What a forward op would have saved, rounded to float32. */
-static void make_stats(struct bed *b, const struct channel_entry *e,
+static void make_stats(struct harness *b, const struct channel_entry *e,
                        const struct channel_problem *p, struct operands *o)
 {
     int64_t sets[2];
     int rank = channel_sets_shape(e, sets);
     size_t bytes = (size_t)p->sets * sizeof(double);
-    double *mean = bed_alloc(b, bytes), *rstd = bed_alloc(b, bytes);
+    double *mean = harness_alloc(b, bytes), *rstd = harness_alloc(b, bytes);
     for (int64_t s = 0; s < p->sets; s++) {
         mean[s] = p->facts[s].mean;
         rstd[s] = p->facts[s].rstd;
     }
-    bed_values(b, &o->mean, SSQ_F32, rank, sets, LAYOUT_DENSE, mean);
-    bed_values(b, &o->rstd, SSQ_F32, rank, sets, e->layout_in, rstd);
+    harness_values(b, &o->mean, SSQ_F32, rank, sets, LAYOUT_DENSE, mean);
+    harness_values(b, &o->rstd, SSQ_F32, rank, sets, e->layout_in, rstd);
 }
 
-static void make_inputs(struct bed *b, const struct channel_entry *e,
+static void make_inputs(struct harness *b, const struct channel_entry *e,
                         struct operands *o)
 {
     memset(o, 0, sizeof(*o));
     int64_t c = channel_count(e);
     channel_make_x(b, e, &o->x);
-    bed_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
-              e->data != DATA_SPECIAL ? FILL_NORMAL : FILL_ONES);
+    harness_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
+                  e->data != DATA_SPECIAL ? FILL_NORMAL : FILL_ONES);
     o->given_x = copied(b, &o->x);
     o->given_dy = copied(b, &o->dy);
     if (e->gamma)
-        bed_input(b, &o->gamma, SSQ_F32, 1, &c, e->layout_out, FILL_NORMAL);
+        harness_input(b, &o->gamma, SSQ_F32, 1, &c, e->layout_out, FILL_NORMAL);
     if (!e->batch || (e->training && !e->running))
         return;
-    bed_input(b, &o->running_mean, SSQ_F32, 1, &c, e->layout_in, FILL_NORMAL);
-    bed_input(b, &o->running_var, SSQ_F32, 1, &c, LAYOUT_PADDED, FILL_POSITIVE);
+    harness_input(b, &o->running_mean, SSQ_F32, 1, &c, e->layout_in,
+                  FILL_NORMAL);
+    harness_input(b, &o->running_var, SSQ_F32, 1, &c, LAYOUT_PADDED,
+                  FILL_POSITIVE);
 }
 
-static void make_outputs(struct bed *b, const struct channel_entry *e,
+static void make_outputs(struct harness *b, const struct channel_entry *e,
                          struct operands *o)
 {
     int64_t c = channel_count(e);
     if ((e->outputs & DGAMMA) != 0)
-        bed_output(b, &o->dgamma, SSQ_F32, 1, &c, e->layout_in);
+        harness_output(b, &o->dgamma, SSQ_F32, 1, &c, e->layout_in);
     if ((e->outputs & DBETA) != 0)
-        bed_output(b, &o->dbeta, SSQ_F32, 1, &c, LAYOUT_PADDED);
+        harness_output(b, &o->dbeta, SSQ_F32, 1, &c, LAYOUT_PADDED);
     if ((e->outputs & DX) == 0)
         return;
     if (e->place != 0)
         o->dx = e->place == 1 ? o->x : o->dy;
     else
-        bed_output(b, &o->dx, e->in, e->rank, e->shape, e->layout_in);
+        harness_output(b, &o->dx, e->in, e->rank, e->shape, e->layout_in);
 }
 
-static ssq_status call(struct bed *b, const struct channel_entry *e,
+static ssq_status call(struct harness *b, const struct channel_entry *e,
                        const struct operands *o)
 {
     ssq_batch_norm_backward_args a = SSQ_BATCH_NORM_BACKWARD_INIT;
@@ -136,11 +138,12 @@ struct extent {
     double most, sum, least, size;
 };
 
-static struct extent extent_of(struct bed *b, const struct channel_problem *p,
+static struct extent extent_of(struct harness *b,
+                               const struct channel_problem *p,
                                const struct operands *o)
 {
     struct extent t = {0.0, 0.0, (double)INFINITY, 1.0};
-    double *sum = bed_alloc(b, (size_t)p->sets * sizeof(*sum));
+    double *sum = harness_alloc(b, (size_t)p->sets * sizeof(*sum));
     for (int64_t i = 0; i < p->elements; i++) {
         const struct norm_facts *f = &p->facts[p->set_of[i]];
         double gamma = p->gamma == NULL ? 1.0 : p->gamma[p->channel_of[i]];
@@ -158,7 +161,7 @@ static struct extent extent_of(struct bed *b, const struct channel_problem *p,
 /* y is linear in gamma, and in x where statistics are given. Otherwise along
  * one x of a set of n, as derived in layer_norm_backward.c: |f'''| is at most
  * 72 rstd^3 / n sum |g| within a step of 2^-13 / rstd. */
-static bool differentiable(struct bed *b, const struct channel_problem *p,
+static bool differentiable(struct harness *b, const struct channel_problem *p,
                            const struct operands *o,
                            const struct channel_gradient *g)
 {
@@ -169,12 +172,12 @@ static bool differentiable(struct bed *b, const struct channel_problem *p,
     if (!(t.most < 1e6))
         return true; /* no variance and no eps: not differentiable */
     struct channel_problem own = *p;
-    own.facts = bed_alloc(b, (size_t)p->sets * sizeof(*own.facts));
+    own.facts = harness_alloc(b, (size_t)p->sets * sizeof(*own.facts));
     struct weighted w = {&own, o->given_x, o->given_dy,
-                         bed_alloc(b, n * sizeof(double)),
-                         bed_alloc(b, n * sizeof(double))};
-    double *x = bed_alloc(b, n * sizeof(double));
-    double *gamma = bed_alloc(b, c * sizeof(double));
+                         harness_alloc(b, n * sizeof(double)),
+                         harness_alloc(b, n * sizeof(double))};
+    double *x = harness_alloc(b, n * sizeof(double));
+    double *gamma = harness_alloc(b, c * sizeof(double));
     memcpy(x, o->given_x, n * sizeof(double));
     for (size_t k = 0; k < c; k++)
         gamma[k] = p->gamma == NULL ? 1.0 : p->gamma[k];
@@ -187,43 +190,44 @@ static bool differentiable(struct bed *b, const struct channel_problem *p,
 
 /* ---- the case ---- */
 
-static bool gradients_of(struct bed *b, const struct channel_entry *e,
+static bool gradients_of(struct harness *b, const struct channel_entry *e,
                          const struct channel_problem *p,
                          const struct operands *o, struct channel_gradient *g)
 {
     size_t n = (size_t)p->elements, c = (size_t)p->channels;
     bool fresh, flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
-    g->dx = bed_keep(b, 0, n, &fresh);
-    g->dx_error = bed_keep(b, 1, n, &fresh);
-    g->dgamma = bed_keep(b, 2, c, &fresh);
-    g->dgamma_error = bed_keep(b, 3, c, &fresh);
-    g->dbeta = bed_keep(b, 4, c, &fresh);
-    g->dbeta_error = bed_keep(b, 5, c, &fresh);
+    g->dx = harness_keep(b, 0, n, &fresh);
+    g->dx_error = harness_keep(b, 1, n, &fresh);
+    g->dgamma = harness_keep(b, 2, c, &fresh);
+    g->dgamma_error = harness_keep(b, 3, c, &fresh);
+    g->dbeta = harness_keep(b, 4, c, &fresh);
+    g->dbeta_error = harness_keep(b, 5, c, &fresh);
     if (!fresh)
         return true;
     channel_backward(b, p, o->given_x, o->given_dy, bound_tiny(flushed), g);
-    return bed_over(b) || e->data == DATA_SPECIAL || differentiable(b, p, o, g);
+    return harness_over(b) || e->data == DATA_SPECIAL ||
+           differentiable(b, p, o, g);
 }
 
-static bool compare(struct bed *b, const struct channel_entry *e,
+static bool compare(struct harness *b, const struct channel_entry *e,
                     struct operands *o, const struct channel_gradient *g)
 {
     if ((e->outputs & DX) != 0) {
-        bed_read(b, &o->dx);
-        bed_bound(b, &o->dx, g->dx, g->dx_error);
+        harness_read(b, &o->dx);
+        harness_bound(b, &o->dx, g->dx, g->dx_error);
     }
     if ((e->outputs & DGAMMA) != 0) {
-        bed_read(b, &o->dgamma);
-        bed_bound(b, &o->dgamma, g->dgamma, g->dgamma_error);
+        harness_read(b, &o->dgamma);
+        harness_bound(b, &o->dgamma, g->dgamma, g->dgamma_error);
     }
     if ((e->outputs & DBETA) != 0) {
-        bed_read(b, &o->dbeta);
-        bed_bound(b, &o->dbeta, g->dbeta, g->dbeta_error);
+        harness_read(b, &o->dbeta);
+        harness_bound(b, &o->dbeta, g->dbeta, g->dbeta_error);
     }
     return !b->failed;
 }
 
-static bool run_entry(struct bed *b, const struct channel_entry *e)
+static bool run_entry(struct harness *b, const struct channel_entry *e)
 {
     struct channel_problem p = channel_problem_of(b, e);
     struct operands o;
@@ -247,13 +251,13 @@ static bool run_entry(struct bed *b, const struct channel_entry *e)
     b->flops = 16.0 * (double)o.x.n;
     b->bytes = (double)o.x.n *
                (2.0 * ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    BED_OP(b, call(b, e, &o));
+    HARNESS_OP(b, call(b, e, &o));
     return compare(b, e, &o, &g);
 }
 
 /* ---- what torch says ---- */
 
-static bool run_golden(struct bed *b, const struct channel_entry *e,
+static bool run_golden(struct harness *b, const struct channel_entry *e,
                        const double *dx, const double *dgamma,
                        const double *dbeta)
 {
@@ -266,7 +270,7 @@ static bool run_golden(struct bed *b, const struct channel_entry *e,
     golden_input(b, &o.dy, 11, e->rank, e->shape);
     if (e->batch && !e->training) {
         golden_input(b, &o.running_mean, 2, 1, &c);
-        bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, var);
+        harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, var);
     }
     make_outputs(b, e, &o);
     o.given_x = copied(b, &o.x);
@@ -276,14 +280,14 @@ static bool run_golden(struct bed *b, const struct channel_entry *e,
     p.mean = o.running_mean.value;
     p.var = o.running_var.value;
     channel_facts(&p, o.x.value);
-    BED_OP(b, call(b, e, &o));
+    HARNESS_OP(b, call(b, e, &o));
     return gradients_of(b, e, &p, &o, &g) && compare(b, e, &o, &g) &&
            golden_agrees(b, "dx", g.dx, dx, p.elements) &&
            golden_agrees(b, "dgamma", g.dgamma, dgamma, c) &&
            golden_agrees(b, "dbeta", g.dbeta, dbeta, c);
 }
 
-static bool run_golden_batch(struct bed *b, bool training)
+static bool run_golden_batch(struct harness *b, bool training)
 {
     const struct channel_entry e = {.batch = true,
                                     .training = training,
@@ -299,7 +303,7 @@ static bool run_golden_batch(struct bed *b, bool training)
                                  golden_batch_given_dgamma, golden_batch_dbeta);
 }
 
-static bool run_golden_group(struct bed *b)
+static bool run_golden_group(struct harness *b)
 {
     const struct channel_entry e = {.rank = 3,
                                     .axis = 1,
@@ -315,21 +319,21 @@ static bool run_golden_group(struct bed *b)
 /* ---- edges ---- */
 
 /* Statistics computed again give the bits that saved ones give. */
-static bool run_again(struct bed *b, bool training)
+static bool run_again(struct harness *b, bool training)
 {
     const int64_t shape[] = {5, 7, 19}, c = 7;
     struct operand x, y, mean, rstd, dy, dx[2], m, v;
-    bed_input(b, &dy, SSQ_F16, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F16, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
     double *values = copied(b, &dy);
     for (int64_t i = 1; i < dy.n; i++)
         values[i] = dy.value[dy.n - i];
     values[0] = (double)NAN; /* would stay in running statistics for good */
-    bed_values(b, &x, SSQ_F16, 3, shape, LAYOUT_DENSE, values);
-    bed_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
-    bed_output(b, &mean, SSQ_F32, 1, &c, LAYOUT_DENSE);
-    bed_output(b, &rstd, SSQ_F32, 1, &c, LAYOUT_DENSE);
-    bed_input(b, &m, SSQ_F32, 1, &c, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &v, SSQ_F32, 1, &c, LAYOUT_DENSE, FILL_POSITIVE);
+    harness_values(b, &x, SSQ_F16, 3, shape, LAYOUT_DENSE, values);
+    harness_output(b, &y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_output(b, &mean, SSQ_F32, 1, &c, LAYOUT_DENSE);
+    harness_output(b, &rstd, SSQ_F32, 1, &c, LAYOUT_DENSE);
+    harness_input(b, &m, SSQ_F32, 1, &c, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &v, SSQ_F32, 1, &c, LAYOUT_DENSE, FILL_POSITIVE);
     ssq_batch_norm_args f = SSQ_BATCH_NORM_INIT;
     f.x = x.t;
     f.y = y.t;
@@ -338,9 +342,9 @@ static bool run_again(struct bed *b, bool training)
     f.training = training;
     f.running_mean = training ? NULL : m.t;
     f.running_var = training ? NULL : v.t;
-    BED_OP(b, ssq_batch_norm(b->queue, &f));
+    HARNESS_OP(b, ssq_batch_norm(b->queue, &f));
     for (int k = 0; k < 2; k++) {
-        bed_output(b, &dx[k], SSQ_F32, 3, shape, LAYOUT_DENSE);
+        harness_output(b, &dx[k], SSQ_F32, 3, shape, LAYOUT_DENSE);
         ssq_batch_norm_backward_args a = SSQ_BATCH_NORM_BACKWARD_INIT;
         a.x = x.t;
         a.dy = dy.t;
@@ -350,15 +354,15 @@ static bool run_again(struct bed *b, bool training)
         a.training = training;
         a.running_mean = m.t; /* not written, in training not read */
         a.running_var = v.t;
-        BED_OP(b, ssq_batch_norm_backward(b->queue, &a));
-        bed_read(b, &dx[k]);
+        HARNESS_OP(b, ssq_batch_norm_backward(b->queue, &a));
+        harness_read(b, &dx[k]);
     }
-    return bed_bits(b, &dx[1], dx[0].bits) && bed_unchanged(b, &m) &&
-           bed_unchanged(b, &v);
+    return harness_bits(b, &dx[1], dx[0].bits) && harness_unchanged(b, &m) &&
+           harness_unchanged(b, &v);
 }
 
 /* dx = 1 65520 in f16: infinite, so that a scaler sees it. */
-static bool run_overflow(struct bed *b)
+static bool run_overflow(struct harness *b)
 {
     const int64_t shape[] = {2, 2}, c = 2;
     const double inf = (double)INFINITY;
@@ -367,34 +371,34 @@ static bool run_overflow(struct bed *b)
     const double want[] = {65504.0, -inf, -65504.0, inf};
     struct channel_entry e = {.batch = true, .axis = 1};
     struct operands o = {.x = {.t = NULL}};
-    bed_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
-    bed_values(b, &o.dy, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
-    bed_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
-    bed_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
-    bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
-    bed_output(b, &o.dx, SSQ_F16, 2, shape, LAYOUT_DENSE);
-    BED_OP(b, call(b, &e, &o));
-    bed_read(b, &o.dx);
-    return bed_exact(b, &o.dx, want);
+    harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
+    harness_values(b, &o.dy, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
+    harness_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
+    harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
+    harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
+    harness_output(b, &o.dx, SSQ_F16, 2, shape, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &e, &o));
+    harness_read(b, &o.dx);
+    return harness_exact(b, &o.dx, want);
 }
 
-static bool refused(struct bed *b, const ssq_batch_norm_backward_args *a,
+static bool refused(struct harness *b, const ssq_batch_norm_backward_args *a,
                     const char *text)
 {
-    return bed_refused_as(b, SSQ_ERR_INVALID,
-                          ssq_batch_norm_backward(b->queue, a), text);
+    return harness_refused_as(b, SSQ_ERR_INVALID,
+                              ssq_batch_norm_backward(b->queue, a), text);
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 2}, three = 3, two = 2;
     struct operand x, dy, dx, stat, wrong, dg;
-    bed_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &dx, SSQ_F32, 3, shape, LAYOUT_DENSE);
-    bed_input(b, &stat, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &wrong, SSQ_F32, 1, &two, LAYOUT_DENSE);
-    bed_output(b, &dg, SSQ_F16, 1, &three, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &dx, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    harness_input(b, &stat, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &wrong, SSQ_F32, 1, &two, LAYOUT_DENSE);
+    harness_output(b, &dg, SSQ_F16, 1, &three, LAYOUT_DENSE);
     ssq_batch_norm_backward_args good = SSQ_BATCH_NORM_BACKWARD_INIT;
     good.x = x.t;
     good.dy = dy.t;
@@ -428,10 +432,11 @@ static bool run_refusals(struct bed *b)
     g.dy = dy.t;
     g.dx = dx.t;
     g.groups = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_group_norm_backward(b->queue, &g),
-                   "group_norm_backward: 2 groups of the 3 channels of x, "
-                   "[2,3,2]");
-    return bed_unchanged(b, &dx) && bed_unchanged(b, &wrong);
+    harness_refused_as(b, SSQ_ERR_INVALID,
+                       ssq_group_norm_backward(b->queue, &g),
+                       "group_norm_backward: 2 groups of the 3 channels of x, "
+                       "[2,3,2]");
+    return harness_unchanged(b, &dx) && harness_unchanged(b, &wrong);
 }
 
 /* ---- the tables ---- */
@@ -457,7 +462,7 @@ static void describe_batch(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, true, text, bytes);
 }
 
-static bool run_batch(struct bed *b, size_t i)
+static bool run_batch(struct harness *b, size_t i)
 {
     struct channel_entry e;
     switch (i) {
@@ -494,7 +499,7 @@ static void describe_group(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "group_norm_backward 2x4x3 groups 2, as torch");
 }
 
-static bool run_group(struct bed *b, size_t i)
+static bool run_group(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return run_golden_group(b);

@@ -37,7 +37,7 @@ struct channel_entry {
 struct channel_entry channel_entry_of(size_t i, bool batch);
 void channel_entry_text(const struct channel_entry *e, bool backward,
                         char *text, size_t bytes);
-void channel_make_x(struct bed *b, const struct channel_entry *e,
+void channel_make_x(struct harness *b, const struct channel_entry *e,
                     struct operand *x);
 
 /** The case in numbers. A set shares a mean and a variance. */
@@ -53,7 +53,7 @@ struct channel_problem {
     struct norm_facts *facts;   /* per set: channel_facts finds them */
 };
 /** Everything but the pointers to values. */
-struct channel_problem channel_problem_of(struct bed *b,
+struct channel_problem channel_problem_of(struct harness *b,
                                           const struct channel_entry *e);
 /** The shape of mean and rstd. @return its rank */
 int channel_sets_shape(const struct channel_entry *e, int64_t *shape);
@@ -67,7 +67,7 @@ void channel_forward(const struct channel_problem *p, const double *x,
 struct channel_gradient {
     double *dx, *dx_error, *dgamma, *dgamma_error, *dbeta, *dbeta_error;
 };
-void channel_backward(struct bed *b, const struct channel_problem *p,
+void channel_backward(struct harness *b, const struct channel_problem *p,
                       const double *x, const double *dy, double tiny,
                       const struct channel_gradient *g);
 

@@ -117,22 +117,22 @@ void channel_entry_text(const struct channel_entry *e, bool backward,
                  (e->outputs & 4) != 0 ? " dbeta" : "");
 }
 
-void channel_make_x(struct bed *b, const struct channel_entry *e,
+void channel_make_x(struct harness *b, const struct channel_entry *e,
                     struct operand *x)
 {
     static const enum fill fills[] = {FILL_NORMAL, FILL_NORMAL,  FILL_TINY,
                                       FILL_NORMAL, FILL_SPECIAL, FILL_ZERO,
                                       FILL_NORMAL};
-    bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
+    harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
     if (e->data != DATA_FAR && e->data != DATA_CONSTANT &&
         e->data != DATA_NEAR && !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
         return;
     /* special: squares must stay below 2^128, which the contract excludes */
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = e->data == DATA_FAR        ? x->value[i] + 100.0
                : e->data == DATA_NEAR     ? near_value(e->in, x->value[i])
                : e->data == DATA_CONSTANT ? 0.7
                                           : x->value[i] * 0x1p-70;
-    bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
+    harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }

@@ -14,7 +14,7 @@ int channel_sets_shape(const struct channel_entry *e, int64_t *shape)
     return e->batch ? 1 : 2;
 }
 
-struct channel_problem channel_problem_of(struct bed *b,
+struct channel_problem channel_problem_of(struct harness *b,
                                           const struct channel_entry *e)
 {
     int axis = e->axis < 0 ? e->axis + e->rank : e->axis;
@@ -24,8 +24,8 @@ struct channel_problem channel_problem_of(struct bed *b,
         after *= i > axis ? e->shape[i] : 1;
     }
     int rank = channel_sets_shape(e, sets);
-    int64_t *channel_of = bed_alloc(b, (size_t)n * sizeof(int64_t));
-    int64_t *set_of = bed_alloc(b, (size_t)n * sizeof(int64_t));
+    int64_t *channel_of = harness_alloc(b, (size_t)n * sizeof(int64_t));
+    int64_t *set_of = harness_alloc(b, (size_t)n * sizeof(int64_t));
     for (int64_t i = 0; i < n; i++) {
         channel_of[i] = i / after % c;
         set_of[i] = channel_of[i];
@@ -40,7 +40,7 @@ struct channel_problem channel_problem_of(struct bed *b,
                                 .eps = (double)(float)e->eps,
                                 .channel_of = channel_of,
                                 .set_of = set_of};
-    p.facts = bed_alloc(b, (size_t)p.sets * sizeof(*p.facts));
+    p.facts = harness_alloc(b, (size_t)p.sets * sizeof(*p.facts));
     return p;
 }
 
@@ -151,14 +151,14 @@ static void store_dx(const struct channel_problem *p, const struct averages *a,
     }
 }
 
-void channel_backward(struct bed *b, const struct channel_problem *p,
+void channel_backward(struct harness *b, const struct channel_problem *p,
                       const double *x, const double *dy, double tiny,
                       const struct channel_gradient *g)
 {
-    struct averages *a = bed_alloc(b, (size_t)p->sets * sizeof(*a));
+    struct averages *a = harness_alloc(b, (size_t)p->sets * sizeof(*a));
     size_t channels = (size_t)p->channels;
-    double *terms = bed_alloc(b, channels * sizeof(double));
-    double *z_error = bed_alloc(b, channels * sizeof(double));
+    double *terms = harness_alloc(b, channels * sizeof(double));
+    double *z_error = harness_alloc(b, channels * sizeof(double));
     for (int64_t i = 0; i < p->elements; i++) {
         struct averages *m = &a[p->set_of[i]];
         struct norm_slope e = slope_of(p, x, dy, i);

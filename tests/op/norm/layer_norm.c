@@ -105,23 +105,24 @@ void norm_entry_text(const struct norm_entry *e, bool backward, char *text,
                  (e->outputs & 4) != 0 && !e->rms ? " dbeta" : "");
 }
 
-void norm_make_x(struct bed *b, const struct norm_entry *e, struct operand *x)
+void norm_make_x(struct harness *b, const struct norm_entry *e,
+                 struct operand *x)
 {
     static const enum fill fills[] = {FILL_NORMAL, FILL_NORMAL,  FILL_TINY,
                                       FILL_NORMAL, FILL_SPECIAL, FILL_ZERO,
                                       FILL_NORMAL};
-    bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
+    harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
     if (e->data != DATA_FAR && e->data != DATA_CONSTANT &&
         e->data != DATA_NEAR && !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
         return;
     /* special: squares must stay below 2^128, which the contract excludes */
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = e->data == DATA_FAR        ? x->value[i] + 100.0
                : e->data == DATA_NEAR     ? near_value(e->in, x->value[i])
                : e->data == DATA_CONSTANT ? 0.7
                                           : x->value[i] * 0x1p-70;
-    bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
+    harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }
 
 bool norm_finite(const struct norm_entry *e)
@@ -142,7 +143,7 @@ struct operands {
     struct operand x, gamma, beta, y, mean, rstd;
 };
 
-static void make_operands(struct bed *b, const struct norm_entry *e,
+static void make_operands(struct harness *b, const struct norm_entry *e,
                           struct operands *o)
 {
     memset(o, 0, sizeof(*o));
@@ -152,22 +153,22 @@ static void make_operands(struct bed *b, const struct norm_entry *e,
     int rank = e->stats == 2 ? e->rank : lead;
     norm_make_x(b, e, &o->x);
     if (e->gamma)
-        bed_input(b, &o->gamma, e->param, e->ndim, e->shape + lead,
-                  e->layout_param, FILL_NORMAL);
+        harness_input(b, &o->gamma, e->param, e->ndim, e->shape + lead,
+                      e->layout_param, FILL_NORMAL);
     if (e->beta)
-        bed_input(b, &o->beta, e->param, e->ndim, e->shape + lead,
-                  LAYOUT_PADDED, FILL_NORMAL);
+        harness_input(b, &o->beta, e->param, e->ndim, e->shape + lead,
+                      LAYOUT_PADDED, FILL_NORMAL);
     if (e->stats != 0)
-        bed_output(b, &o->rstd, SSQ_F32, rank, shape, e->layout_out);
+        harness_output(b, &o->rstd, SSQ_F32, rank, shape, e->layout_out);
     if (e->stats != 0 && !e->rms)
-        bed_output(b, &o->mean, SSQ_F32, rank, shape, LAYOUT_DENSE);
+        harness_output(b, &o->mean, SSQ_F32, rank, shape, LAYOUT_DENSE);
     if (e->place == 1)
         o->y = o->x;
     else
-        bed_output(b, &o->y, e->out, e->rank, e->shape, e->layout_out);
+        harness_output(b, &o->y, e->out, e->rank, e->shape, e->layout_out);
 }
 
-static ssq_status call(struct bed *b, const struct norm_entry *e,
+static ssq_status call(struct harness *b, const struct norm_entry *e,
                        const struct operands *o)
 {
     ssq_layer_norm_args a = SSQ_LAYER_NORM_INIT;
@@ -184,15 +185,17 @@ static ssq_status call(struct bed *b, const struct norm_entry *e,
 }
 
 /* Saved statistics against the oracle's. */
-static bool check_stats(struct bed *b, const struct norm_entry *e,
+static bool check_stats(struct harness *b, const struct norm_entry *e,
                         const struct norm_problem *p, const double *x,
                         struct operands *o)
 {
     if (e->stats == 0)
         return true;
     size_t bytes = (size_t)p->rows * sizeof(double);
-    double *mean = bed_alloc(b, bytes), *mean_error = bed_alloc(b, bytes);
-    double *rstd = bed_alloc(b, bytes), *rstd_error = bed_alloc(b, bytes);
+    double *mean = harness_alloc(b, bytes),
+           *mean_error = harness_alloc(b, bytes);
+    double *rstd = harness_alloc(b, bytes),
+           *rstd_error = harness_alloc(b, bytes);
     for (int64_t r = 0; r < p->rows; r++) {
         struct norm_facts f = norm_facts_of(p, x, r);
         mean[r] = p->n == 0 ? (double)NAN : f.mean;
@@ -200,20 +203,20 @@ static bool check_stats(struct bed *b, const struct norm_entry *e,
         mean_error[r] = f.mean_error;
         rstd_error[r] = f.rstd * f.rstd_error;
     }
-    bed_read(b, &o->rstd);
+    harness_read(b, &o->rstd);
     if (!e->rms) {
-        bed_read(b, &o->mean);
-        bed_bound(b, &o->mean, mean, mean_error);
+        harness_read(b, &o->mean);
+        harness_bound(b, &o->mean, mean, mean_error);
     }
-    return bed_bound(b, &o->rstd, rstd, rstd_error);
+    return harness_bound(b, &o->rstd, rstd, rstd_error);
 }
 
-static bool run_entry(struct bed *b, const struct norm_entry *e)
+static bool run_entry(struct harness *b, const struct norm_entry *e)
 {
     struct operands o;
     make_operands(b, e, &o);
     size_t n = (size_t)o.x.n;
-    double *x = bed_alloc(b, n * sizeof(*x));
+    double *x = harness_alloc(b, n * sizeof(*x));
     memcpy(x, o.x.value, n * sizeof(*x));
     struct norm_problem p = norm_problem_of(e);
     p.gamma = o.gamma.value;
@@ -221,17 +224,18 @@ static bool run_entry(struct bed *b, const struct norm_entry *e)
     b->flops = 9.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(o.y.dtype)) / 8.0;
-    BED_OP(b, call(b, e, &o));
-    bed_read(b, &o.y);
+    HARNESS_OP(b, call(b, e, &o));
+    harness_read(b, &o.y);
     bool fresh;
-    double *y = bed_keep(b, 0, n, &fresh), *error = bed_keep(b, 1, n, &fresh);
+    double *y = harness_keep(b, 0, n, &fresh),
+           *error = harness_keep(b, 1, n, &fresh);
     if (fresh)
         norm_forward(&p, x, y, error);
-    return check_stats(b, e, &p, x, &o) && bed_bound(b, &o.y, y, error);
+    return check_stats(b, e, &p, x, &o) && harness_bound(b, &o.y, y, error);
 }
 
 /* torch 2.15.0, layer_norm and rms_norm with eps 1e-5: rows with an Inf. */
-static bool run_inf(struct bed *b)
+static bool run_inf(struct harness *b)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
     const int64_t shape[] = {2, 3};
@@ -239,79 +243,79 @@ static bool run_inf(struct bed *b)
     const double layer[] = {nan, nan, nan, nan, nan, nan};
     const double rms[] = {0, 0, nan, nan, nan, nan};
     struct operand in, y;
-    bed_values(b, &in, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_values(b, &in, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
     ssq_layer_norm_args a = SSQ_LAYER_NORM_INIT;
     ssq_rms_norm_args r = SSQ_RMS_NORM_INIT;
     a.x = r.x = in.t;
     a.y = r.y = y.t;
-    BED_OP(b, ssq_layer_norm(b->queue, &a));
-    bed_read(b, &y);
-    bed_bound1(b, &y, layer, 0.0);
-    BED_OP(b, ssq_rms_norm(b->queue, &r));
-    bed_read(b, &y);
-    return bed_bound1(b, &y, rms, 0.0);
+    HARNESS_OP(b, ssq_layer_norm(b->queue, &a));
+    harness_read(b, &y);
+    harness_bound1(b, &y, layer, 0.0);
+    HARNESS_OP(b, ssq_rms_norm(b->queue, &r));
+    harness_read(b, &y);
+    return harness_bound1(b, &y, rms, 0.0);
 }
 
 /* A row of one number, whose mean that is: y is 0, and of dx only rstd g is
  * left, whether the statistics are saved or not. The first mean is off by a few
  * units in the last place: the deviations are that number of units, all alike,
  * and their sums have so few bits that none is lost. */
-static bool run_constant(struct bed *b)
+static bool run_constant(struct harness *b)
 {
     enum { ROWS = 3, ROW = 1000 };
     static const double number[ROWS] = {1677721.75, 10000.1, 1.7e9};
     const int64_t shape[] = {ROWS, ROW};
-    double *zero = bed_alloc(b, ROWS * ROW * sizeof(*zero));
-    double *x = bed_alloc(b, ROWS * ROW * sizeof(*x));
-    double *g = bed_alloc(b, ROWS * ROW * sizeof(*g)), mean[ROWS];
+    double *zero = harness_alloc(b, ROWS * ROW * sizeof(*zero));
+    double *x = harness_alloc(b, ROWS * ROW * sizeof(*x));
+    double *g = harness_alloc(b, ROWS * ROW * sizeof(*g)), mean[ROWS];
     struct operand in, y, m, r, dy, dx[2];
     for (int i = 0; i < ROWS * ROW; i++) {
         x[i] = mean[i / ROW] = (double)(float)number[i / ROW];
         g[i] = i % 2 == 0 ? 1.0 : -1.0;
     }
-    bed_values(b, &in, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
-    bed_values(b, &dy, SSQ_F32, 2, shape, LAYOUT_DENSE, g);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_output(b, &m, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &r, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    BED_OP(b,
-           ssq_layer_norm(b->queue, SSQ_LAYER_NORM(.x = in.t, .y = y.t,
+    harness_values(b, &in, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
+    harness_values(b, &dy, SSQ_F32, 2, shape, LAYOUT_DENSE, g);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &m, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &r, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    HARNESS_OP(
+        b, ssq_layer_norm(b->queue, SSQ_LAYER_NORM(.x = in.t, .y = y.t,
                                                    .mean = m.t, .rstd = r.t)));
-    bed_read(b, &y);
-    bed_read(b, &m);
-    bed_read(b, &r);
+    harness_read(b, &y);
+    harness_read(b, &m);
+    harness_read(b, &r);
     for (int k = 0; k < 2; k++) {
-        bed_output(b, &dx[k], SSQ_F32, 2, shape, LAYOUT_DENSE);
-        BED_OP(b,
-               ssq_layer_norm_backward(
+        harness_output(b, &dx[k], SSQ_F32, 2, shape, LAYOUT_DENSE);
+        HARNESS_OP(
+            b, ssq_layer_norm_backward(
                    b->queue,
                    SSQ_LAYER_NORM_BACKWARD(.x = in.t, .dy = dy.t, .dx = dx[k].t,
                                            .mean = k == 0 ? m.t : NULL,
                                            .rstd = k == 0 ? r.t : NULL)));
-        bed_read(b, &dx[k]);
+        harness_read(b, &dx[k]);
     }
-    for (int i = 0; i < ROWS * ROW && !bed_over(b); i++)
+    for (int i = 0; i < ROWS * ROW && !harness_over(b); i++)
         g[i] *= r.value[i / ROW];
-    return bed_exact(b, &y, zero) && bed_exact(b, &m, mean) &&
-           bed_exact(b, &dx[0], g) && bed_exact(b, &dx[1], g);
+    return harness_exact(b, &y, zero) && harness_exact(b, &m, mean) &&
+           harness_exact(b, &dx[0], g) && harness_exact(b, &dx[1], g);
 }
 
-static bool refused(struct bed *b, const ssq_layer_norm_args *a,
+static bool refused(struct harness *b, const ssq_layer_norm_args *a,
                     const char *text)
 {
-    bed_refused(b, SSQ_ERR_INVALID, ssq_layer_norm(b->queue, a));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_layer_norm(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
-           bed_fail(b, "the text is: %s", ssq_last_error());
+           harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, y, g;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_input(b, &g, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &g, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
     ssq_layer_norm_args good = SSQ_LAYER_NORM_INIT;
     good.x = x.t;
     good.y = y.t;
@@ -341,8 +345,8 @@ static bool run_refusals(struct bed *b)
     ok = ok && refused(b, &a, "layer_norm: y overlaps mean");
     uint32_t before[6];
     memcpy(before, y.bits, sizeof(before));
-    bed_read(b, &y);
-    return ok && bed_bits(b, &y, before);
+    harness_read(b, &y);
+    return ok && harness_bits(b, &y, before);
 }
 
 #define DRAWN 288
@@ -364,7 +368,7 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN       ? run_inf(b)

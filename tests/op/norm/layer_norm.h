@@ -27,7 +27,8 @@ void norm_entry_text(const struct norm_entry *e, bool backward, char *text,
                      size_t bytes);
 /** x's values differ from 1 case to the next: normal, far from 0, tiny,
  *  constant, NaN and Inf among them. */
-void norm_make_x(struct bed *b, const struct norm_entry *e, struct operand *x);
+void norm_make_x(struct harness *b, const struct norm_entry *e,
+                 struct operand *x);
 bool norm_finite(const struct norm_entry *e);
 
 struct norm_problem {

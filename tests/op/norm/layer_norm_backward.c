@@ -15,59 +15,60 @@ struct operands {
     double *given_x, *given_dy; /* dx may be either */
 };
 
-static double *copied(struct bed *b, const struct operand *x)
+static double *copied(struct harness *b, const struct operand *x)
 {
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     return v;
 }
 
 /* What a forward op would have saved, rounded to float32. */
-static void make_stats(struct bed *b, const struct norm_entry *e,
+static void make_stats(struct harness *b, const struct norm_entry *e,
                        const struct norm_problem *p, struct operands *o)
 {
     int lead = e->rank - e->ndim;
     size_t bytes = (size_t)p->rows * sizeof(double);
-    double *mean = bed_alloc(b, bytes), *rstd = bed_alloc(b, bytes);
+    double *mean = harness_alloc(b, bytes), *rstd = harness_alloc(b, bytes);
     for (int64_t r = 0; r < p->rows; r++) {
         struct norm_facts f = norm_facts_of(p, o->given_x, r);
         mean[r] = f.mean;
         rstd[r] = f.rstd;
     }
-    bed_values(b, &o->rstd, SSQ_F32, lead, e->shape, e->layout_in, rstd);
+    harness_values(b, &o->rstd, SSQ_F32, lead, e->shape, e->layout_in, rstd);
     if (!e->rms)
-        bed_values(b, &o->mean, SSQ_F32, lead, e->shape, LAYOUT_DENSE, mean);
+        harness_values(b, &o->mean, SSQ_F32, lead, e->shape, LAYOUT_DENSE,
+                       mean);
 }
 
-static void make_operands(struct bed *b, const struct norm_entry *e,
+static void make_operands(struct harness *b, const struct norm_entry *e,
                           const struct norm_problem *p, struct operands *o)
 {
     memset(o, 0, sizeof(*o));
     int lead = e->rank - e->ndim;
     const int64_t *row = e->shape + lead;
     norm_make_x(b, e, &o->x);
-    bed_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
-              norm_finite(e) ? FILL_NORMAL : FILL_ONES);
+    harness_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
+                  norm_finite(e) ? FILL_NORMAL : FILL_ONES);
     o->given_x = copied(b, &o->x);
     o->given_dy = copied(b, &o->dy);
     if (e->gamma)
-        bed_input(b, &o->gamma, e->param, e->ndim, row, e->layout_param,
-                  FILL_NORMAL);
+        harness_input(b, &o->gamma, e->param, e->ndim, row, e->layout_param,
+                      FILL_NORMAL);
     if (e->stats != 0)
         make_stats(b, e, p, o);
     if ((e->outputs & DGAMMA) != 0)
-        bed_output(b, &o->dgamma, e->param, e->ndim, row, e->layout_param);
+        harness_output(b, &o->dgamma, e->param, e->ndim, row, e->layout_param);
     if ((e->outputs & DBETA) != 0 && !e->rms)
-        bed_output(b, &o->dbeta, SSQ_F32, e->ndim, row, LAYOUT_PADDED);
+        harness_output(b, &o->dbeta, SSQ_F32, e->ndim, row, LAYOUT_PADDED);
     if ((e->outputs & DX) == 0)
         return;
     if (e->place != 0)
         o->dx = e->place == 1 ? o->x : o->dy;
     else
-        bed_output(b, &o->dx, e->grad, e->rank, e->shape, e->layout_in);
+        harness_output(b, &o->dx, e->grad, e->rank, e->shape, e->layout_in);
 }
 
-static ssq_status call(struct bed *b, const struct norm_entry *e,
+static ssq_status call(struct harness *b, const struct norm_entry *e,
                        const struct operands *o)
 {
     ssq_layer_norm_backward_args a = SSQ_LAYER_NORM_BACKWARD_INIT;
@@ -124,7 +125,7 @@ static double of_gamma(const void *data, const double *gamma)
  * |s'''| <= 24 s^4 / n^1.5; |x - mean| <= sqrt(n) / s. Then
  * |z'''| <= 24 s^3 / n + 3 * 4 s^3 / n, and the sum over the row at most
  * 36 s^3 / n sum |g|; twice that while s changes within a step of 2^-13 / s. */
-static bool differentiable(struct bed *b, const struct norm_problem *p,
+static bool differentiable(struct harness *b, const struct norm_problem *p,
                            const struct operands *o, const double *dx,
                            const double *dgamma)
 {
@@ -149,13 +150,13 @@ static bool differentiable(struct bed *b, const struct norm_problem *p,
     if (!(most < 1e6))
         return true; /* no variance and no eps: not differentiable */
     struct weighted w = {p, o->given_x, o->given_dy,
-                         bed_alloc(b, n * sizeof(double)),
-                         bed_alloc(b, n * sizeof(double))};
-    double *ones = bed_alloc(b, (size_t)p->n * sizeof(double));
+                         harness_alloc(b, n * sizeof(double)),
+                         harness_alloc(b, n * sizeof(double))};
+    double *ones = harness_alloc(b, (size_t)p->n * sizeof(double));
     for (int64_t k = 0; k < p->n; k++)
         ones[k] = p->gamma == NULL ? 1.0 : p->gamma[k];
     double third = 72.0 * most * most * most / (double)p->n * sum;
-    double *x = bed_alloc(b, n * sizeof(double));
+    double *x = harness_alloc(b, n * sizeof(double));
     memcpy(x, o->given_x, n * sizeof(double));
     return difference_check(b, of_x, &w, x, n, dx, 0x1p-13 / most, third,
                             size) &&
@@ -169,17 +170,17 @@ struct wants {
     double *dx, *dx_error, *dgamma, *dgamma_error, *dbeta, *dbeta_error;
 };
 
-static bool wants_of(struct bed *b, const struct norm_problem *p,
+static bool wants_of(struct harness *b, const struct norm_problem *p,
                      const struct operands *o, bool finite, struct wants *w)
 {
     size_t n = (size_t)(p->rows * p->n), row = (size_t)p->n;
     bool fresh;
-    w->dx = bed_keep(b, 0, n, &fresh);
-    w->dx_error = bed_keep(b, 1, n, &fresh);
-    w->dgamma = bed_keep(b, 2, row, &fresh);
-    w->dgamma_error = bed_keep(b, 3, row, &fresh);
-    w->dbeta = bed_keep(b, 4, row, &fresh);
-    w->dbeta_error = bed_keep(b, 5, row, &fresh);
+    w->dx = harness_keep(b, 0, n, &fresh);
+    w->dx_error = harness_keep(b, 1, n, &fresh);
+    w->dgamma = harness_keep(b, 2, row, &fresh);
+    w->dgamma_error = harness_keep(b, 3, row, &fresh);
+    w->dbeta = harness_keep(b, 4, row, &fresh);
+    w->dbeta_error = harness_keep(b, 5, row, &fresh);
     if (!fresh)
         return true;
     bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
@@ -190,7 +191,7 @@ static bool wants_of(struct bed *b, const struct norm_problem *p,
     return !finite || differentiable(b, p, o, w->dx, w->dgamma);
 }
 
-static bool run_entry(struct bed *b, const struct norm_entry *e)
+static bool run_entry(struct harness *b, const struct norm_entry *e)
 {
     struct norm_problem p = norm_problem_of(e);
     struct operands o;
@@ -204,70 +205,70 @@ static bool run_entry(struct bed *b, const struct norm_entry *e)
     b->flops = 16.0 * (double)o.x.n;
     b->bytes = (double)o.x.n *
                (2.0 * ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    BED_OP(b, call(b, e, &o));
+    HARNESS_OP(b, call(b, e, &o));
     if (!wants_of(b, &p, &o, norm_finite(e), &w))
         return false;
     if ((e->outputs & DX) != 0) {
-        bed_read(b, &o.dx);
-        bed_bound(b, &o.dx, w.dx, w.dx_error);
+        harness_read(b, &o.dx);
+        harness_bound(b, &o.dx, w.dx, w.dx_error);
     }
     if ((e->outputs & DGAMMA) != 0) {
-        bed_read(b, &o.dgamma);
-        bed_bound(b, &o.dgamma, w.dgamma, w.dgamma_error);
+        harness_read(b, &o.dgamma);
+        harness_bound(b, &o.dgamma, w.dgamma, w.dgamma_error);
     }
     if ((e->outputs & DBETA) != 0 && !e->rms) {
-        bed_read(b, &o.dbeta);
-        bed_bound(b, &o.dbeta, w.dbeta, w.dbeta_error);
+        harness_read(b, &o.dbeta);
+        harness_bound(b, &o.dbeta, w.dbeta, w.dbeta_error);
     }
     return !b->failed;
 }
 
 /* Statistics computed again give the bits that saved ones give. */
-static bool run_again(struct bed *b)
+static bool run_again(struct harness *b)
 {
     const int64_t shape[] = {37, 41};
     struct operand x, y, mean, rstd, dy, dx[2];
-    bed_input(b, &x, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_output(b, &mean, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    bed_output(b, &rstd, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &mean, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    harness_output(b, &rstd, SSQ_F32, 1, shape, LAYOUT_DENSE);
     ssq_layer_norm_args f = SSQ_LAYER_NORM_INIT;
     f.x = x.t;
     f.y = y.t;
     f.mean = mean.t;
     f.rstd = rstd.t;
-    BED_OP(b, ssq_layer_norm(b->queue, &f));
+    HARNESS_OP(b, ssq_layer_norm(b->queue, &f));
     for (int k = 0; k < 2; k++) {
-        bed_output(b, &dx[k], SSQ_F32, 2, shape, LAYOUT_DENSE);
+        harness_output(b, &dx[k], SSQ_F32, 2, shape, LAYOUT_DENSE);
         ssq_layer_norm_backward_args a = SSQ_LAYER_NORM_BACKWARD_INIT;
         a.x = x.t;
         a.dy = dy.t;
         a.dx = dx[k].t;
         a.mean = k == 0 ? mean.t : NULL;
         a.rstd = k == 0 ? rstd.t : NULL;
-        BED_OP(b, ssq_layer_norm_backward(b->queue, &a));
-        bed_read(b, &dx[k]);
+        HARNESS_OP(b, ssq_layer_norm_backward(b->queue, &a));
+        harness_read(b, &dx[k]);
     }
-    return bed_bits(b, &dx[1], dx[0].bits);
+    return harness_bits(b, &dx[1], dx[0].bits);
 }
 
-static bool refused(struct bed *b, const ssq_layer_norm_backward_args *a,
+static bool refused(struct harness *b, const ssq_layer_norm_backward_args *a,
                     const char *text)
 {
-    bed_refused(b, SSQ_ERR_INVALID, ssq_layer_norm_backward(b->queue, a));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_layer_norm_backward(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
-           bed_fail(b, "the text is: %s", ssq_last_error());
+           harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, dy, dx, stat;
-    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &dy, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_input(b, &stat, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &dy, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &dx, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_input(b, &stat, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
     ssq_layer_norm_backward_args good = SSQ_LAYER_NORM_BACKWARD_INIT;
     good.x = x.t;
     good.dy = dy.t;
@@ -293,8 +294,8 @@ static bool run_refusals(struct bed *b)
     ok = ok && refused(b, &a, "layer_norm_backward: dx overlaps dbeta");
     uint32_t before[6];
     memcpy(before, dx.bits, sizeof(before));
-    bed_read(b, &dx);
-    return ok && bed_bits(b, &dx, before);
+    harness_read(b, &dx);
+    return ok && harness_bits(b, &dx, before);
 }
 
 #define DRAWN 288
@@ -316,7 +317,7 @@ static void describe(size_t i, char *text, size_t bytes)
     text[n] = '\0';
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN ? run_again(b) : run_refusals(b);

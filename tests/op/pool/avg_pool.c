@@ -100,48 +100,49 @@ static ssq_avg_pool2d_args args_of(const struct entry *e)
 }
 
 /* Float32 sums may overflow on the way: then anything goes. */
-static double *where_sums_hold(struct bed *b, const struct operand *y,
+static double *where_sums_hold(struct harness *b, const struct operand *y,
                                const double *want, const double *size,
                                double times)
 {
-    double *r = bed_alloc(b, (size_t)y->n * sizeof(*r));
+    double *r = harness_alloc(b, (size_t)y->n * sizeof(*r));
     for (int64_t i = 0; i < y->n; i++)
         r[i] = size[i] * times >= 0x1p127 ? y->value[i] : want[i];
     return r;
 }
 
-static bool run_forward(struct bed *b, const struct entry *e)
+static bool run_forward(struct harness *b, const struct entry *e)
 {
     struct operand x, y;
     int64_t image[4], map[4];
     bool fresh;
     conv_image_shape(&e->g, image);
     conv_map_shape(&e->g, map);
-    bed_input(b, &x, e->in, 4, image, e->layout_x, e->fill);
-    bed_output(b, &y, e->out, 4, map, e->layout_y);
+    harness_input(b, &x, e->in, 4, image, e->layout_x, e->fill);
+    harness_output(b, &y, e->out, 4, map, e->layout_y);
     ssq_avg_pool2d_args args = args_of(e);
     args.x = x.t;
     args.y = y.t;
     b->bytes = (double)(x.n * ssq_dtype_bits(e->in)) / 8 +
                (double)(y.n * ssq_dtype_bits(e->out)) / 8;
-    BED_OP(b, ssq_avg_pool2d(b->queue, &args));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_avg_pool2d(b->queue, &args));
+    if (harness_over(b))
         return !b->failed;
-    bed_read(b, &y);
-    double *want = bed_keep(b, 0, (size_t)y.n, &fresh);
-    double *size = bed_keep(b, 1, (size_t)y.n, &fresh);
-    double *error = bed_alloc(b, (size_t)y.n * sizeof(*error));
+    harness_read(b, &y);
+    double *want = harness_keep(b, 0, (size_t)y.n, &fresh);
+    double *size = harness_keep(b, 1, (size_t)y.n, &fresh);
+    double *error = harness_alloc(b, (size_t)y.n * sizeof(*error));
     if (fresh)
         averages(e, x.value, y.n, want, size);
     double k = (double)(e->g.window[0] * e->g.window[1]);
     for (int64_t i = 0; i < y.n; i++)
         error[i] =
             isfinite(want[i]) ? bound_chain(k + 2.0, size[i]) + 0x1p-149 : 0.0;
-    return bed_bound(b, &y, where_sums_hold(b, &y, want, size, k + 3.0), error);
+    return harness_bound(b, &y, where_sums_hold(b, &y, want, size, k + 3.0),
+                         error);
 }
 
 /* A window that holds nothing to count, among others. */
-static bool run_nothing(struct bed *b)
+static bool run_nothing(struct harness *b)
 {
     const struct conv_shape s = {"",     {2, 2},       {2, 2},
                                  {2, 2}, {2, 2, 2, 2}, {1, 1}};
@@ -154,33 +155,33 @@ static bool run_nothing(struct bed *b)
     double want[9];
     for (int i = 0; i < 9; i++)
         want[i] = i == 4 ? 1.0 : (double)NAN;
-    bed_input(b, &x, e.in, 4, shape, LAYOUT_DENSE, e.fill);
-    bed_output(b, &y, e.out, 4, map, LAYOUT_DENSE);
+    harness_input(b, &x, e.in, 4, shape, LAYOUT_DENSE, e.fill);
+    harness_output(b, &y, e.out, 4, map, LAYOUT_DENSE);
     ssq_avg_pool2d_args args = args_of(&e);
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_avg_pool2d(b->queue, &args));
-    bed_read(b, &y);
-    return bed_exact(b, &y, want);
+    HARNESS_OP(b, ssq_avg_pool2d(b->queue, &args));
+    harness_read(b, &y);
+    return harness_exact(b, &y, want);
 }
 
 /* Overflow of the store at 65520, and of nothing before it. */
-static bool run_overflow(struct bed *b)
+static bool run_overflow(struct harness *b)
 {
     const int64_t shape[] = {1, 1, 1, 6}, map[] = {1, 1, 1, 3};
     const double x[] = {65504, 65535, 65504, 65536, 1e30, -1e30};
     const double want[] = {65504, (double)INFINITY, 0};
     struct operand in, y;
-    bed_values(b, &in, SSQ_F32, 4, shape, LAYOUT_DENSE, x);
-    bed_output(b, &y, SSQ_F16, 4, map, LAYOUT_DENSE);
+    harness_values(b, &in, SSQ_F32, 4, shape, LAYOUT_DENSE, x);
+    harness_output(b, &y, SSQ_F16, 4, map, LAYOUT_DENSE);
     ssq_avg_pool2d_args args = SSQ_AVG_POOL2D_INIT;
     args.x = in.t;
     args.y = y.t;
     args.kernel[0] = 1;
     args.kernel[1] = 2;
-    BED_OP(b, ssq_avg_pool2d(b->queue, &args));
-    bed_read(b, &y);
-    return bed_exact(b, &y, want);
+    HARNESS_OP(b, ssq_avg_pool2d(b->queue, &args));
+    harness_read(b, &y);
+    return harness_exact(b, &y, want);
 }
 
 /* ---- global ---- */
@@ -226,22 +227,23 @@ static int64_t global_index(size_t i, int64_t k)
     return k / plane;
 }
 
-static bool run_global(struct bed *b, size_t i)
+static bool run_global(struct harness *b, size_t i)
 {
     struct operand x, y;
     int64_t image[4], small[4];
     double count = (double)(globals[i].h * globals[i].w);
     global_shapes(i, image, small);
-    bed_input(b, &x, globals[i].in, 4, image, globals[i].layout_x, FILL_NORMAL);
-    bed_output(b, &y, globals[i].out, globals[i].rank, small, LAYOUT_DENSE);
+    harness_input(b, &x, globals[i].in, 4, image, globals[i].layout_x,
+                  FILL_NORMAL);
+    harness_output(b, &y, globals[i].out, globals[i].rank, small, LAYOUT_DENSE);
     ssq_global_avg_pool2d_args args = SSQ_GLOBAL_AVG_POOL2D_INIT;
     args.x = x.t;
     args.y = y.t;
     args.layout = globals[i].layout;
-    BED_OP(b, ssq_global_avg_pool2d(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_global_avg_pool2d(b->queue, &args));
+    harness_read(b, &y);
     size_t bytes = (size_t)y.n * sizeof(double);
-    double *want = bed_alloc(b, bytes), *error = bed_alloc(b, bytes);
+    double *want = harness_alloc(b, bytes), *error = harness_alloc(b, bytes);
     for (int64_t k = 0; k < x.n; k++) {
         want[global_index(i, k)] += x.value[k];
         error[global_index(i, k)] += fabs(x.value[k]);
@@ -250,32 +252,32 @@ static bool run_global(struct bed *b, size_t i)
         want[k] /= count;
         error[k] = count > 0 ? bound_mean(count, error[k]) : 0.0;
     }
-    return bed_bound(b, &y, want, error);
+    return harness_bound(b, &y, want, error);
 }
 
 /* dx = dy / (h w): one division of float32, so it is exact but for that. */
-static bool run_global_backward(struct bed *b, size_t i)
+static bool run_global_backward(struct harness *b, size_t i)
 {
     struct operand dy, dx;
     int64_t image[4], small[4];
     double count = (double)(globals[i].h * globals[i].w);
     global_shapes(i, image, small);
-    bed_input(b, &dy, globals[i].out, globals[i].rank, small, LAYOUT_DENSE,
-              FILL_NORMAL);
-    bed_output(b, &dx, globals[i].in, 4, image, globals[i].layout_x);
+    harness_input(b, &dy, globals[i].out, globals[i].rank, small, LAYOUT_DENSE,
+                  FILL_NORMAL);
+    harness_output(b, &dx, globals[i].in, 4, image, globals[i].layout_x);
     ssq_global_avg_pool2d_backward_args args =
         SSQ_GLOBAL_AVG_POOL2D_BACKWARD_INIT;
     args.dy = dy.t;
     args.dx = dx.t;
     args.layout = globals[i].layout;
-    BED_OP(b, ssq_global_avg_pool2d_backward(b->queue, &args));
-    bed_read(b, &dx);
-    double *want = bed_alloc(b, (size_t)dx.n * sizeof(*want));
+    HARNESS_OP(b, ssq_global_avg_pool2d_backward(b->queue, &args));
+    harness_read(b, &dx);
+    double *want = harness_alloc(b, (size_t)dx.n * sizeof(*want));
     for (int64_t k = 0; k < dx.n; k++)
-        want[k] = bed_round(
+        want[k] = harness_round(
             (double)((float)dy.value[global_index(i, k)] / (float)count),
             dx.dtype);
-    return bed_exact(b, &dx, want) && bed_same(b, &dx);
+    return harness_exact(b, &dx, want) && harness_same(b, &dx);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -305,7 +307,7 @@ static void describe(size_t i, char *text, size_t bytes)
                  : "avg_pool2d overflows f16 at 65520, at the store alone");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < ROWS) {
         struct entry e = entry_of(i);
@@ -364,23 +366,24 @@ static void share(const struct entry *e, const double *dy, int64_t n,
     }
 }
 
-static bool check_differences(struct bed *b, const struct entry *e,
+static bool check_differences(struct harness *b, const struct entry *e,
                               const double *dy, int64_t n, int64_t elements,
                               const double *dx)
 {
     size_t bytes = (size_t)n * sizeof(double);
-    struct slope s = {e, dy, bed_alloc(b, bytes), bed_alloc(b, bytes), n};
+    struct slope s = {e, dy, harness_alloc(b, bytes), harness_alloc(b, bytes),
+                      n};
     double size = 1.0;
-    double *x = bed_alloc(b, (size_t)elements * sizeof(*x));
+    double *x = harness_alloc(b, (size_t)elements * sizeof(*x));
     for (int64_t i = 0; i < elements; i++)
-        x[i] = bed_uniform(b);
+        x[i] = harness_uniform(b);
     for (int64_t i = 0; i < n; i++)
         size += fabs(dy[i]) * 36.0; /* elements of a window, divisor 1 */
     return difference_check(b, weighted, &s, x, (size_t)elements, dx, 0.5, 0.0,
                             size);
 }
 
-static bool run_backward(struct bed *b, size_t i)
+static bool run_backward(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i);
     struct operand dy, dx;
@@ -389,8 +392,8 @@ static bool run_backward(struct bed *b, size_t i)
     bool fresh;
     conv_image_shape(&e.g, image);
     conv_map_shape(&e.g, map);
-    bed_input(b, &dy, e.in, 4, map, e.layout_y, e.fill);
-    bed_output(b, &dx, e.out, 4, image, e.layout_x);
+    harness_input(b, &dy, e.in, 4, map, e.layout_y, e.fill);
+    harness_output(b, &dx, e.out, 4, image, e.layout_x);
     ssq_avg_pool2d_args forward = args_of(&e);
     ssq_avg_pool2d_backward_args args = SSQ_AVG_POOL2D_BACKWARD_INIT;
     args.dy = dy.t;
@@ -403,14 +406,14 @@ static bool run_backward(struct bed *b, size_t i)
     args.count_include_pad = e.count;
     args.divisor = e.divisor;
     args.layout = e.g.layout;
-    BED_OP(b, ssq_avg_pool2d_backward(b->queue, &args));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_avg_pool2d_backward(b->queue, &args));
+    if (harness_over(b))
         return !b->failed;
-    bed_read(b, &dx);
-    double *want = bed_keep(b, 0, n, &fresh);
-    double *size = bed_keep(b, 1, n, &fresh);
-    double *count = bed_keep(b, 2, n, &fresh);
-    double *error = bed_alloc(b, n * sizeof(*error));
+    harness_read(b, &dx);
+    double *want = harness_keep(b, 0, n, &fresh);
+    double *size = harness_keep(b, 1, n, &fresh);
+    double *count = harness_keep(b, 2, n, &fresh);
+    double *error = harness_alloc(b, n * sizeof(*error));
     if (fresh) {
         share(&e, dy.value, dy.n, want, size, count);
         if (elements <= 200 && e.fill <= FILL_INTEGERS &&
@@ -422,7 +425,8 @@ static bool run_backward(struct bed *b, size_t i)
         error[k] = isfinite(want[k]) ? bound_chain(count[k] + 2.0, size[k]) +
                                            count[k] * 0x1p-149
                                      : 0.0;
-    return bed_bound(b, &dx, where_sums_hold(b, &dx, want, size, 1.0), error);
+    return harness_bound(b, &dx, where_sums_hold(b, &dx, want, size, 1.0),
+                         error);
 }
 
 static void backward_describe(size_t i, char *text, size_t bytes)

@@ -81,51 +81,51 @@ static ssq_max_pool2d_args args_of(const struct conv_geometry *g, bool ceil)
     return args;
 }
 
-static bool compare(struct bed *b, const struct conv_geometry *g,
+static bool compare(struct harness *b, const struct conv_geometry *g,
                     const struct operand *x, const struct operand *y,
                     const struct operand *argmax)
 {
-    uint32_t *bits = bed_alloc(b, (size_t)y->n * sizeof(*bits));
-    uint32_t *where = bed_alloc(b, (size_t)y->n * sizeof(*where));
+    uint32_t *bits = harness_alloc(b, (size_t)y->n * sizeof(*bits));
+    uint32_t *where = harness_alloc(b, (size_t)y->n * sizeof(*where));
     for (int64_t i = 0; i < y->n; i++) {
         struct pool_tap t = greatest(g, i, x->value);
         bool nan = t.at >= 0 && isnan(x->value[t.at]);
         bits[i] = t.at < 0 || nan ? special_bits(y->dtype, nan) : x->bits[t.at];
         where[i] = (uint32_t)t.flat;
     }
-    return bed_raw_equal(b, y, bits) && bed_same(b, y) &&
+    return harness_raw_equal(b, y, bits) && harness_same(b, y) &&
            (argmax->t == NULL ||
-            (bed_raw_equal(b, argmax, where) && bed_same(b, argmax)));
+            (harness_raw_equal(b, argmax, where) && harness_same(b, argmax)));
 }
 
-static bool run_forward(struct bed *b, const struct conv_geometry *g,
+static bool run_forward(struct harness *b, const struct conv_geometry *g,
                         ssq_max_pool2d_args args, struct operand *x,
                         enum layout layout, bool with_argmax)
 {
     struct operand y, argmax = {.t = NULL};
     int64_t shape[4];
     conv_map_shape(g, shape);
-    bed_output(b, &y, x->dtype, 4, shape, layout);
+    harness_output(b, &y, x->dtype, 4, shape, layout);
     if (with_argmax)
-        bed_output(b, &argmax, SSQ_I32, 4, shape, layout);
+        harness_output(b, &argmax, SSQ_I32, 4, shape, layout);
     args.x = x->t;
     args.y = y.t;
     args.argmax = argmax.t;
     b->bytes = (double)(x->n + y.n) * ssq_dtype_bits(x->dtype) / 8;
-    BED_OP(b, ssq_max_pool2d(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_max_pool2d(b->queue, &args));
+    harness_read(b, &y);
     if (with_argmax)
-        bed_read(b, &argmax);
+        harness_read(b, &argmax);
     return compare(b, g, x, &y, &argmax);
 }
 
-static bool run_row(struct bed *b, size_t i)
+static bool run_row(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i);
     struct operand x;
     int64_t shape[4];
     conv_image_shape(&e.g, shape);
-    bed_input(b, &x, e.dtype, 4, shape, e.layout_x, e.fill);
+    harness_input(b, &x, e.dtype, 4, shape, e.layout_x, e.fill);
     return run_forward(b, &e.g, args_of(&e.g, e.ceil), &x, e.layout_y,
                        e.argmax);
 }
@@ -144,19 +144,19 @@ static const struct {
     {{-0x1p-149, -0x1p-148, -0.5}, "subnormals"},
 };
 
-static bool run_named(struct bed *b, size_t i)
+static bool run_named(struct harness *b, size_t i)
 {
     const struct conv_shape s = {"",     {1, 3},       {1, 3},
                                  {1, 1}, {0, 0, 0, 0}, {1, 1}};
     struct conv_geometry g = pool_geometry(&s, 1, 1, SSQ_LAYOUT_NCHW, false);
     const int64_t shape[] = {1, 1, 1, 3};
     struct operand x;
-    bed_values(b, &x, SSQ_F32, 4, shape, LAYOUT_DENSE, named[i].x);
+    harness_values(b, &x, SSQ_F32, 4, shape, LAYOUT_DENSE, named[i].x);
     return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_DENSE, true);
 }
 
 /* NaNs with signs and payloads: the one that is stored has neither. */
-static bool run_payload(struct bed *b, size_t i)
+static bool run_payload(struct harness *b, size_t i)
 {
     static const uint32_t bits[3][3] = {{0x7f800001, 0xffc12345, 0x3f800000},
                                         {0x7c01, 0xfe34, 0x3c00},
@@ -166,7 +166,7 @@ static bool run_payload(struct bed *b, size_t i)
     struct conv_geometry g = pool_geometry(&s, 1, 1, SSQ_LAYOUT_NHWC, false);
     const int64_t shape[] = {1, 1, 3, 1};
     struct operand x;
-    bed_raw(b, &x, floats[i], 4, shape, LAYOUT_DENSE, bits[i]);
+    harness_raw(b, &x, floats[i], 4, shape, LAYOUT_DENSE, bits[i]);
     return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_DENSE, true);
 }
 
@@ -180,7 +180,7 @@ static const struct {
              {2, 3, {0, 0}, 0},
              {1, 2, {0, 0}, 2}};
 
-static bool run_empty(struct bed *b, size_t i)
+static bool run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {
         .window = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
@@ -192,7 +192,7 @@ static bool run_empty(struct bed *b, size_t i)
     struct operand x;
     int64_t shape[4];
     conv_image_shape(&g, shape);
-    bed_input(b, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
     return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_PADDED, true);
 }
 
@@ -225,7 +225,7 @@ static void describe(size_t i, char *text, size_t bytes)
              e.shape->name);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < ROWS)
         return run_row(b, i);
@@ -247,12 +247,12 @@ const struct suite max_pool_suite = {.op = "pool",
 /* ---- backward ---- */
 
 /* x holds distinct integers, shuffled: a maximum stays one within a step. */
-static void shuffle(struct bed *b, double *x, size_t n)
+static void shuffle(struct harness *b, double *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = (double)i;
     for (size_t i = n; i > 1; i--) {
-        size_t k = (size_t)(bed_uniform(b) * (double)i);
+        size_t k = (size_t)(harness_uniform(b) * (double)i);
         double t = x[i - 1];
         x[i - 1] = x[k];
         x[k] = t;
@@ -295,11 +295,11 @@ static void scatter(const struct conv_geometry *g, const double *dy,
 }
 
 /* What forward wrote; every ninth is spoilt: nowhere, or in no window. */
-static double *indices(struct bed *b, const struct conv_geometry *g,
+static double *indices(struct harness *b, const struct conv_geometry *g,
                        const double *x, int64_t n, bool spoil)
 {
     static const double bad[] = {-1, 0, 2147483647.0, -2147483648.0};
-    double *where = bed_alloc(b, (size_t)n * sizeof(*where));
+    double *where = harness_alloc(b, (size_t)n * sizeof(*where));
     for (int64_t i = 0; i < n; i++) {
         where[i] = (double)greatest(g, i, x).flat;
         if (spoil && i % 9 == 4)
@@ -308,7 +308,7 @@ static double *indices(struct bed *b, const struct conv_geometry *g,
     return where;
 }
 
-static bool check_differences(struct bed *b, const struct conv_geometry *g,
+static bool check_differences(struct harness *b, const struct conv_geometry *g,
                               double *x, const double *dy, int64_t n,
                               int64_t elements, const double *dx)
 {
@@ -320,7 +320,7 @@ static bool check_differences(struct bed *b, const struct conv_geometry *g,
                             size);
 }
 
-static bool run_backward(struct bed *b, size_t i)
+static bool run_backward(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i);
     struct operand dy, argmax, dx;
@@ -328,15 +328,15 @@ static bool run_backward(struct bed *b, size_t i)
     int64_t n = conv_elements(&e.g, MADE_MAP);
     size_t bytes = (size_t)elements * sizeof(double);
     bool spoil = i % 4 == 3, fresh;
-    double *x = bed_alloc(b, bytes);
+    double *x = harness_alloc(b, bytes);
     shuffle(b, x, (size_t)elements);
     double *where = indices(b, &e.g, x, n, spoil);
     conv_image_shape(&e.g, image);
     conv_map_shape(&e.g, map);
-    bed_input(b, &dy, e.dtype, 4, map, e.layout_y,
-              e.fill == FILL_ZERO ? FILL_HUGE : e.fill);
-    bed_values(b, &argmax, SSQ_I32, 4, map, e.layout_y, where);
-    bed_output(b, &dx, floats[i / 3 % 3], 4, image, e.layout_x);
+    harness_input(b, &dy, e.dtype, 4, map, e.layout_y,
+                  e.fill == FILL_ZERO ? FILL_HUGE : e.fill);
+    harness_values(b, &argmax, SSQ_I32, 4, map, e.layout_y, where);
+    harness_output(b, &dx, floats[i / 3 % 3], 4, image, e.layout_x);
     ssq_max_pool2d_args forward = args_of(&e.g, e.ceil);
     ssq_max_pool2d_backward_args args = SSQ_MAX_POOL2D_BACKWARD_INIT;
     args.dy = dy.t;
@@ -348,15 +348,15 @@ static bool run_backward(struct bed *b, size_t i)
     memcpy(args.dilation, forward.dilation, sizeof(args.dilation));
     args.ceil_mode = e.ceil;
     args.layout = e.g.layout;
-    BED_OP(b, ssq_max_pool2d_backward(b->queue, &args));
-    if (bed_over(b))
+    HARNESS_OP(b, ssq_max_pool2d_backward(b->queue, &args));
+    if (harness_over(b))
         return !b->failed;
-    bed_read(b, &dx);
-    double *want = bed_keep(b, 0, (size_t)elements, &fresh);
-    double *error = bed_keep(b, 1, (size_t)elements, &fresh);
-    double *size = bed_keep(b, 2, (size_t)elements, &fresh);
+    harness_read(b, &dx);
+    double *want = harness_keep(b, 0, (size_t)elements, &fresh);
+    double *error = harness_keep(b, 1, (size_t)elements, &fresh);
+    double *size = harness_keep(b, 2, (size_t)elements, &fresh);
     if (fresh) {
-        double *count = bed_alloc(b, bytes);
+        double *count = harness_alloc(b, bytes);
         scatter(&e.g, dy.value, where, n, want, size, count);
         if (!spoil && elements <= 200 && e.fill <= FILL_INTEGERS &&
             !check_differences(b, &e.g, x, dy.value, n, elements, want))
@@ -367,11 +367,11 @@ static bool run_backward(struct bed *b, size_t i)
                            : bound_chain(count[k], size[k]);
     }
     /* float32 sums of huge terms may overflow */
-    double *may = bed_alloc(b, bytes);
+    double *may = harness_alloc(b, bytes);
     for (int64_t k = 0; k < elements; k++)
         may[k] =
             size[k] >= 0x1p127 && isfinite(want[k]) ? dx.value[k] : want[k];
-    return bed_bound(b, &dx, may, error);
+    return harness_bound(b, &dx, may, error);
 }
 
 static void backward_describe(size_t i, char *text, size_t bytes)

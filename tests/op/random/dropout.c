@@ -44,7 +44,7 @@ static struct choice choose(size_t i)
     return c;
 }
 
-static ssq_status call(struct bed *b, const struct choice *c,
+static ssq_status call(struct harness *b, const struct choice *c,
                        const struct operand *x, const struct operand *y,
                        const struct operand *mask, const ssq_tensor *step)
 {
@@ -73,106 +73,113 @@ static ssq_status call(struct bed *b, const struct choice *c,
 
 /* Word offset + k of (99, 6, 4) below p 2^32 drops element k: +0 even for NaN.
  */
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     const struct shape *s = &fields[c.field].shape;
     const enum layout layout = fields[c.field].layout;
     const double six = 6.0;
     struct operand x, y, mask, step;
-    bed_input(b, &x, fields[c.field].x, s->rank, s->d, layout, FILL_SPECIAL);
-    bed_output(b, &y, fields[c.field].y, s->rank, s->d, layout);
-    bed_output(b, &mask, SSQ_U8, s->rank, s->d, LAYOUT_PADDED);
-    bed_values(b, &step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &six);
+    harness_input(b, &x, fields[c.field].x, s->rank, s->d, layout,
+                  FILL_SPECIAL);
+    harness_output(b, &y, fields[c.field].y, s->rank, s->d, layout);
+    harness_output(b, &mask, SSQ_U8, s->rank, s->d, LAYOUT_PADDED);
+    harness_values(b, &step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &six);
     struct operand *out = &y;
     if (c.mode == IN_PLACE && x.dtype == y.dtype)
         out = &x;
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
-    double *kept = bed_alloc(b, (size_t)x.n * sizeof(double));
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
+    double *kept = harness_alloc(b, (size_t)x.n * sizeof(double));
     double below = floor(c.p * 0x1p32 + 0.5);
     for (int64_t k = 0; k < x.n; k++) {
         uint64_t word = fields[c.field].offset + (uint64_t)k;
         kept[k] = (double)philox_word(99, 6, 4, word) >= below;
         float product = (float)x.value[k] * (float)(1.0 / (1.0 - c.p));
-        want[k] = kept[k] != 0.0 ? bed_round((double)product, y.dtype) : 0.0;
+        want[k] =
+            kept[k] != 0.0 ? harness_round((double)product, y.dtype) : 0.0;
     }
     b->bytes = (double)x.n * 4.0;
-    BED_OP(b, call(b, &c, &x, out, &mask, step.t));
-    bed_read(b, out);
-    if (!bed_exact(b, out, want) || !bed_same(b, out))
+    HARNESS_OP(b, call(b, &c, &x, out, &mask, step.t));
+    harness_read(b, out);
+    if (!harness_exact(b, out, want) || !harness_same(b, out))
         return false;
     if (c.mode != MASK)
-        return bed_unchanged(b, &mask);
-    bed_read(b, &mask);
-    return bed_exact(b, &mask, kept) && bed_unchanged(b, &x);
+        return harness_unchanged(b, &mask);
+    harness_read(b, &mask);
+    return harness_exact(b, &mask, kept) && harness_unchanged(b, &x);
 }
 
 /* Dropped of n: n p, give or take 6 sqrt(n p (1 - p)); and the mean of ones
  * stays 1 within the same count, as each kept one is 1 / (1 - p). */
-static bool run_share(struct bed *b)
+static bool run_share(struct harness *b)
 {
     const int64_t n = 1 << 18;
     const double p = 0.3;
     struct choice c = {0, p, PLAIN};
     struct operand x, y;
-    bed_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ONES);
-    bed_output(b, &y, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    BED_OP(b, call(b, &c, &x, &y, NULL, NULL));
-    bed_read(b, &y);
+    harness_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ONES);
+    harness_output(b, &y, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &c, &x, &y, NULL, NULL));
+    harness_read(b, &y);
     double dropped = 0.0;
     for (int64_t k = 0; k < n; k++)
         dropped += y.value[k] == 0.0;
     double off = fabs(dropped - (double)n * p);
     if (!b->bench && off > 6.0 * sqrt((double)n * p * (1.0 - p)))
-        return bed_fail(b, "%g of %lld dropped", dropped, (long long)n);
-    return bed_same(b, &y);
+        return harness_fail(b, "%g of %lld dropped", dropped, (long long)n);
+    return harness_same(b, &y);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 4, five = 5;
     struct operand x, y, m, wide, word;
-    bed_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &m, SSQ_U8, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &wide, SSQ_F32, 1, &five, LAYOUT_DENSE);
-    bed_input(b, &word, SSQ_U8, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &m, SSQ_U8, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &wide, SSQ_F32, 1, &five, LAYOUT_DENSE);
+    harness_input(b, &word, SSQ_U8, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
     ssq_dropout_args a = SSQ_DROPOUT_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "x is NULL");
     a.x = x.t;
     a.y = wide.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
-                   "x is [4], y is [5]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "x is [4], y is [5]");
     a.y = y.t;
     a.p = -0.5;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a), "p is -0.5");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "p is -0.5");
     a.p = (double)NAN;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a), "p is nan");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "p is nan");
     a.p = 0.5;
     a.mask = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
-                   "mask is f32, expected u8");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "mask is f32, expected u8");
     a.mask = NULL;
     a.step = word.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
-                   "step is u8, expected i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "step is u8, expected i32");
     a.step = NULL;
     a.x = m.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a), "x is u8");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout(b->queue, &a),
+                       "x is u8");
     ssq_dropout_backward_args d = SSQ_DROPOUT_BACKWARD_INIT;
     d.dx = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout_backward(b->queue, &d),
-                   "dropout_backward: dy is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout_backward(b->queue, &d),
+                       "dropout_backward: dy is NULL");
     ssq_tensor *low = NULL, *high = NULL;
-    bed_status(b, ssq_tensor_slice(y.t, 0, 0, 3, 1, &low));
-    bed_status(b, ssq_tensor_slice(y.t, 0, 1, 4, 1, &high));
+    harness_status(b, ssq_tensor_slice(y.t, 0, 0, 3, 1, &low));
+    harness_status(b, ssq_tensor_slice(y.t, 0, 1, 4, 1, &high));
     d.dy = low;
     d.dx = high;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_dropout_backward(b->queue, &d),
-                   "dx overlaps dy and is not exactly the same");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_dropout_backward(b->queue, &d),
+                       "dx overlaps dy and is not exactly the same");
     ssq_tensor_destroy(&low);
     ssq_tensor_destroy(&high);
-    return bed_unchanged(b, &y) && bed_unchanged(b, &m) && bed_unchanged(b, &x);
+    return harness_unchanged(b, &y) && harness_unchanged(b, &m) &&
+           harness_unchanged(b, &x);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -193,7 +200,7 @@ static void describe(size_t i, char *text, size_t bytes)
              (unsigned long long)fields[c.field].offset);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < TABLE)
         return run_table(b, i);

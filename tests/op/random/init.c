@@ -185,7 +185,7 @@ static const struct {
 };
 
 /* The same elements by the op that the initialiser stands for. */
-static ssq_status direct(struct bed *b, size_t i, const ssq_tensor *x,
+static ssq_status direct(struct harness *b, size_t i, const ssq_tensor *x,
                          const ssq_tensor *step)
 {
     double s = rows[i].spread;
@@ -208,15 +208,15 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
 /* The spreads above have 17 digits, so both calls round to the same float32
  * arguments and give the same bits. */
-static bool run_row(struct bed *b, size_t i)
+static bool run_row(struct harness *b, size_t i)
 {
     const ssq_dtype dtype = dtypes[pick(&i, COUNT(dtypes))];
     const struct shape *s = &rows[i].shape;
     const double three = 3.0;
     struct operand x, y, step;
-    bed_output(b, &x, dtype, s->rank, s->d, LAYOUT_TRANSPOSED);
-    bed_output(b, &y, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
-    bed_values(b, &step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &three);
+    harness_output(b, &x, dtype, s->rank, s->d, LAYOUT_TRANSPOSED);
+    harness_output(b, &y, SSQ_F32, s->rank, s->d, LAYOUT_DENSE);
+    harness_values(b, &step, SSQ_I32, 0, NULL, LAYOUT_DENSE, &three);
     ssq_init_args args = SSQ_INIT_INIT;
     args.x = x.t;
     args.seed = 5;
@@ -229,66 +229,70 @@ static bool run_row(struct bed *b, size_t i)
     args.gain = rows[i].gain;
     args.nonlinearity = rows[i].nonlinearity;
     args.slope = rows[i].slope;
-    BED_OP(b, ssq_init(b->queue, &args));
-    bed_status(b, direct(b, i, y.t, step.t));
-    bed_read(b, &x);
-    bed_read(b, &y);
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
+    HARNESS_OP(b, ssq_init(b->queue, &args));
+    harness_status(b, direct(b, i, y.t, step.t));
+    harness_read(b, &x);
+    harness_read(b, &y);
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
     for (int64_t k = 0; k < x.n; k++)
-        want[k] = bed_round(y.value[k], dtype);
-    return bed_exact(b, &x, want) && bed_same(b, &x);
+        want[k] = harness_round(y.value[k], dtype);
+    return harness_exact(b, &x, want) && harness_same(b, &x);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 4, shape[] = {2, 2};
     struct operand x, w, i;
-    bed_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &w, SSQ_F32, 2, shape, LAYOUT_DENSE);
-    bed_output(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &w, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    harness_output(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE);
     ssq_init_args a = SSQ_INIT_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "x is NULL");
     a.x = i.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "x is i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "x is i32");
     a.x = x.t;
     a.kind = SSQ_INIT_XAVIER_NORMAL;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
-                   "x has rank 1, a fan needs");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "x has rank 1, a fan needs");
     a.x = w.t;
     a.nonlinearity = "cubic";
-    bed_refused_as(b, SSQ_ERR_NOT_FOUND, ssq_init(b->queue, &a),
-                   "no nonlinearity \"cubic\"");
+    harness_refused_as(b, SSQ_ERR_NOT_FOUND, ssq_init(b->queue, &a),
+                       "no nonlinearity \"cubic\"");
     a.nonlinearity = NULL;
     a.gain = -1.0;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "gain is -1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "gain is -1");
     a.gain = 0.0;
     a.kind = SSQ_INIT_NORMAL;
     a.value = -1.0;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "value is -1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "value is -1");
     a.value = (double)NAN;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "value is nan");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "value is nan");
     a.kind = SSQ_INIT_CONSTANT;
     a.value = -1e39;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
-                   "value is -1e+39");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "value is -1e+39");
     a.kind = SSQ_INIT_UNIFORM;
     a.value = 2e38;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
-                   "init: the bound is 2e+38");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "init: the bound is 2e+38");
     a.kind = SSQ_INIT_XAVIER_NORMAL;
     a.value = 0.0;
     a.gain = 1e300;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
-                   "init: the deviation is");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a),
+                       "init: the deviation is");
     a.gain = 0.0;
     a.kind = (ssq_init_kind)12;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, 12");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, 12");
     a.kind = SSQ_INIT_LAYER;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, -1");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "kind, -1");
     a.kind = SSQ_INIT_KAIMING_NORMAL;
     a.fan = (ssq_fan)2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "fan, 2");
-    return bed_unchanged(b, &x) && bed_unchanged(b, &w) && bed_unchanged(b, &i);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_init(b->queue, &a), "fan, 2");
+    return harness_unchanged(b, &x) && harness_unchanged(b, &w) &&
+           harness_unchanged(b, &i);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -305,7 +309,7 @@ static void describe(size_t i, char *text, size_t bytes)
              rows[i].spread);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     return i < TABLE ? run_row(b, i) : run_refused(b);
 }

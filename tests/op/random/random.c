@@ -23,7 +23,8 @@ struct draw {
     const ssq_tensor *step;
 };
 
-static ssq_status call(struct bed *b, const struct draw *d, const ssq_tensor *x)
+static ssq_status call(struct harness *b, const struct draw *d,
+                       const ssq_tensor *x)
 {
     if (d->kind == UNIFORM) {
         ssq_random_uniform_args u = SSQ_RANDOM_UNIFORM_INIT;
@@ -98,7 +99,7 @@ static const uint64_t offsets[] = {0, 0x3fffffffeu, UINT64_MAX - 500};
 /* Every element against its own word. Uniform and bernoulli have one right
  * answer; normals are within 4 ulp of the float64 quantile, and the product
  * and the sum round once each. */
-static bool run_field(struct bed *b, size_t i)
+static bool run_field(struct harness *b, size_t i)
 {
     enum kind kind = (enum kind)pick(&i, KINDS);
     uint64_t offset = offsets[pick(&i, COUNT(offsets))];
@@ -112,12 +113,12 @@ static bool run_field(struct bed *b, size_t i)
         d.a = 0.3;
     const struct shape *s = &fields[i].shape;
     struct operand x;
-    bed_output(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout);
+    harness_output(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout);
     b->bytes = (double)x.n * ssq_dtype_bits(x.dtype) / 8.0;
-    BED_OP(b, call(b, &d, x.t));
-    bed_read(b, &x);
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
-    double *error = bed_alloc(b, (size_t)x.n * sizeof(double));
+    HARNESS_OP(b, call(b, &d, x.t));
+    harness_read(b, &x);
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
+    double *error = harness_alloc(b, (size_t)x.n * sizeof(double));
     for (int64_t k = 0; k < x.n; k++) {
         uint32_t r = philox_word(d.seed, 0, d.id, d.offset + (uint64_t)k);
         if (d.kind == BERNOULLI) {
@@ -127,7 +128,7 @@ static bool run_field(struct bed *b, size_t i)
         double z = variate(d.kind, r);
         if (d.kind == UNIFORM) {
             float product = (float)(d.b - d.a) * (float)z;
-            want[k] = bed_round((double)((float)d.a + product), x.dtype);
+            want[k] = harness_round((double)((float)d.a + product), x.dtype);
             continue;
         }
         want[k] = d.a + d.b * z;
@@ -135,8 +136,8 @@ static bool run_field(struct bed *b, size_t i)
         error[k] = product + U_F32 * (fabs(want[k]) + product);
     }
     if (d.kind == UNIFORM || d.kind == BERNOULLI)
-        return bed_exact(b, &x, want) && bed_same(b, &x);
-    return bed_bound(b, &x, want, error) && bed_same(b, &x);
+        return harness_exact(b, &x, want) && harness_same(b, &x);
+    return harness_bound(b, &x, want, error) && harness_same(b, &x);
 }
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
@@ -144,90 +145,90 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
 static const double chances[] = {0.0, 1.0, 0.5, 0x1p-32, 1.0 - 0x1p-32, 1e-12};
 
 /* Exact ends: p = 0 never, p = 1 always, the least p at word 0 only. */
-static bool run_chance(struct bed *b, size_t i)
+static bool run_chance(struct harness *b, size_t i)
 {
     const double p = chances[i / COUNT(dtypes)];
     const int64_t n = 5000;
     struct draw d = {.kind = BERNOULLI, .a = p, .seed = i};
     struct operand x;
-    bed_output(b, &x, dtypes[i % COUNT(dtypes)], 1, &n, LAYOUT_DENSE);
-    BED_OP(b, call(b, &d, x.t));
-    bed_read(b, &x);
-    double *want = bed_alloc(b, (size_t)n * sizeof(double));
+    harness_output(b, &x, dtypes[i % COUNT(dtypes)], 1, &n, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &d, x.t));
+    harness_read(b, &x);
+    double *want = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t k = 0; k < n; k++) {
         double r = (double)philox_word(i, 0, 0, (uint64_t)k);
         want[k] = r < floor(p * 0x1p32 + 0.5) ? 1.0 : 0.0;
     }
-    return bed_exact(b, &x, want) && bed_same(b, &x);
+    return harness_exact(b, &x, want) && harness_same(b, &x);
 }
 
 /* Pieces with the offsets of their first elements make up the whole, cut
  * where no block of four words ends. */
-static bool run_split(struct bed *b, enum kind kind)
+static bool run_split(struct harness *b, enum kind kind)
 {
     const int64_t n = 1000, cuts[] = {0, 3, 502, 503, 1000};
     struct draw d = {kind, 0.25, 0.75, 11, 0xfffffff0u, 5, NULL};
     struct operand whole, parts;
-    bed_output(b, &whole, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &parts, SSQ_F32, 1, &n, LAYOUT_PADDED);
-    BED_OP(b, call(b, &d, whole.t));
+    harness_output(b, &whole, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &parts, SSQ_F32, 1, &n, LAYOUT_PADDED);
+    HARNESS_OP(b, call(b, &d, whole.t));
     for (int k = 0; k < 4; k++) {
         ssq_tensor *piece = NULL;
         struct draw e = d;
         e.offset += (uint64_t)cuts[k];
-        bed_status(
+        harness_status(
             b, ssq_tensor_slice(parts.t, 0, cuts[k], cuts[k + 1], 1, &piece));
-        bed_status(b, call(b, &e, piece));
+        harness_status(b, call(b, &e, piece));
         ssq_tensor_destroy(&piece);
     }
-    bed_read(b, &whole);
-    bed_read(b, &parts);
-    return bed_raw_equal(b, &parts, whole.bits);
+    harness_read(b, &whole);
+    harness_read(b, &parts);
+    return harness_raw_equal(b, &parts, whole.bits);
 }
 
 /* seed, id and step each choose another stream; a step word of 0 is none; a
  * graph that is launched again after the word changed draws anew. */
-static bool run_streams(struct bed *b)
+static bool run_streams(struct harness *b)
 {
     enum { NONE, ZERO, STEP, SEED, ID, HIGH, REPLAY, STREAMS };
     const int64_t n = 64, one = 1;
     const double words[] = {0.0, 9.0};
     struct operand x[STREAMS], step[2], moving;
     for (int k = 0; k < 2; k++)
-        bed_values(b, &step[k], SSQ_I32, 1, &one, LAYOUT_DENSE, &words[k]);
-    bed_values(b, &moving, SSQ_I32, 0, NULL, LAYOUT_DENSE, words);
+        harness_values(b, &step[k], SSQ_I32, 1, &one, LAYOUT_DENSE, &words[k]);
+    harness_values(b, &moving, SSQ_I32, 0, NULL, LAYOUT_DENSE, words);
     for (int k = 0; k < STREAMS; k++) {
         struct draw d = {.kind = UNIFORM, .b = 1.0};
         d.step = k == ZERO ? step[0].t : k == STEP ? step[1].t : NULL;
         d.seed = k == SEED ? 1 : k == HIGH ? (uint64_t)1 << 32 : 0;
         d.id = k == ID;
-        bed_output(b, &x[k], SSQ_F32, 1, &n, LAYOUT_DENSE);
+        harness_output(b, &x[k], SSQ_F32, 1, &n, LAYOUT_DENSE);
         if (k == REPLAY)
             break;
-        BED_OP(b, call(b, &d, x[k].t));
-        bed_read(b, &x[k]);
+        HARNESS_OP(b, call(b, &d, x[k].t));
+        harness_read(b, &x[k]);
     }
     if (b->admit)
         return true; /* in a capture, which holds no other */
     ssq_graph *graph = NULL;
     struct draw d = {.kind = UNIFORM, .b = 1.0, .step = moving.t};
     const int32_t nine = 9;
-    bed_status(b, ssq_graph_begin(b->queue));
-    bed_status(b, call(b, &d, x[REPLAY].t));
-    bed_status(b, ssq_graph_end(b->queue, &graph));
-    bed_status(b, ssq_graph_launch(b->queue, graph));
-    bed_status(
+    harness_status(b, ssq_graph_begin(b->queue));
+    harness_status(b, call(b, &d, x[REPLAY].t));
+    harness_status(b, ssq_graph_end(b->queue, &graph));
+    harness_status(b, ssq_graph_launch(b->queue, graph));
+    harness_status(
         b, ssq_tensor_write(b->queue, moving.t, &nine, sizeof(nine), SSQ_I32));
-    bed_status(b, ssq_graph_launch(b->queue, graph));
+    harness_status(b, ssq_graph_launch(b->queue, graph));
     ssq_graph_destroy(&graph);
-    bed_read(b, &x[REPLAY]);
+    harness_read(b, &x[REPLAY]);
     for (int k = STEP; k < REPLAY && !b->failed; k++)
         for (int j = 0; j < k; j++)
             if (j != NONE || k != ZERO)
                 if (memcmp(x[j].bits, x[k].bits, (size_t)n * 4) == 0)
-                    bed_fail(b, "streams %d and %d are equal", j, k);
-    return bed_raw_equal(b, &x[ZERO], x[NONE].bits) &&
-           bed_raw_equal(b, &x[REPLAY], x[STEP].bits);
+                    harness_fail(b, "streams %d and %d are equal", j, k);
+    return harness_raw_equal(b, &x[ZERO], x[NONE].bits) &&
+           harness_raw_equal(b, &x[REPLAY], x[STEP].bits);
 }
 
 #define N    (1 << 18)
@@ -258,23 +259,23 @@ static void moments(enum kind kind, double *var, double *fourth)
     *fourth = 3.0 * *var - 2.0 * c * c * c * f / m;
 }
 
-static bool near(struct bed *b, const char *what, double got, double want,
+static bool near(struct harness *b, const char *what, double got, double want,
                  double deviation)
 {
     if (fabs(got - want) <= 6.0 * deviation)
         return true;
-    return bed_fail(b, "%s is %.9g, expected %.9g +- 6 * %.3g", what, got, want,
-                    deviation);
+    return harness_fail(b, "%s is %.9g, expected %.9g +- 6 * %.3g", what, got,
+                        want, deviation);
 }
 
-static bool run_statistics(struct bed *b, enum kind kind)
+static bool run_statistics(struct harness *b, enum kind kind)
 {
     const int64_t n = N;
     struct draw d = {.kind = kind, .b = 1.0, .seed = 2024, .id = 3};
     struct operand x;
-    bed_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    BED_OP(b, call(b, &d, x.t));
-    bed_read(b, &x);
+    harness_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &d, x.t));
+    harness_read(b, &x);
     if (b->failed || b->bench)
         return !b->failed;
     double centre = kind == UNIFORM ? 0.5 : 0.0, var, fourth;
@@ -288,8 +289,8 @@ static bool run_statistics(struct bed *b, enum kind kind)
         lag += i > 0 ? v * (x.value[i - 1] - centre) : 0.0;
         int k = (int)(distribution(kind, x.value[i]) * BINS);
         if (k < 0 || k > BINS || (kind == UNIFORM && k == BINS))
-            return bed_fail(b, "element %lld is %.9g", (long long)i,
-                            x.value[i]);
+            return harness_fail(b, "element %lld is %.9g", (long long)i,
+                                x.value[i]);
         bin[k == BINS ? BINS - 1 : k]++;
     }
     for (int k = 0; k < BINS; k++) {
@@ -305,14 +306,14 @@ static bool run_statistics(struct bed *b, enum kind kind)
            near(b, "chi^2", chi, BINS - 1, sqrt(2.0 * (BINS - 1)));
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 4, two = 2;
     struct operand x, i, steps, word;
-    bed_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    bed_output(b, &i, SSQ_I32, 1, &n, LAYOUT_DENSE);
-    bed_input(b, &steps, SSQ_I32, 1, &two, LAYOUT_DENSE, FILL_ZERO);
-    bed_input(b, &word, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
+    harness_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
+    harness_output(b, &i, SSQ_I32, 1, &n, LAYOUT_DENSE);
+    harness_input(b, &steps, SSQ_I32, 1, &two, LAYOUT_DENSE, FILL_ZERO);
+    harness_input(b, &word, SSQ_F32, 0, NULL, LAYOUT_DENSE, FILL_ZERO);
     static const struct {
         enum kind kind;
         double a, b;
@@ -331,23 +332,24 @@ static bool run_refused(struct bed *b)
     };
     for (size_t k = 0; k < COUNT(bad); k++) {
         struct draw d = {.kind = bad[k].kind, .a = bad[k].a, .b = bad[k].b};
-        bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), bad[k].words);
+        harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), bad[k].words);
     }
     struct draw d = {.kind = NORMAL, .b = 1.0};
-    bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, NULL), "x is NULL");
-    bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x is i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, NULL), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x is i32");
     d.step = steps.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), "step has 2 elements");
+    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t),
+                       "step has 2 elements");
     d.step = word.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), "step is f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), "step is f32");
     d.kind = BERNOULLI;
     d.step = NULL;
     ssq_tensor *first = NULL;
-    bed_status(b, ssq_tensor_slice(i.t, 0, 0, 1, 1, &first));
+    harness_status(b, ssq_tensor_slice(i.t, 0, 0, 1, 1, &first));
     d.step = first;
-    bed_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x overlaps step");
+    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x overlaps step");
     ssq_tensor_destroy(&first);
-    return bed_unchanged(b, &x) && bed_unchanged(b, &i);
+    return harness_unchanged(b, &x) && harness_unchanged(b, &i);
 }
 
 #define CHANCES       (COUNT(dtypes) * COUNT(chances))
@@ -384,7 +386,7 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < FIELDS)
         return run_field(b, i);

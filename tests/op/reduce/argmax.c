@@ -50,7 +50,7 @@ static bool beats(const struct choice *c, double v, double best)
     return (c->minimum ? v < best : v > best) || (c->last && v == best);
 }
 
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     struct shape s = {0, {0}};
@@ -62,30 +62,31 @@ static bool run_table(struct bed *b, size_t i)
             inner *= c.g->x.d[d];
     }
     struct operand x, y;
-    bed_input(b, &x, c.dtype, c.g->x.rank, c.g->x.d, c.layout, c.fill);
-    bed_output(b, &y, SSQ_I32, s.rank, s.d, LAYOUT_PADDED);
+    harness_input(b, &x, c.dtype, c.g->x.rank, c.g->x.d, c.layout, c.fill);
+    harness_output(b, &y, SSQ_I32, s.rank, s.d, LAYOUT_PADDED);
     ssq_argmax_args args = SSQ_ARGMAX_INIT;
     args.x = x.t;
     args.y = y.t;
     args.axis = c.g->axis;
     args.last = c.last;
     b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
-    BED_OP(b, c.minimum ? ssq_argmin(b->queue, &args)
-                        : ssq_argmax(b->queue, &args));
-    bed_read(b, &y);
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    HARNESS_OP(b, c.minimum ? ssq_argmin(b->queue, &args)
+                            : ssq_argmax(b->queue, &args));
+    harness_read(b, &y);
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t k = 0; k < y.n; k++) {
         const double *v = x.value + k / inner * size * inner + k % inner;
         for (int64_t e = 1; e < size; e++)
             if (beats(&c, v[e * inner], v[(int64_t)want[k] * inner]))
                 want[k] = (double)e;
     }
-    return bed_exact(b, &y, want) && bed_unchanged(b, &x) && bed_same(b, &y);
+    return harness_exact(b, &y, want) && harness_unchanged(b, &x) &&
+           harness_same(b, &y);
 }
 
 /* -0 and +0 are equal, so the first wins, or the last; subnormals are not
  * zero. */
-static bool run_zeros(struct bed *b)
+static bool run_zeros(struct harness *b)
 {
     static const double value[] = {-0.0, 0.0,         -0.0, /* */
                                    0.0,  -0.0,        0.0,  /* */
@@ -94,58 +95,60 @@ static bool run_zeros(struct bed *b)
                                    0.0,  (double)NAN, (double)NAN};
     const int64_t sx[] = {5, 3}, sy = 5;
     struct operand x, y;
-    bed_values(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, value);
-    bed_output(b, &y, SSQ_I32, 1, &sy, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, value);
+    harness_output(b, &y, SSQ_I32, 1, &sy, LAYOUT_DENSE);
     ssq_argmax_args args = SSQ_ARGMAX_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_argmax(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_argmax(b->queue, &args));
+    harness_read(b, &y);
     /* where float32 subnormals are flushed, 2^-149 is one more zero */
     double least = x.value[10] != 0.0 ? 1.0 : 0.0;
-    if (!bed_exact(b, &y, (const double[]){0, 0, 1, least, 1}))
+    if (!harness_exact(b, &y, (const double[]){0, 0, 1, least, 1}))
         return false;
     args.last = true;
-    BED_OP(b, ssq_argmax(b->queue, &args));
-    bed_read(b, &y);
-    return bed_exact(b, &y, (const double[]){2, 2, 2, 2.0 - least, 2});
+    HARNESS_OP(b, ssq_argmax(b->queue, &args));
+    harness_read(b, &y);
+    return harness_exact(b, &y, (const double[]){2, 2, 2, 2.0 - least, 2});
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3, sz[] = {2, 0};
     struct operand x, y, f, w, z;
-    bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &z, SSQ_F32, 2, sz, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_I32, 1, &two, LAYOUT_DENSE);
-    bed_output(b, &w, SSQ_I32, 1, &three, LAYOUT_DENSE);
-    bed_output(b, &f, SSQ_F32, 1, &two, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &z, SSQ_F32, 2, sz, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_I32, 1, &two, LAYOUT_DENSE);
+    harness_output(b, &w, SSQ_I32, 1, &three, LAYOUT_DENSE);
+    harness_output(b, &f, SSQ_F32, 1, &two, LAYOUT_DENSE);
     ssq_argmax_args a = SSQ_ARGMAX_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                       "x is NULL");
     a.x = x.t;
     a.y = f.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
-                   "y is f32, expected i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                       "y is f32, expected i32");
     a.y = w.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmin(b->queue, &a),
-                   "argmin: x is [2,3], y is [3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmin(b->queue, &a),
+                       "argmin: x is [2,3], y is [3]");
     a.y = y.t;
     a.axis = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
-                   "axis 2 of rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                       "axis 2 of rank 2");
     ssq_tensor *scalar = NULL;
     if (ssq_tensor_create(b->device, SSQ_F32, 0, NULL, &scalar) != SSQ_OK)
         return false;
     a.axis = 0;
     a.x = scalar;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
-                   "argmax: x has rank 0, expected 1 or more");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                       "argmax: x has rank 0, expected 1 or more");
     ssq_tensor_destroy(&scalar);
     a.axis = -1;
     a.x = z.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
-                   "x is [2,0]: no elements to choose from");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &w) && bed_unchanged(b, &f);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                       "x is [2,0]: no elements to choose from");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &w) &&
+           harness_unchanged(b, &f);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -165,7 +168,7 @@ static void describe(size_t i, char *text, size_t bytes)
              c.g->keepdim ? " kept" : "");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < TABLE)
         return run_table(b, i);

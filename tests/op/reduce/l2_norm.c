@@ -103,47 +103,47 @@ static double truth(const double *x, int64_t n)
     return (double)sqrtl(sum);
 }
 
-static void spread_input(struct bed *b, struct operand *x, ssq_dtype d,
+static void spread_input(struct harness *b, struct operand *x, ssq_dtype d,
                          int64_t n)
 {
-    double *value = bed_alloc(b, (size_t)n * sizeof(double));
+    double *value = harness_alloc(b, (size_t)n * sizeof(double));
     int low = d == SSQ_F16 ? -24 : d == SSQ_BF16 ? -133 : -149;
     int high = d == SSQ_F16 ? 15 : 120; /* 120: the norm itself stays finite */
     for (int64_t i = 0; i < n; i++) {
-        double e = low + bed_uniform(b) * (high - low);
-        value[i] = (bed_uniform(b) < 0.5 ? -1.0 : 1.0) * exp2(e);
+        double e = low + harness_uniform(b) * (high - low);
+        value[i] = (harness_uniform(b) < 0.5 ? -1.0 : 1.0) * exp2(e);
     }
-    bed_values(b, x, d, 1, &n, LAYOUT_DENSE, value);
+    harness_values(b, x, d, 1, &n, LAYOUT_DENSE, value);
 }
 
-static bool compare(struct bed *b, struct operand *x, struct operand *y)
+static bool compare(struct harness *b, struct operand *x, struct operand *y)
 {
     bool fresh;
-    double *want = bed_keep(b, 0, 2, &fresh);
+    double *want = harness_keep(b, 0, 2, &fresh);
     if (fresh) {
         want[0] = truth(x->value, x->n);
         want[1] = (double)ordered(x->value, x->n);
     }
-    return bed_exact(b, y, &want[1]) &&
-           bed_bound1(b, y, want, bound_norm((double)x->n, want[0])) &&
-           bed_same(b, y);
+    return harness_exact(b, y, &want[1]) &&
+           harness_bound1(b, y, want, bound_norm((double)x->n, want[0])) &&
+           harness_same(b, y);
 }
 
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     struct operand x, y;
     if (c.spread)
         spread_input(b, &x, c.dtype, c.n);
     else
-        bed_input(b, &x, c.dtype, 1, &c.n, LAYOUT_DENSE, c.fill);
-    bed_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+        harness_input(b, &x, c.dtype, 1, &c.n, LAYOUT_DENSE, c.fill);
+    harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     ssq_norm_args args = SSQ_NORM_INIT;
     args.x = x.t;
     args.y = y.t;
     b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
-    BED_OP(b, ssq_norm(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_norm(b->queue, &args));
+    harness_read(b, &y);
     return compare(b, &x, &y);
 }
 
@@ -170,60 +170,61 @@ static const struct {
     {0, {0}, 0.0},
 };
 
-static bool run_border(struct bed *b, size_t i)
+static bool run_border(struct harness *b, size_t i)
 {
     const int64_t n = borders[i].n, one = 1;
     struct operand x, y;
-    bed_values(b, &x, SSQ_F32, 1, &n, LAYOUT_PADDED, borders[i].x);
-    bed_output(b, &y, SSQ_F32, 1, &one, LAYOUT_PADDED);
+    harness_values(b, &x, SSQ_F32, 1, &n, LAYOUT_PADDED, borders[i].x);
+    harness_output(b, &y, SSQ_F32, 1, &one, LAYOUT_PADDED);
     ssq_norm_args args = SSQ_NORM_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_norm(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_norm(b->queue, &args));
+    harness_read(b, &y);
     if (isnan(borders[i].norm) && !b->failed && !b->bench &&
         y.bits[0] != 0x7fc00000)
-        return bed_fail(b, "the NaN is 0x%x", (unsigned)y.bits[0]);
-    return bed_exact(b, &y, &borders[i].norm) && bed_same(b, &y);
+        return harness_fail(b, "the NaN is 0x%x", (unsigned)y.bits[0]);
+    return harness_exact(b, &y, &borders[i].norm) && harness_same(b, &y);
 }
 
 /* The order is that of the elements, not of memory: strides change no bit. */
-static bool run_strided(struct bed *b, enum layout layout)
+static bool run_strided(struct harness *b, enum layout layout)
 {
     const int64_t shape[] = {7, 11, 431};
     struct operand x, y;
-    bed_input(b, &x, SSQ_F32, 3, shape, layout, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 3, shape, layout, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     ssq_norm_args args = SSQ_NORM_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_norm(b->queue, &args));
-    bed_read(b, &y);
-    return compare(b, &x, &y) && bed_unchanged(b, &x);
+    HARNESS_OP(b, ssq_norm(b->queue, &args));
+    harness_read(b, &y);
+    return compare(b, &x, &y) && harness_unchanged(b, &x);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t n = 3;
     struct operand x, y, i, h;
-    bed_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &i, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    bed_output(b, &h, SSQ_F16, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &i, SSQ_I32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_output(b, &h, SSQ_F16, 0, NULL, LAYOUT_DENSE);
     ssq_norm_args a = SSQ_NORM_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "x is NULL");
     a.x = i.t;
     a.y = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "x is i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "x is i32");
     a.x = x.t;
     a.y = h.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "y is f16");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "y is f16");
     a.y = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "overlaps");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a), "overlaps");
     a.x = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a),
-                   "y has 3 elements, expected 1");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &h) && bed_unchanged(b, &x);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_norm(b->queue, &a),
+                       "y has 3 elements, expected 1");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &h) &&
+           harness_unchanged(b, &x);
 }
 
 #define AT_STRIDED (TABLE + COUNT(borders))
@@ -249,7 +250,7 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < TABLE)
         return run_table(b, i);

@@ -8,7 +8,7 @@ enum kind { SUM, MEAN, PROD, MAX, MIN, KINDS };
 
 static const char *const kinds[] = {"sum", "mean", "prod", "max", "min"};
 
-static ssq_status call(struct bed *b, enum kind kind,
+static ssq_status call(struct harness *b, enum kind kind,
                        const ssq_reduce_args *args)
 {
     switch (kind) {
@@ -172,22 +172,23 @@ static void oracle(const struct choice *c, const struct operand *x,
 }
 
 /* Factors whose products in any grouping stay within 2^+-100. */
-static void prod_input(struct bed *b, struct operand *x, const struct choice *c)
+static void prod_input(struct harness *b, struct operand *x,
+                       const struct choice *c)
 {
     int64_t n = shape_elements(&c->g->x);
-    double *value = bed_alloc(b, (size_t)n * sizeof(double));
+    double *value = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t i = 0; i < n; i++) {
-        double sign = bed_uniform(b) < 0.5 ? -1.0 : 1.0;
+        double sign = harness_uniform(b) < 0.5 ? -1.0 : 1.0;
         value[i] =
-            sign * exp2((2.0 * bed_uniform(b) - 1.0) * 100.0 / (double)n);
+            sign * exp2((2.0 * harness_uniform(b) - 1.0) * 100.0 / (double)n);
         if (c->x == SSQ_F16) /* and its own range */
             value[i] = sign * fmin(fmax(fabs(value[i]), 0x1p-10), 0x1p10);
     }
     enum layout in = c->in == LAYOUT_BROADCAST ? LAYOUT_DENSE : c->in;
-    bed_values(b, x, c->x, c->g->x.rank, c->g->x.d, in, value);
+    harness_values(b, x, c->x, c->g->x.rank, c->g->x.d, in, value);
 }
 
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     int axes[SSQ_MAX_RANK], n;
@@ -196,8 +197,8 @@ static bool run_table(struct bed *b, size_t i)
     if (c.kind == PROD)
         prod_input(b, &x, &c);
     else
-        bed_input(b, &x, c.x, c.g->x.rank, c.g->x.d, c.in, c.fill);
-    bed_output(b, &y, c.y, s.rank, s.d, c.out);
+        harness_input(b, &x, c.x, c.g->x.rank, c.g->x.d, c.in, c.fill);
+    harness_output(b, &y, c.y, s.rank, s.d, c.out);
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
@@ -206,37 +207,37 @@ static bool run_table(struct bed *b, size_t i)
         args.n_axes = n > 0 ? n : SSQ_AXES_NONE;
     }
     b->bytes = (double)x.n * ssq_dtype_bits(c.x) / 8.0;
-    BED_OP(b, call(b, c.kind, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, call(b, c.kind, &args));
+    harness_read(b, &y);
     bool fresh;
-    double *want = bed_keep(b, 0, (size_t)y.n, &fresh);
-    double *error = bed_keep(b, 1, (size_t)y.n, &fresh);
+    double *want = harness_keep(b, 0, (size_t)y.n, &fresh);
+    double *error = harness_keep(b, 1, (size_t)y.n, &fresh);
     if (fresh)
         oracle(&c, &x, &y, want, error);
     if (c.kind == MAX || c.kind == MIN)
-        return bed_exact(b, &y, want) && bed_same(b, &y) &&
-               bed_unchanged(b, &x);
+        return harness_exact(b, &y, want) && harness_same(b, &y) &&
+               harness_unchanged(b, &x);
     if (c.kind == SUM && c.fill == FILL_INTEGERS && c.y == SSQ_F32)
         for (int64_t k = 0; k < y.n; k++)
             error[k] = 0.0; /* partial sums below 2^24: exact */
-    return bed_bound(b, &y, want, error) && bed_unchanged(b, &x);
+    return harness_bound(b, &y, want, error) && harness_unchanged(b, &x);
 }
 
 /* Long sums: chunk edges, and more chunks than lanes. */
 static const int64_t lengths[] = {16383, 16384, 16385, 70001, 16384 * 257 + 3};
 
-static bool run_long(struct bed *b, size_t i)
+static bool run_long(struct harness *b, size_t i)
 {
     const int64_t n = lengths[i / 2];
     const enum kind kind = i % 2 == 0 ? SUM : MEAN;
     struct operand x, y;
-    bed_input(b, &x, SSQ_F16, 1, &n, LAYOUT_DENSE, FILL_UNIFORM);
-    bed_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F16, 1, &n, LAYOUT_DENSE, FILL_UNIFORM);
+    harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, call(b, kind, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, call(b, kind, &args));
+    harness_read(b, &y);
     double want = 0.0, m = 0.0;
     for (int64_t k = 0; k < n; k++) {
         want += x.value[k];
@@ -244,20 +245,20 @@ static bool run_long(struct bed *b, size_t i)
     }
     if (kind == MEAN)
         want /= (double)n;
-    return bed_bound1(b, &y, &want,
-                      kind == MEAN ? bound_mean((double)n, m)
-                                   : bound_sum((double)n, m));
+    return harness_bound1(b, &y, &want,
+                          kind == MEAN ? bound_mean((double)n, m)
+                                       : bound_sum((double)n, m));
 }
 
 /* One NaN or infinity among many, and infinities of both signs. */
-static bool run_nonfinite(struct bed *b, enum kind kind)
+static bool run_nonfinite(struct harness *b, enum kind kind)
 {
     const int64_t shape[] = {4, 600}, rows = 4;
     static double value[4 * 600];
     double want[4] = {(double)NAN, (double)INFINITY, -(double)INFINITY,
                       (double)NAN};
     for (int i = 0; i < 4 * 600; i++)
-        value[i] = bed_uniform(b) + 0.5;
+        value[i] = harness_uniform(b) + 0.5;
     value[599] = -(double)NAN; /* extremes drop the sign */
     value[600 + 300] = (double)INFINITY;
     value[1200] = -(double)INFINITY;
@@ -273,49 +274,49 @@ static bool run_nonfinite(struct bed *b, enum kind kind)
                 value[600 * nth + i] = kind == MAX ? 0.5 : 1.5;
     }
     struct operand x, y;
-    bed_values(b, &x, SSQ_F32, 2, shape, LAYOUT_PADDED, value);
-    bed_output(b, &y, SSQ_F32, 1, &rows, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F32, 2, shape, LAYOUT_PADDED, value);
+    harness_output(b, &y, SSQ_F32, 1, &rows, LAYOUT_DENSE);
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
     args.axes[0] = 1;
     args.n_axes = 1;
-    BED_OP(b, call(b, kind, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, call(b, kind, &args));
+    harness_read(b, &y);
     bool extreme = kind == MAX || kind == MIN;
     if (extreme && !b->failed && !b->bench && y.bits[0] != 0x7fc00000)
-        return bed_fail(b, "the NaN is 0x%x", (unsigned)y.bits[0]);
-    return bed_exact(b, &y, want);
+        return harness_fail(b, "the NaN is 0x%x", (unsigned)y.bits[0]);
+    return harness_exact(b, &y, want);
 }
 
 /* Reductions of nothing: 0, NaN, 1; extremes refuse. */
-static bool run_empty(struct bed *b, enum kind kind)
+static bool run_empty(struct harness *b, enum kind kind)
 {
     const int64_t sx[] = {3, 0}, sy = 3;
     struct operand x, y, none;
-    bed_input(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_PADDED);
-    bed_output(b, &none, SSQ_F16, 1, &sx[1], LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_PADDED);
+    harness_output(b, &none, SSQ_F16, 1, &sx[1], LAYOUT_DENSE);
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = none.t;
     args.axes[0] = 0;
     args.n_axes = 1;
-    BED_OP(b, call(b, kind, &args)); /* no outputs: nothing to do */
+    HARNESS_OP(b, call(b, kind, &args)); /* no outputs: nothing to do */
     args.y = y.t;
     args.axes[0] = 1;
     if (kind == MAX || kind == MIN)
-        return bed_refused_as(b, SSQ_ERR_INVALID, call(b, kind, &args),
-                              "x is [3,0]: no elements to choose from") &&
-               bed_unchanged(b, &y);
-    bed_status(b, call(b, kind, &args));
-    bed_read(b, &y);
+        return harness_refused_as(b, SSQ_ERR_INVALID, call(b, kind, &args),
+                                  "x is [3,0]: no elements to choose from") &&
+               harness_unchanged(b, &y);
+    harness_status(b, call(b, kind, &args));
+    harness_read(b, &y);
     double v = kind == SUM ? 0.0 : kind == PROD ? 1.0 : (double)NAN;
-    return bed_exact(b, &y, (const double[]){v, v, v});
+    return harness_exact(b, &y, (const double[]){v, v, v});
 }
 
 /* A sum that overflows only when it is rounded to f16, and ties there. */
-static bool run_rounding(struct bed *b)
+static bool run_rounding(struct harness *b)
 {
     static const double value[] = {65504, 15,    65504, 16,     65504, 8,
                                    2048,  1,     2050,  1,      -1.0,  1.0,
@@ -324,12 +325,12 @@ static bool run_rounding(struct bed *b)
                                   0,     (double)INFINITY, 1};
     const int64_t sx[] = {8, 2}, sy = 8;
     struct operand x, y;
-    bed_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
-    bed_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE);
-    BED_OP(b, ssq_sum(b->queue,
-                      SSQ_SUM(.x = x.t, .y = y.t, .axes = {-1}, .n_axes = 1)));
-    bed_read(b, &y);
-    return bed_exact(b, &y, want);
+    harness_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
+    harness_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE);
+    HARNESS_OP(b, ssq_sum(b->queue, SSQ_SUM(.x = x.t, .y = y.t, .axes = {-1},
+                                            .n_axes = 1)));
+    harness_read(b, &y);
+    return harness_exact(b, &y, want);
 }
 
 static const struct {
@@ -342,7 +343,7 @@ static const struct {
     {{2, {5, 1}}, {2, {1, 1}}},
 };
 
-static bool run_sum_to(struct bed *b, size_t i)
+static bool run_sum_to(struct harness *b, size_t i)
 {
     const struct shape *sx = &targets[i].x, *sy = &targets[i].y;
     struct geometry g = {*sx, 0, false, false};
@@ -352,72 +353,77 @@ static bool run_sum_to(struct bed *b, size_t i)
             g.axes |= 1u << d;
     struct choice c = {.g = &g, .kind = SUM};
     struct operand x, y;
-    bed_input(b, &x, SSQ_F16, sx->rank, sx->d, LAYOUT_TRANSPOSED, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, sy->rank, sy->d, LAYOUT_PADDED);
+    harness_input(b, &x, SSQ_F16, sx->rank, sx->d, LAYOUT_TRANSPOSED,
+                  FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, sy->rank, sy->d, LAYOUT_PADDED);
     ssq_sum_to_args args = SSQ_SUM_TO_INIT;
     args.x = x.t;
     args.y = y.t;
-    BED_OP(b, ssq_sum_to(b->queue, &args));
-    bed_read(b, &y);
-    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
-    double *error = bed_alloc(b, (size_t)y.n * sizeof(double));
+    HARNESS_OP(b, ssq_sum_to(b->queue, &args));
+    harness_read(b, &y);
+    double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
+    double *error = harness_alloc(b, (size_t)y.n * sizeof(double));
     oracle(&c, &x, &y, want, error);
-    return bed_bound(b, &y, want, error);
+    return harness_bound(b, &y, want, error);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
     struct operand x, y, z, i;
-    bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 1, &two, LAYOUT_DENSE);
-    bed_output(b, &z, SSQ_F32, 1, &three, LAYOUT_DENSE);
-    bed_output(b, &i, SSQ_I32, 1, &two, LAYOUT_DENSE);
+    harness_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 1, &two, LAYOUT_DENSE);
+    harness_output(b, &z, SSQ_F32, 1, &three, LAYOUT_DENSE);
+    harness_output(b, &i, SSQ_I32, 1, &two, LAYOUT_DENSE);
     ssq_reduce_args a = SSQ_REDUCE_INIT;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "x is NULL");
     a.x = x.t;
     a.y = z.t;
     a.axes[0] = 1;
     a.n_axes = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_mean(b->queue, &a),
-                   "mean: x is [2,3], y is [3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_mean(b->queue, &a),
+                       "mean: x is [2,3], y is [3]");
     a.y = y.t;
     a.n_axes = 0;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
-                   "sum: axes[0] is 1, but n_axes is 0");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "sum: axes[0] is 1, but n_axes is 0");
     a.axes[0] = 0; /* forgotten n_axes: y would have to be a scalar */
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
-                   "without the 2 reduced dimensions");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "without the 2 reduced dimensions");
     a.n_axes = SSQ_AXES_NONE;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
-                   "without the 0 reduced dimensions");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "without the 0 reduced dimensions");
     a.n_axes = -2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "n_axes is -2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "n_axes is -2");
     a.axes[0] = 1;
     a.axes[1] = -1;
     a.n_axes = 2;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
-                   "dimension 1 twice");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "dimension 1 twice");
     a.axes[0] = 2;
     a.n_axes = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
-                   "axis 2 of rank 2");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "axis 2 of rank 2");
     a.n_axes = 3;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "n_axes is 3");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                       "n_axes is 3");
     a.axes[0] = 1;
     a.n_axes = 1;
     a.y = i.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "y is i32");
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_max(b->queue, &a),
-                   "y is i32, expected f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "y is i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_max(b->queue, &a),
+                       "y is i32, expected f32");
     ssq_sum_to_args t = SSQ_SUM_TO_INIT;
     t.x = x.t;
     t.y = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum_to(b->queue, &t),
-                   "y is [2], which does not broadcast to x, [2,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum_to(b->queue, &t),
+                       "y is [2], which does not broadcast to x, [2,3]");
     t.y = x.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum_to(b->queue, &t), "overlaps");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &z) && bed_unchanged(b, &i);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum_to(b->queue, &t),
+                       "overlaps");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &z) &&
+           harness_unchanged(b, &i);
 }
 
 #define AT_LONG      TABLE
@@ -462,7 +468,7 @@ static void describe(size_t i, char *text, size_t bytes)
                                   : "reductions refuse misuse");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < AT_LONG)
         return run_table(b, i);

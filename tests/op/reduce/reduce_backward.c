@@ -93,7 +93,7 @@ static void forward(const struct choice *c, const double *x, int64_t nx,
         y[k] /= (double)(nx / ny);
 }
 
-static ssq_status call(struct bed *b, const struct choice *c,
+static ssq_status call(struct harness *b, const struct choice *c,
                        const struct operand *dy, const struct operand *x,
                        const struct operand *y, const struct operand *dx,
                        const int axes[SSQ_MAX_RANK], int n)
@@ -126,7 +126,7 @@ static void oracle(const struct choice *c, const struct operand *dy,
         int64_t to = goes_to(c->g, i), ties = 0;
         double g = dy->value[to];
         if (c->kind == SUM) {
-            want[i] = bed_round(g, c->dx);
+            want[i] = harness_round(g, c->dx);
             continue;
         }
         if (c->kind == MEAN)
@@ -137,7 +137,7 @@ static void oracle(const struct choice *c, const struct operand *dy,
         double share = (double)(float)(g / (double)ties);
         if (c->kind >= MAX && x[i] != y[to])
             share = 0.0;
-        want[i] = ties == 0 ? (double)NAN : bed_round(share, c->dx);
+        want[i] = ties == 0 ? (double)NAN : harness_round(share, c->dx);
     }
 }
 
@@ -158,38 +158,38 @@ static int make_axes(const struct geometry *g, int axes[SSQ_MAX_RANK],
     return g->all || n > 0 ? n : SSQ_AXES_NONE;
 }
 
-static bool run_table(struct bed *b, size_t i)
+static bool run_table(struct harness *b, size_t i)
 {
     struct choice c = choose(i);
     int axes[SSQ_MAX_RANK];
     struct shape s;
     int n = make_axes(c.g, axes, &s);
     struct operand dy, x, y, dx;
-    bed_input(b, &dy, c.dy, s.rank, s.d, c.layout,
-              c.ties ? FILL_SPECIAL : FILL_NORMAL);
-    bed_input(b, &x, c.x, c.g->x.rank, c.g->x.d, c.layout,
-              c.ties ? FILL_INTEGERS : FILL_SPECIAL);
-    double *value = bed_alloc(b, (size_t)dy.n * sizeof(double));
+    harness_input(b, &dy, c.dy, s.rank, s.d, c.layout,
+                  c.ties ? FILL_SPECIAL : FILL_NORMAL);
+    harness_input(b, &x, c.x, c.g->x.rank, c.g->x.d, c.layout,
+                  c.ties ? FILL_INTEGERS : FILL_SPECIAL);
+    double *value = harness_alloc(b, (size_t)dy.n * sizeof(double));
     forward(&c, x.value, x.n, value, dy.n);
-    bed_values(b, &y, c.x, s.rank, s.d, LAYOUT_DENSE, value);
-    bed_output(b, &dx, c.dx, c.g->x.rank, c.g->x.d, c.layout);
-    double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
+    harness_values(b, &y, c.x, s.rank, s.d, LAYOUT_DENSE, value);
+    harness_output(b, &dx, c.dx, c.g->x.rank, c.g->x.d, c.layout);
+    double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
     oracle(&c, &dy, x.value, value, x.n, dy.n, want);
-    BED_OP(b, call(b, &c, &dy, &x, &y, c.in_place ? &x : &dx, axes, n));
+    HARNESS_OP(b, call(b, &c, &dy, &x, &y, c.in_place ? &x : &dx, axes, n));
     if (c.in_place) {
-        bed_read(b, &x);
-        return bed_exact(b, &x, want) && bed_unchanged(b, &dy);
+        harness_read(b, &x);
+        return harness_exact(b, &x, want) && harness_unchanged(b, &dy);
     }
-    bed_read(b, &dx);
-    return bed_exact(b, &dx, want) && bed_unchanged(b, &dy) &&
-           bed_unchanged(b, &x) && bed_same(b, &dx);
+    harness_read(b, &dx);
+    return harness_exact(b, &dx, want) && harness_unchanged(b, &dy) &&
+           harness_unchanged(b, &x) && harness_same(b, &dx);
 }
 
 /* L(x) = <dy, forward(x)>; dL/dx by central differences with step h. The
  * forward is linear near x (extremes: no two elements are closer than 2 h),
  * so only float64's rounding of L errs: below (n + 2) 2^-53 M / h, M the sum
  * of |dy y|. The op rounds a division or not at all, and stores float32. */
-static bool run_difference(struct bed *b, size_t i)
+static bool run_difference(struct harness *b, size_t i)
 {
     const struct geometry g = {{3, {3, 5, 4}}, 5, false, false};
     struct choice c = {.g = &g, .kind = (enum kind)i, .dx = SSQ_F32};
@@ -198,20 +198,20 @@ static bool run_difference(struct bed *b, size_t i)
     int n = make_axes(&g, axes, &s);
     const int64_t nx = shape_elements(&g.x), ny = shape_elements(&s);
     const double h = 0x1p-10;
-    double *value = bed_alloc(b, (size_t)nx * sizeof(double));
-    double *high = bed_alloc(b, (size_t)ny * sizeof(double));
-    double *low = bed_alloc(b, (size_t)ny * sizeof(double));
+    double *value = harness_alloc(b, (size_t)nx * sizeof(double));
+    double *high = harness_alloc(b, (size_t)ny * sizeof(double));
+    double *low = harness_alloc(b, (size_t)ny * sizeof(double));
     for (int64_t k = 0; k < nx; k++) /* a permutation: gaps of 1/8 */
         value[k] = (double)(k * 37 % nx) * 0.125 - 3.0;
     struct operand dy, x, y, dx;
-    bed_values(b, &x, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE, value);
-    bed_input(b, &dy, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, FILL_NORMAL);
+    harness_values(b, &x, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE, value);
+    harness_input(b, &dy, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, FILL_NORMAL);
     forward(&c, value, nx, high, ny);
-    bed_values(b, &y, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, high);
-    bed_output(b, &dx, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE);
-    BED_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, n));
-    bed_read(b, &dx);
-    double *want = bed_alloc(b, (size_t)nx * sizeof(double)), m = 0.0;
+    harness_values(b, &y, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, high);
+    harness_output(b, &dx, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE);
+    HARNESS_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, n));
+    harness_read(b, &dx);
+    double *want = harness_alloc(b, (size_t)nx * sizeof(double)), m = 0.0;
     for (int64_t k = 0; k < ny; k++)
         m += fabs(dy.value[k]) * 3.0 * (double)nx;
     for (int64_t k = 0; k < nx; k++) {
@@ -224,13 +224,13 @@ static bool run_difference(struct bed *b, size_t i)
         for (int64_t e = 0; e < ny; e++)
             want[k] += dy.value[e] * (high[e] - low[e]) / (2.0 * h);
     }
-    return bed_bound1(b, &dx, want,
-                      (double)(nx + 2) * 0x1p-53 * m / h +
-                          (c.kind == MEAN ? U_F32 * m : 0.0));
+    return harness_bound1(b, &dx, want,
+                          (double)(nx + 2) * 0x1p-53 * m / h +
+                              (c.kind == MEAN ? U_F32 * m : 0.0));
 }
 
 /* The whole gradient of a row with a NaN is NaN; other rows are not. */
-static bool run_nan(struct bed *b)
+static bool run_nan(struct harness *b)
 {
     static const double value[] = {1, (double)NAN, 3, 4, 7, 7};
     static const double maxima[] = {(double)NAN, 7}, seed[] = {2, 3};
@@ -239,34 +239,34 @@ static bool run_nan(struct bed *b)
     const int64_t sx[] = {2, 3}, sy = 2;
     const int axes[SSQ_MAX_RANK] = {1};
     struct operand dy, x, y, dx;
-    bed_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
-    bed_values(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE, maxima);
-    bed_values(b, &dy, SSQ_F32, 1, &sy, LAYOUT_DENSE, seed);
-    bed_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
+    harness_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
+    harness_values(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE, maxima);
+    harness_values(b, &dy, SSQ_F32, 1, &sy, LAYOUT_DENSE, seed);
+    harness_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
     struct choice c = {.kind = MAX};
-    BED_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, 1));
-    bed_read(b, &dx);
-    return bed_exact(b, &dx, want);
+    HARNESS_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, 1));
+    harness_read(b, &dx);
+    return harness_exact(b, &dx, want);
 }
 
-static bool run_refused(struct bed *b)
+static bool run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
     struct operand dy, bad, x, dx, h;
-    bed_input(b, &dy, SSQ_F32, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &bad, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &h, SSQ_F16, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
+    harness_input(b, &dy, SSQ_F32, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &bad, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &h, SSQ_F16, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
     ssq_mean_backward_args m = SSQ_MEAN_BACKWARD_INIT;
     m.axes[0] = 1;
     m.n_axes = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_mean_backward(b->queue, &m),
-                   "dy is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_mean_backward(b->queue, &m),
+                       "dy is NULL");
     m.dy = bad.t;
     m.dx = dx.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum_backward(b->queue, &m),
-                   "dx is [2,3], dy is [3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_sum_backward(b->queue, &m),
+                       "dx is [2,3], dy is [3]");
     ssq_max_backward_args a = SSQ_MAX_BACKWARD_INIT;
     a.dy = dy.t;
     a.x = x.t;
@@ -274,16 +274,16 @@ static bool run_refused(struct bed *b)
     a.dx = dx.t;
     a.axes[0] = 1;
     a.n_axes = 1;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
-                   "y is f16, expected f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
+                       "y is f16, expected f32");
     a.y = bad.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
-                   "x is [2,3], y is [3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
+                       "x is [2,3], y is [3]");
     a.y = dy.t;
     a.x = dy.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
-                   "x is [2], dx is [2,3]");
-    return bed_unchanged(b, &dx);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
+                       "x is [2], dx is [2,3]");
+    return harness_unchanged(b, &dx);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -309,7 +309,7 @@ static void describe(size_t i, char *text, size_t bytes)
              c.ties ? ", ties" : "", c.in_place ? ", in place" : "");
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < TABLE)
         return run_table(b, i);

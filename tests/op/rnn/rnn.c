@@ -10,7 +10,7 @@ static bool small(const struct rnn_entry *e)
            e->t * e->batch * e->h > 0;
 }
 
-static bool run_entry(struct bed *b, const struct rnn_entry *e)
+static bool run_entry(struct harness *b, const struct rnn_entry *e)
 {
     struct rnn_operands o;
     rnn_make_inputs(b, e, &o);
@@ -20,15 +20,15 @@ static bool run_entry(struct bed *b, const struct rnn_entry *e)
     struct rnn_backward g = rnn_backward(b, &p, &f);
     double gates = (e->gru ? 3.0 : 4.0) * (double)e->h;
     b->flops = 2.0 * (double)(e->t * e->batch * (e->in + e->h)) * gates;
-    BED_OP(b, rnn_run_forward(b, e, &o));
+    HARNESS_OP(b, rnn_run_forward(b, e, &o));
     if (!rnn_compare_forward(b, &p, &f, &o) || !e->reserve)
         return !b->failed;
     rnn_make_gradients(b, e, &o);
-    BED_OP(b, rnn_run_backward(b, e, &o));
+    HARNESS_OP(b, rnn_run_backward(b, e, &o));
     bool fresh;
-    (void)bed_keep(b, 0, 1, &fresh);
+    (void)harness_keep(b, 0, 1, &fresh);
     return rnn_compare_backward(b, &g, &o) &&
-           (!fresh || bed_over(b) || !small(e) ||
+           (!fresh || harness_over(b) || !small(e) ||
             rnn_differentiable(b, &p, &g));
 }
 
@@ -56,7 +56,7 @@ static void describe(size_t i, bool gru, char *text, size_t bytes)
         snprintf(text, bytes, "%s: %s", gru ? "gru" : "lstm", words[i - DRAWN]);
 }
 
-static bool run(struct bed *b, size_t i, bool gru)
+static bool run(struct harness *b, size_t i, bool gru)
 {
     struct rnn_entry e = rnn_entry_of(i, gru);
     switch (i) {
@@ -84,7 +84,7 @@ static void describe_lstm(size_t i, char *text, size_t bytes)
     describe(i, false, text, bytes);
 }
 
-static bool run_lstm(struct bed *b, size_t i)
+static bool run_lstm(struct harness *b, size_t i)
 {
     return run(b, i, false);
 }
@@ -102,7 +102,7 @@ static void describe_gru(size_t i, char *text, size_t bytes)
     describe(i, true, text, bytes);
 }
 
-static bool run_gru(struct bed *b, size_t i)
+static bool run_gru(struct harness *b, size_t i)
 {
     return run(b, i, true);
 }

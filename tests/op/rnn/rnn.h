@@ -47,7 +47,8 @@ struct rnn_problem {
     const double *dy, *dhn, *dcn;
 };
 
-/** Every number is allocated with bed_alloc by the call that computes it. */
+/** Every number is allocated with harness_alloc by the call that computes it.
+ */
 struct rnn_forward {
     struct num *gates; /* [t, batch, parts h] */
     struct num *q;     /* GRU: [t, batch, h] */
@@ -60,18 +61,18 @@ struct rnn_backward {
     struct num *dx, *dw_ih, *dw_hh, *db_ih, *db_hh, *dh0, *dc0;
 };
 int64_t rnn_parts(const struct rnn_problem *p);
-struct rnn_forward rnn_forward(struct bed *b, const struct rnn_problem *p);
-struct rnn_backward rnn_backward(struct bed *b, const struct rnn_problem *p,
+struct rnn_forward rnn_forward(struct harness *b, const struct rnn_problem *p);
+struct rnn_backward rnn_backward(struct harness *b, const struct rnn_problem *p,
                                  const struct rnn_forward *f);
 /** h and c after all steps: NULL where there was no step and no h0. */
 const struct num *rnn_last_h(const struct rnn_problem *p,
                              const struct rnn_forward *f);
 
 /** The oracle's gradients against central differences of its values. */
-bool rnn_differentiable(struct bed *b, const struct rnn_problem *p,
+bool rnn_differentiable(struct harness *b, const struct rnn_problem *p,
                         const struct rnn_backward *g);
 
 /** Read y and compare it with n numbers, which are zeros if NULL. */
-bool rnn_compare(struct bed *b, struct operand *y, const struct num *want);
+bool rnn_compare(struct harness *b, struct operand *y, const struct num *want);
 
 #endif

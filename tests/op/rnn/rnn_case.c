@@ -89,57 +89,59 @@ struct rnn_shapes rnn_shapes_of(const struct rnn_entry *e)
     return s;
 }
 
-static void make_x(struct bed *b, const struct rnn_entry *e, struct operand *x)
+static void make_x(struct harness *b, const struct rnn_entry *e,
+                   struct operand *x)
 {
     const struct rnn_shapes s = rnn_shapes_of(e);
     ssq_dtype d = formats[e->format].x;
-    bed_input(b, x, d, 3, s.x, e->layout, FILL_NORMAL);
+    harness_input(b, x, d, 3, s.x, e->layout, FILL_NORMAL);
     if (!e->nan || x->n == 0)
         return;
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     v[x->n / 2] = (double)NAN;
-    bed_values(b, x, d, 3, s.x, e->layout, v);
+    harness_values(b, x, d, 3, s.x, e->layout, v);
 }
 
-void rnn_make_inputs(struct bed *b, const struct rnn_entry *e,
+void rnn_make_inputs(struct harness *b, const struct rnn_entry *e,
                      struct rnn_operands *o)
 {
     const struct rnn_shapes s = rnn_shapes_of(e);
     ssq_dtype y = formats[e->format].y, bias = formats[e->format].bias;
     memset(o, 0, sizeof(*o));
     make_x(b, e, &o->x);
-    bed_input(b, &o->w_ih, formats[e->format].w_ih, 2, s.w_ih, e->layout,
-              FILL_UNIFORM);
-    bed_input(b, &o->w_hh, formats[e->format].w_hh, 2, s.w_hh, LAYOUT_PADDED,
-              FILL_UNIFORM);
+    harness_input(b, &o->w_ih, formats[e->format].w_ih, 2, s.w_ih, e->layout,
+                  FILL_UNIFORM);
+    harness_input(b, &o->w_hh, formats[e->format].w_hh, 2, s.w_hh,
+                  LAYOUT_PADDED, FILL_UNIFORM);
     if (e->bias) {
-        bed_input(b, &o->b_ih, bias, 1, s.bias, LAYOUT_DENSE, FILL_UNIFORM);
-        bed_input(b, &o->b_hh, SSQ_F32, 1, s.bias, e->layout, FILL_UNIFORM);
+        harness_input(b, &o->b_ih, bias, 1, s.bias, LAYOUT_DENSE, FILL_UNIFORM);
+        harness_input(b, &o->b_hh, SSQ_F32, 1, s.bias, e->layout, FILL_UNIFORM);
     }
     if (e->h0)
-        bed_input(b, &o->h0, y, 2, s.state, e->layout, FILL_UNIFORM);
+        harness_input(b, &o->h0, y, 2, s.state, e->layout, FILL_UNIFORM);
     if (e->c0)
-        bed_input(b, &o->c0, SSQ_F32, 2, s.state, e->layout, FILL_NORMAL);
+        harness_input(b, &o->c0, SSQ_F32, 2, s.state, e->layout, FILL_NORMAL);
     if (e->dy)
-        bed_input(b, &o->dy, y, 3, s.y, e->layout, FILL_NORMAL);
+        harness_input(b, &o->dy, y, 3, s.y, e->layout, FILL_NORMAL);
     if (e->dhn)
-        bed_input(b, &o->dhn, SSQ_F32, 2, s.state, e->layout, FILL_NORMAL);
+        harness_input(b, &o->dhn, SSQ_F32, 2, s.state, e->layout, FILL_NORMAL);
     if (e->dcn)
-        bed_input(b, &o->dcn, SSQ_F32, 2, s.state, LAYOUT_DENSE, FILL_NORMAL);
+        harness_input(b, &o->dcn, SSQ_F32, 2, s.state, LAYOUT_DENSE,
+                      FILL_NORMAL);
 }
 
-void rnn_make_outputs(struct bed *b, const struct rnn_entry *e,
+void rnn_make_outputs(struct harness *b, const struct rnn_entry *e,
                       struct rnn_operands *o)
 {
     const struct rnn_shapes s = rnn_shapes_of(e);
-    bed_output(b, &o->y, formats[e->format].y, 3, s.y, e->layout);
+    harness_output(b, &o->y, formats[e->format].y, 3, s.y, e->layout);
     if (e->reserve)
-        bed_output(b, &o->reserve, SSQ_F32, 3, s.reserve, e->layout);
+        harness_output(b, &o->reserve, SSQ_F32, 3, s.reserve, e->layout);
     if (e->last) {
-        bed_output(b, &o->hn, SSQ_F32, 2, s.state, e->layout);
+        harness_output(b, &o->hn, SSQ_F32, 2, s.state, e->layout);
         if (!e->gru)
-            bed_output(b, &o->cn, SSQ_F32, 2, s.state, LAYOUT_PADDED);
+            harness_output(b, &o->cn, SSQ_F32, 2, s.state, LAYOUT_PADDED);
     }
     if (e->over && e->h0)
         o->hn = o->h0;
@@ -147,28 +149,28 @@ void rnn_make_outputs(struct bed *b, const struct rnn_entry *e,
         o->cn = o->c0;
 }
 
-void rnn_make_gradients(struct bed *b, const struct rnn_entry *e,
+void rnn_make_gradients(struct harness *b, const struct rnn_entry *e,
                         struct rnn_operands *o)
 {
     const struct rnn_shapes s = rnn_shapes_of(e);
     ssq_dtype d = formats[e->format].gradient;
     if ((e->outputs & 1) != 0)
-        bed_output(b, &o->dx, d, 3, s.x, e->layout);
+        harness_output(b, &o->dx, d, 3, s.x, e->layout);
     if ((e->outputs & 2) != 0)
-        bed_output(b, &o->dw_ih, d, 2, s.w_ih, e->layout);
+        harness_output(b, &o->dw_ih, d, 2, s.w_ih, e->layout);
     if ((e->outputs & 4) != 0)
-        bed_output(b, &o->dw_hh, d, 2, s.w_hh, LAYOUT_PADDED);
+        harness_output(b, &o->dw_hh, d, 2, s.w_hh, LAYOUT_PADDED);
     if ((e->outputs & 8) != 0)
-        bed_output(b, &o->db_ih, SSQ_F32, 1, s.bias, LAYOUT_DENSE);
+        harness_output(b, &o->db_ih, SSQ_F32, 1, s.bias, LAYOUT_DENSE);
     if ((e->outputs & 16) != 0)
-        bed_output(b, &o->db_hh, d, 1, s.bias, LAYOUT_DENSE);
+        harness_output(b, &o->db_hh, d, 1, s.bias, LAYOUT_DENSE);
     if ((e->outputs & 32) != 0)
-        bed_output(b, &o->dh0, d, 2, s.state, e->layout);
+        harness_output(b, &o->dh0, d, 2, s.state, e->layout);
     if ((e->outputs & 64) != 0 && !e->gru)
-        bed_output(b, &o->dc0, SSQ_F32, 2, s.state, e->layout);
+        harness_output(b, &o->dc0, SSQ_F32, 2, s.state, e->layout);
 }
 
-ssq_status rnn_run_forward(struct bed *b, const struct rnn_entry *e,
+ssq_status rnn_run_forward(struct harness *b, const struct rnn_entry *e,
                            const struct rnn_operands *o)
 {
     ssq_lstm_args l = SSQ_LSTM_INIT;
@@ -189,7 +191,7 @@ ssq_status rnn_run_forward(struct bed *b, const struct rnn_entry *e,
     return e->gru ? ssq_gru(b->queue, &g) : ssq_lstm(b->queue, &l);
 }
 
-ssq_status rnn_run_backward(struct bed *b, const struct rnn_entry *e,
+ssq_status rnn_run_backward(struct harness *b, const struct rnn_entry *e,
                             const struct rnn_operands *o)
 {
     ssq_lstm_backward_args l = SSQ_LSTM_BACKWARD_INIT;
@@ -243,19 +245,19 @@ struct rnn_problem rnn_problem_of(const struct rnn_entry *e,
 }
 
 /* An output that may be absent. */
-static bool near(struct bed *b, struct operand *y, const struct num *want)
+static bool near(struct harness *b, struct operand *y, const struct num *want)
 {
     return y->t == NULL || rnn_compare(b, y, want);
 }
 
 /* The state after the steps: what was given, where there are none. */
-static bool near_last(struct bed *b, const struct rnn_problem *p,
+static bool near_last(struct harness *b, const struct rnn_problem *p,
                       const double *given, const struct num *all,
                       struct operand *y)
 {
     int64_t n = p->batch * p->h;
     int64_t last = p->reverse ? 0 : (p->t - 1) * n;
-    struct num *want = bed_alloc(b, (size_t)n * sizeof(*want));
+    struct num *want = harness_alloc(b, (size_t)n * sizeof(*want));
     for (int64_t i = 0; i < n; i++)
         want[i] = p->t > 0 ? all[last + i]
                            : num_exact(given == NULL ? 0.0 : given[i]);
@@ -263,11 +265,11 @@ static bool near_last(struct bed *b, const struct rnn_problem *p,
 }
 
 /* reserve: gates and q, or gates and c. */
-static bool near_reserve(struct bed *b, const struct rnn_problem *p,
+static bool near_reserve(struct harness *b, const struct rnn_problem *p,
                          const struct rnn_forward *f, struct operand *y)
 {
     int64_t wide = rnn_parts(p) * p->h, row = wide + p->h;
-    struct num *want = bed_alloc(b, (size_t)(y->n + 1) * sizeof(*want));
+    struct num *want = harness_alloc(b, (size_t)(y->n + 1) * sizeof(*want));
     for (int64_t i = 0; i < y->n; i++) {
         int64_t r = i / row, j = i % row;
         const struct num *extra = p->gru ? f->q : f->c;
@@ -277,7 +279,7 @@ static bool near_reserve(struct bed *b, const struct rnn_problem *p,
     return near(b, y, want);
 }
 
-bool rnn_compare_forward(struct bed *b, const struct rnn_problem *p,
+bool rnn_compare_forward(struct harness *b, const struct rnn_problem *p,
                          const struct rnn_forward *f, struct rnn_operands *o)
 {
     return near(b, &o->y, f->exact) && near_last(b, p, p->h0, f->y, &o->hn) &&
@@ -285,7 +287,7 @@ bool rnn_compare_forward(struct bed *b, const struct rnn_problem *p,
            near_reserve(b, p, f, &o->reserve);
 }
 
-bool rnn_compare_backward(struct bed *b, const struct rnn_backward *g,
+bool rnn_compare_backward(struct harness *b, const struct rnn_backward *g,
                           struct rnn_operands *o)
 {
     return near(b, &o->dx, g->dx) && near(b, &o->dw_ih, g->dw_ih) &&

@@ -34,32 +34,32 @@ void rnn_entry_text(const struct rnn_entry *e, char *text, size_t bytes);
 
 struct rnn_shapes rnn_shapes_of(const struct rnn_entry *e);
 /** What an entry says is there; the rest is absent. */
-void rnn_make_inputs(struct bed *b, const struct rnn_entry *e,
+void rnn_make_inputs(struct harness *b, const struct rnn_entry *e,
                      struct rnn_operands *o);
-void rnn_make_outputs(struct bed *b, const struct rnn_entry *e,
+void rnn_make_outputs(struct harness *b, const struct rnn_entry *e,
                       struct rnn_operands *o);
-void rnn_make_gradients(struct bed *b, const struct rnn_entry *e,
+void rnn_make_gradients(struct harness *b, const struct rnn_entry *e,
                         struct rnn_operands *o);
 /** The calls. */
-ssq_status rnn_run_forward(struct bed *b, const struct rnn_entry *e,
+ssq_status rnn_run_forward(struct harness *b, const struct rnn_entry *e,
                            const struct rnn_operands *o);
-ssq_status rnn_run_backward(struct bed *b, const struct rnn_entry *e,
+ssq_status rnn_run_backward(struct harness *b, const struct rnn_entry *e,
                             const struct rnn_operands *o);
 
 struct rnn_problem rnn_problem_of(const struct rnn_entry *e,
                                   const struct rnn_operands *o);
 /** Every output that is there against the oracle. */
-bool rnn_compare_forward(struct bed *b, const struct rnn_problem *p,
+bool rnn_compare_forward(struct harness *b, const struct rnn_problem *p,
                          const struct rnn_forward *f, struct rnn_operands *o);
-bool rnn_compare_backward(struct bed *b, const struct rnn_backward *g,
+bool rnn_compare_backward(struct harness *b, const struct rnn_backward *g,
                           struct rnn_operands *o);
 
 /** Cases of rnn_edges.c. */
-bool rnn_run_golden(struct bed *b, bool gru);
-bool rnn_run_golden_onnx(struct bed *b);
-bool rnn_run_composed(struct bed *b, bool gru, bool reset_first);
-bool rnn_run_slice(struct bed *b, bool gru);
-bool rnn_run_overflow(struct bed *b, bool gru);
-bool rnn_run_refusals(struct bed *b, bool gru);
+bool rnn_run_golden(struct harness *b, bool gru);
+bool rnn_run_golden_onnx(struct harness *b);
+bool rnn_run_composed(struct harness *b, bool gru, bool reset_first);
+bool rnn_run_slice(struct harness *b, bool gru);
+bool rnn_run_overflow(struct harness *b, bool gru);
+bool rnn_run_refusals(struct harness *b, bool gru);
 
 #endif

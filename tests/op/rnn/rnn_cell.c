@@ -65,54 +65,54 @@ static void entry_text(const char *name, const struct entry *e, bool backward,
 }
 
 /* [batch, parts h]. */
-static void matrix(struct bed *b, const struct entry *e, struct operand *x,
+static void matrix(struct harness *b, const struct entry *e, struct operand *x,
                    ssq_dtype dtype, int parts, enum layout layout,
                    enum fill fill)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
-    bed_input(b, x, dtype, 2, shape, layout, fill);
+    harness_input(b, x, dtype, 2, shape, layout, fill);
 }
 
-static void result(struct bed *b, const struct entry *e, struct operand *x,
+static void result(struct harness *b, const struct entry *e, struct operand *x,
                    ssq_dtype dtype, int parts, enum layout layout)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
-    bed_output(b, x, dtype, 2, shape, layout);
+    harness_output(b, x, dtype, 2, shape, layout);
 }
 
 /* Gradients and states of the backward ops: special ones so small that no
  * product of two leaves float32, where the oracle has infinities of its own. */
-static void moderate(struct bed *b, const struct entry *e, struct operand *x,
-                     ssq_dtype dtype, enum layout layout)
+static void moderate(struct harness *b, const struct entry *e,
+                     struct operand *x, ssq_dtype dtype, enum layout layout)
 {
     enum fill fill = e->fill == FILL_HUGE ? FILL_NORMAL : e->fill;
     matrix(b, e, x, dtype, 1, layout, fill);
     if (e->fill != FILL_SPECIAL || dtype == SSQ_F16)
         return;
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = x->value[i] * 0x1p-70;
     const int64_t shape[] = {e->batch, e->h};
-    bed_values(b, x, dtype, 2, shape, layout, v);
+    harness_values(b, x, dtype, 2, shape, layout, v);
 }
 
 /* Values of gates: those in the mask are tanhs, the others sigmoids. */
-static void gates(struct bed *b, const struct entry *e, struct operand *x,
+static void gates(struct harness *b, const struct entry *e, struct operand *x,
                   int parts, unsigned tanhs)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
     int64_t n = e->batch * parts * e->h;
-    double *v = bed_alloc(b, (size_t)n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)n * sizeof(*v));
     for (int64_t i = 0; i < n; i++) {
         int64_t part = e->h == 0 ? 0 : i % (parts * e->h) / e->h;
-        double u = bed_uniform(b), special = bed_uniform(b);
+        double u = harness_uniform(b), special = harness_uniform(b);
         v[i] = (tanhs >> part & 1) != 0 ? 2.0 * u - 1.0 : u;
         if (e->fill == FILL_SPECIAL && special < 0.1)
             v[i] = (double)NAN;
         else if (e->fill == FILL_SPECIAL && special < 0.3)
             v[i] = special < 0.2 ? 0.0 : 1.0; /* saturated */
     }
-    bed_values(b, x, e->saved, 2, shape, e->layout_in, v);
+    harness_values(b, x, e->saved, 2, shape, e->layout_in, v);
 }
 
 /* Element (r, part, j) of an operand's values before the op; 0 of none. */
@@ -122,30 +122,32 @@ static struct num number(const struct entry *e, const double *v, int64_t r,
     return num_exact(v == NULL ? 0.0 : v[(r * parts + part) * e->h + j]);
 }
 
-static double *copied(struct bed *b, const struct operand *x)
+static double *copied(struct harness *b, const struct operand *x)
 {
-    double *v = x->t == NULL ? NULL : bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v =
+        x->t == NULL ? NULL : harness_alloc(b, (size_t)x->n * sizeof(*v));
     if (v != NULL)
         memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     return v;
 }
 
-static struct num *wanted(struct bed *b, const struct entry *e, int parts)
+static struct num *wanted(struct harness *b, const struct entry *e, int parts)
 {
-    return bed_alloc(b, (size_t)(e->batch * parts * e->h) * sizeof(struct num));
+    return harness_alloc(b, (size_t)(e->batch * parts * e->h) *
+                                sizeof(struct num));
 }
 
 /* An output that may be absent: near the oracle, and the same everywhere. */
-static bool check(struct bed *b, struct operand *y, const struct num *want)
+static bool check(struct harness *b, struct operand *y, const struct num *want)
 {
     if (y->t == NULL)
         return true;
-    return rnn_compare(b, y, want) && bed_same(b, y);
+    return rnn_compare(b, y, want) && harness_same(b, y);
 }
 
 /* ---- LSTM ---- */
 
-static bool run_lstm(struct bed *b, size_t i)
+static bool run_lstm(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i, false);
     struct operand a, c = {.t = NULL}, y, c_out, saved = {.t = NULL};
@@ -170,7 +172,7 @@ static bool run_lstm(struct bed *b, size_t i)
     args.c_out = c_out.t;
     args.gates = saved.t;
     b->bytes = (double)y.n * 4.0 * (4 + 1 + 2 + 4);
-    BED_OP(b, ssq_lstm_cell(b->queue, &args));
+    HARNESS_OP(b, ssq_lstm_cell(b->queue, &args));
     struct num *wg = wanted(b, &e, 4), *wc = wanted(b, &e, 1);
     struct num *wy = wanted(b, &e, 1);
     for (int64_t k = 0; va != NULL && k < e.batch * e.h; k++) {
@@ -187,7 +189,7 @@ static bool run_lstm(struct bed *b, size_t i)
     return check(b, &saved, wg) && check(b, &c_out, wc) && check(b, &y, wy);
 }
 
-static bool run_lstm_backward(struct bed *b, size_t i)
+static bool run_lstm_backward(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i, false);
     struct operand saved, c = {.t = NULL}, c_out, dy = c, dh = c, dc = c, da;
@@ -222,7 +224,7 @@ static bool run_lstm_backward(struct bed *b, size_t i)
     args.dc = dc.t;
     args.da = da.t;
     args.dc_in = dc_in.t;
-    BED_OP(b, ssq_lstm_cell_backward(b->queue, &args));
+    HARNESS_OP(b, ssq_lstm_cell_backward(b->queue, &args));
     struct num *wa = wanted(b, &e, 4), *wc = wanted(b, &e, 1);
     for (int64_t k = 0; vg != NULL && k < e.batch * e.h; k++) {
         int64_t r = k / e.h, j = k % e.h;
@@ -244,8 +246,8 @@ static bool run_lstm_backward(struct bed *b, size_t i)
 /* ---- GRU ---- */
 
 /* y = r h, of the same u, v and h. */
-static bool run_reset(struct bed *b, const struct entry *e, struct operand *u,
-                      struct operand *v, struct operand *h)
+static bool run_reset(struct harness *b, const struct entry *e,
+                      struct operand *u, struct operand *v, struct operand *h)
 {
     struct operand y;
     if (!e->reset_first || h->t == NULL)
@@ -256,7 +258,7 @@ static bool run_reset(struct bed *b, const struct entry *e, struct operand *u,
     args.v = v->t;
     args.h = h->t;
     args.y = y.t;
-    BED_OP(b, ssq_gru_reset(b->queue, &args));
+    HARNESS_OP(b, ssq_gru_reset(b->queue, &args));
     struct num *want = wanted(b, e, 1);
     for (int64_t k = 0; u->value != NULL && k < e->batch * e->h; k++) {
         int64_t r = k / e->h, j = k % e->h;
@@ -269,7 +271,7 @@ static bool run_reset(struct bed *b, const struct entry *e, struct operand *u,
 
 /* After the cell's backward op that of r h, whose gradient is dp: du_r and
  * dv_r, and what dh_in had is added to. */
-static ssq_status reset_backward(struct bed *b,
+static ssq_status reset_backward(struct harness *b,
                                  const ssq_gru_cell_backward_args *cell,
                                  const struct operand *dp)
 {
@@ -296,7 +298,7 @@ static void reset_slope(const struct entry *e, struct num gate, struct num dp,
     g->dh_in = num_add(num_store(g->dh_in, dtype), num_mul(dp, gate));
 }
 
-static bool run_gru(struct bed *b, size_t i)
+static bool run_gru(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i, true);
     struct operand u, v, h = {.t = NULL}, y, saved = h, q = h;
@@ -327,7 +329,7 @@ static bool run_gru(struct bed *b, size_t i)
     args.q = q.t;
     args.reset_first = e.reset_first;
     b->bytes = (double)y.n * 4.0 * (6 + 1 + 1 + 4);
-    BED_OP(b, ssq_gru_cell(b->queue, &args));
+    HARNESS_OP(b, ssq_gru_cell(b->queue, &args));
     struct num *wg = wanted(b, &e, 3), *wq = wanted(b, &e, 1);
     struct num *wy = wanted(b, &e, 1);
     for (int64_t k = 0; vu != NULL && k < e.batch * e.h; k++) {
@@ -347,7 +349,7 @@ static bool run_gru(struct bed *b, size_t i)
     return check(b, &saved, wg) && check(b, &q, wq) && check(b, &y, wy);
 }
 
-static bool run_gru_backward(struct bed *b, size_t i)
+static bool run_gru_backward(struct harness *b, size_t i)
 {
     struct entry e = entry_of(i, true);
     struct operand saved, q, h = {.t = NULL}, dy = h, dh = h, du, dv, dh_in = h;
@@ -380,9 +382,9 @@ static bool run_gru_backward(struct bed *b, size_t i)
     args.dv = dv.t;
     args.dh_in = dh_in.t;
     args.reset_first = e.reset_first;
-    BED_OP(b, ssq_gru_cell_backward(b->queue, &args));
+    HARNESS_OP(b, ssq_gru_cell_backward(b->queue, &args));
     if (e.reset_first)
-        BED_OP(b, reset_backward(b, &args, &q));
+        HARNESS_OP(b, reset_backward(b, &args, &q));
     struct num *wu = wanted(b, &e, 3), *wv = wanted(b, &e, 3);
     struct num *wh = wanted(b, &e, 1);
     for (int64_t k = 0; vg != NULL && k < e.batch * e.h; k++) {
@@ -409,7 +411,7 @@ static bool run_gru_backward(struct bed *b, size_t i)
 /* ---- edges ---- */
 
 /* Gradients beyond 65504 become infinite in f16. */
-static bool run_overflow(struct bed *b)
+static bool run_overflow(struct harness *b)
 {
     const int64_t one[] = {3, 1}, four[] = {3, 4};
     const double inf = (double)INFINITY;
@@ -421,32 +423,32 @@ static bool run_overflow(struct bed *b)
     const double want[] = {0.0, 65504.0, inf,  0.0,  0.0,  65504.0,
                            inf, 0.0,     -0.0, -inf, -inf, 0.0};
     struct operand g, c, c_out, d, da;
-    bed_values(b, &g, SSQ_F32, 2, four, LAYOUT_DENSE, gate);
-    bed_values(b, &c, SSQ_F32, 2, one, LAYOUT_DENSE, state);
-    bed_values(b, &c_out, SSQ_F32, 2, one, LAYOUT_DENSE, state);
-    bed_values(b, &d, SSQ_F32, 2, one, LAYOUT_DENSE, dc);
-    bed_output(b, &da, SSQ_F16, 2, four, LAYOUT_DENSE);
+    harness_values(b, &g, SSQ_F32, 2, four, LAYOUT_DENSE, gate);
+    harness_values(b, &c, SSQ_F32, 2, one, LAYOUT_DENSE, state);
+    harness_values(b, &c_out, SSQ_F32, 2, one, LAYOUT_DENSE, state);
+    harness_values(b, &d, SSQ_F32, 2, one, LAYOUT_DENSE, dc);
+    harness_output(b, &da, SSQ_F16, 2, four, LAYOUT_DENSE);
     ssq_lstm_cell_backward_args args = SSQ_LSTM_CELL_BACKWARD_INIT;
     args.gates = g.t;
     args.c = c.t;
     args.c_out = c_out.t;
     args.dc = d.t;
     args.da = da.t;
-    BED_OP(b, ssq_lstm_cell_backward(b->queue, &args));
-    bed_read(b, &da);
-    return bed_exact(b, &da, want);
+    HARNESS_OP(b, ssq_lstm_cell_backward(b->queue, &args));
+    harness_read(b, &da);
+    return harness_exact(b, &da, want);
 }
 
-static bool run_refusals_lstm(struct bed *b)
+static bool run_refusals_lstm(struct harness *b)
 {
     const int64_t one[] = {2, 3}, four[] = {2, 12}, wrong[] = {2, 9};
     struct operand a, c, y, c_out, odd, half;
-    bed_input(b, &a, SSQ_F32, 2, four, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &odd, SSQ_F32, 2, wrong, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &c, SSQ_F32, 2, one, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &half, SSQ_F16, 2, one, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, one, LAYOUT_DENSE);
-    bed_output(b, &c_out, SSQ_F32, 2, one, LAYOUT_DENSE);
+    harness_input(b, &a, SSQ_F32, 2, four, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &odd, SSQ_F32, 2, wrong, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &c, SSQ_F32, 2, one, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &half, SSQ_F16, 2, one, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, one, LAYOUT_DENSE);
+    harness_output(b, &c_out, SSQ_F32, 2, one, LAYOUT_DENSE);
     ssq_lstm_cell_args good = SSQ_LSTM_CELL_INIT;
     good.a = a.t;
     good.c = c.t;
@@ -454,80 +456,81 @@ static bool run_refusals_lstm(struct bed *b)
     good.c_out = c_out.t;
     ssq_lstm_cell_args f = good;
     f.a = odd.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
-                   "lstm_cell: a is [2,9], expected [2,12] for y, [2,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
+                       "lstm_cell: a is [2,9], expected [2,12] for y, [2,3]");
     f = good;
     f.c = half.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
-                   "lstm_cell: c is f16, expected f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
+                       "lstm_cell: c is f16, expected f32");
     f = good;
     f.c_out = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
-                   "lstm_cell: y overlaps c_out");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
+                       "lstm_cell: y overlaps c_out");
     f = good;
     f.c_out = NULL;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
-                   "lstm_cell: c_out is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell(b->queue, &f),
+                       "lstm_cell: c_out is NULL");
     ssq_lstm_cell_backward_args g = SSQ_LSTM_CELL_BACKWARD_INIT;
     g.gates = a.t;
     g.c_out = c.t;
     g.da = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell_backward(b->queue, &g),
-                   "lstm_cell_backward: da is [2,3], expected [2,12] for "
-                   "c_out, [2,3]");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &c_out) &&
-           bed_unchanged(b, &a);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_lstm_cell_backward(b->queue, &g),
+                       "lstm_cell_backward: da is [2,3], expected [2,12] for "
+                       "c_out, [2,3]");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &c_out) &&
+           harness_unchanged(b, &a);
 }
 
-static bool run_refusals_gru(struct bed *b)
+static bool run_refusals_gru(struct harness *b)
 {
     const int64_t one[] = {2, 3}, three[] = {2, 9}, line[] = {6};
     struct operand u, v, y, flat;
-    bed_input(b, &u, SSQ_F32, 2, three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &v, SSQ_F32, 2, three, LAYOUT_DENSE, FILL_NORMAL);
-    bed_output(b, &y, SSQ_F32, 2, one, LAYOUT_DENSE);
-    bed_output(b, &flat, SSQ_F32, 1, line, LAYOUT_DENSE);
+    harness_input(b, &u, SSQ_F32, 2, three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &v, SSQ_F32, 2, three, LAYOUT_DENSE, FILL_NORMAL);
+    harness_output(b, &y, SSQ_F32, 2, one, LAYOUT_DENSE);
+    harness_output(b, &flat, SSQ_F32, 1, line, LAYOUT_DENSE);
     ssq_gru_cell_args good = SSQ_GRU_CELL_INIT;
     good.u = u.t;
     good.v = v.t;
     good.y = y.t;
     ssq_gru_cell_args f = good;
     f.y = flat.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
-                   "gru_cell: y is [6], expected [batch, h]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
+                       "gru_cell: y is [6], expected [batch, h]");
     f = good;
     f.h = u.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
-                   "gru_cell: h is [2,9], expected [2,3] for y, [2,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
+                       "gru_cell: h is [2,9], expected [2,3] for y, [2,3]");
     f = good;
     f.gates = v.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
-                   "gru_cell: gates overlaps v");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
+                       "gru_cell: gates overlaps v");
     ssq_gru_reset_args p = SSQ_GRU_RESET_INIT;
     p.u = u.t;
     p.v = v.t;
     p.y = y.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
-                   "gru_reset: h is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
+                       "gru_reset: h is NULL");
     p.h = v.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
-                   "gru_reset: h is [2,9], expected [2,3] for y, [2,3]");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
+                       "gru_reset: h is [2,9], expected [2,3] for y, [2,3]");
     ssq_gru_cell_backward_args g = SSQ_GRU_CELL_BACKWARD_INIT;
     g.gates = u.t;
     g.du = v.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
-                   "gru_cell_backward: q is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
+                       "gru_cell_backward: q is NULL");
     g.dv = y.t;
     g.reset_first = true;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
-                   "gru_cell_backward: dv is [2,3], expected [2,9] for gates, "
-                   "[2,9]");
+    harness_refused_as(
+        b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
+        "gru_cell_backward: dv is [2,3], expected [2,9] for gates, "
+        "[2,9]");
     g.reset_first = false;
     g.q = y.t;
     g.dv = v.t;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
-                   "gru_cell_backward: du overlaps dv");
-    return bed_unchanged(b, &y) && bed_unchanged(b, &v);
+    harness_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
+                       "gru_cell_backward: du overlaps dv");
+    return harness_unchanged(b, &y) && harness_unchanged(b, &v);
 }
 
 /* ---- the tables ---- */
@@ -543,7 +546,7 @@ static void describe_lstm(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "lstm_cell refuses wrong arguments");
 }
 
-static bool run_lstm_case(struct bed *b, size_t i)
+static bool run_lstm_case(struct harness *b, size_t i)
 {
     return i < DRAWN ? run_lstm(b, i) : run_refusals_lstm(b);
 }
@@ -567,7 +570,7 @@ static void describe_lstm_backward(size_t i, char *text, size_t bytes)
                  "lstm_cell_backward 3x1 overflows f16 from 65520 on");
 }
 
-static bool run_lstm_backward_case(struct bed *b, size_t i)
+static bool run_lstm_backward_case(struct harness *b, size_t i)
 {
     return i < DRAWN ? run_lstm_backward(b, i) : run_overflow(b);
 }
@@ -591,7 +594,7 @@ static void describe_gru(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "gru_cell refuses wrong arguments");
 }
 
-static bool run_gru_case(struct bed *b, size_t i)
+static bool run_gru_case(struct harness *b, size_t i)
 {
     return i < DRAWN ? run_gru(b, i) : run_refusals_gru(b);
 }

@@ -9,22 +9,22 @@
 
 /* ---- what torch says ---- */
 
-static double *values(struct bed *b, const struct num *x, int64_t n)
+static double *values(struct harness *b, const struct num *x, int64_t n)
 {
-    double *v = bed_alloc(b, (size_t)n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)n * sizeof(*v));
     for (int64_t i = 0; i < n; i++)
         v[i] = x[i].v;
     return v;
 }
 
-static bool agrees(struct bed *b, const char *what, const struct num *have,
+static bool agrees(struct harness *b, const char *what, const struct num *have,
                    const double *want, int64_t n)
 {
     return golden_agrees(b, what, values(b, have, n), want, n);
 }
 
 /* The problem of golden.py: the oracle is torch, then the op is the oracle. */
-bool rnn_run_golden(struct bed *b, bool gru)
+bool rnn_run_golden(struct harness *b, bool gru)
 {
     const struct rnn_entry e = {.gru = gru,
                                 .t = 3,
@@ -53,8 +53,8 @@ bool rnn_run_golden(struct bed *b, bool gru)
     const struct rnn_problem p = rnn_problem_of(&e, &o);
     struct rnn_forward f = rnn_forward(b, &p);
     struct rnn_backward g = rnn_backward(b, &p, &f);
-    BED_OP(b, rnn_run_forward(b, &e, &o));
-    BED_OP(b, rnn_run_backward(b, &e, &o));
+    HARNESS_OP(b, rnn_run_forward(b, &e, &o));
+    HARNESS_OP(b, rnn_run_backward(b, &e, &o));
 #define SAYS(WHAT, HAVE, N)                                                    \
     agrees(b, #WHAT, HAVE, gru ? golden_gru_##WHAT : golden_lstm_##WHAT, N)
     if (!gru && (!agrees(b, "cn", f.c + 8, golden_lstm_cn, 4) ||
@@ -70,7 +70,7 @@ bool rnn_run_golden(struct bed *b, bool gru)
 }
 
 /* The problem of golden_onnx.py. */
-bool rnn_run_golden_onnx(struct bed *b)
+bool rnn_run_golden_onnx(struct harness *b)
 {
     const struct rnn_entry e = {
         .gru = true, .reset_first = true, .t = 3, .batch = 2, .in = 3, .h = 2};
@@ -85,36 +85,36 @@ bool rnn_run_golden_onnx(struct bed *b)
     rnn_make_outputs(b, &e, &o);
     const struct rnn_problem p = rnn_problem_of(&e, &o);
     struct rnn_forward f = rnn_forward(b, &p);
-    BED_OP(b, rnn_run_forward(b, &e, &o));
+    HARNESS_OP(b, rnn_run_forward(b, &e, &o));
     return agrees(b, "y", f.exact, golden_onnx_gru_y, 12) &&
            rnn_compare_forward(b, &p, &f, &o);
 }
 
 /* ---- the same from public ops ---- */
 
-static ssq_tensor *reshaped(struct bed *b, const ssq_tensor *t, int64_t rows,
-                            int64_t n)
+static ssq_tensor *reshaped(struct harness *b, const ssq_tensor *t,
+                            int64_t rows, int64_t n)
 {
     const int64_t shape[] = {rows, n};
     ssq_tensor *view = NULL;
     if (t != NULL && ssq_tensor_reshape(t, 2, shape, &view) != SSQ_OK)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
     return view;
 }
 
 /* Rows from.. of a matrix. */
-static ssq_tensor *rows_of(struct bed *b, const ssq_tensor *t, int64_t from,
+static ssq_tensor *rows_of(struct harness *b, const ssq_tensor *t, int64_t from,
                            int64_t n)
 {
     ssq_tensor *view = NULL;
     if (t != NULL && ssq_tensor_slice(t, 0, from, from + n, 1, &view) != SSQ_OK)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
     return view;
 }
 
-static void multiply(struct bed *b, const ssq_tensor *a, const ssq_tensor *w,
-                     const ssq_tensor *c, const ssq_tensor *bias,
-                     const ssq_tensor *d)
+static void multiply(struct harness *b, const ssq_tensor *a,
+                     const ssq_tensor *w, const ssq_tensor *c,
+                     const ssq_tensor *bias, const ssq_tensor *d)
 {
     ssq_gemm_args g = SSQ_GEMM_INIT;
     g.a = a;
@@ -124,21 +124,21 @@ static void multiply(struct bed *b, const ssq_tensor *a, const ssq_tensor *w,
     g.d = d;
     g.trans_b = true;
     g.beta = c == NULL ? 0.0 : 1.0;
-    BED_OP(b, ssq_gemm(b->queue, &g));
+    HARNESS_OP(b, ssq_gemm(b->queue, &g));
 }
 
 /* Columns from.. of a matrix. */
-static ssq_tensor *columns_of(struct bed *b, const ssq_tensor *t, int64_t from,
-                              int64_t n)
+static ssq_tensor *columns_of(struct harness *b, const ssq_tensor *t,
+                              int64_t from, int64_t n)
 {
     ssq_tensor *view = NULL;
     if (t != NULL && ssq_tensor_slice(t, 1, from, from + n, 1, &view) != SSQ_OK)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
     return view;
 }
 
 /* Gates from.. of v, n of h columns each, from a state. */
-static void multiply_gates(struct bed *b, const struct rnn_operands *o,
+static void multiply_gates(struct harness *b, const struct rnn_operands *o,
                            const ssq_tensor *state, const struct operand *v,
                            int64_t h, int64_t from, int64_t n)
 {
@@ -152,7 +152,7 @@ static void multiply_gates(struct bed *b, const struct rnn_operands *o,
 }
 
 /* v of a GRU whose state is reset first: two gates of h, one of p = r h. */
-static void compose_reset(struct bed *b, const struct rnn_operands *o,
+static void compose_reset(struct harness *b, const struct rnn_operands *o,
                           const ssq_tensor *u, const struct operand *v,
                           const ssq_tensor *h, const struct operand *p)
 {
@@ -162,16 +162,17 @@ static void compose_reset(struct bed *b, const struct rnn_operands *o,
     r.v = v->t;
     r.h = h;
     r.y = p->t;
-    BED_OP(b, ssq_gru_reset(b->queue, &r));
+    HARNESS_OP(b, ssq_gru_reset(b->queue, &r));
     multiply_gates(b, o, p->t, v, p->shape[1], 2, 1);
 }
 
 /* One step: from the rows of u, h (a view that it may be) to y. p: where the
  * state is reset first, else NULL. */
-static void compose_step(struct bed *b, bool gru, const struct rnn_operands *o,
-                         const ssq_tensor *u, struct operand *v,
-                         const ssq_tensor *h, const ssq_tensor *y,
-                         const struct operand *c, const struct operand *p)
+static void compose_step(struct harness *b, bool gru,
+                         const struct rnn_operands *o, const ssq_tensor *u,
+                         struct operand *v, const ssq_tensor *h,
+                         const ssq_tensor *y, const struct operand *c,
+                         const struct operand *p)
 {
     ssq_lstm_cell_args l = SSQ_LSTM_CELL_INIT;
     ssq_gru_cell_args g = SSQ_GRU_CELL_INIT;
@@ -186,13 +187,13 @@ static void compose_step(struct bed *b, bool gru, const struct rnn_operands *o,
     l.y = g.y = y;
     l.c = l.c_out = c->t;
     if (gru)
-        BED_OP(b, ssq_gru_cell(b->queue, &g));
+        HARNESS_OP(b, ssq_gru_cell(b->queue, &g));
     else
-        BED_OP(b, ssq_lstm_cell(b->queue, &l));
+        HARNESS_OP(b, ssq_lstm_cell(b->queue, &l));
 }
 
 /* gemms and cells, one after the other, give the bits of the sequence. */
-bool rnn_run_composed(struct bed *b, bool gru, bool reset_first)
+bool rnn_run_composed(struct harness *b, bool gru, bool reset_first)
 {
     const struct rnn_entry e = {.gru = gru,
                                 .reset_first = reset_first,
@@ -211,12 +212,12 @@ bool rnn_run_composed(struct bed *b, bool gru, bool reset_first)
     struct operand u, v, y, p;
     rnn_make_inputs(b, &e, &o);
     rnn_make_outputs(b, &e, &o);
-    bed_output(b, &p, SSQ_F16, 2, s.state, LAYOUT_DENSE);
-    bed_output(b, &u, SSQ_F32, 2, rows, LAYOUT_DENSE);
-    bed_output(b, &v, SSQ_F32, 2, one, LAYOUT_DENSE);
-    bed_output(b, &y, SSQ_F16, 3, s.y, LAYOUT_DENSE);
-    BED_OP(b, rnn_run_forward(b, &e, &o));
-    bed_read(b, &o.y);
+    harness_output(b, &p, SSQ_F16, 2, s.state, LAYOUT_DENSE);
+    harness_output(b, &u, SSQ_F32, 2, rows, LAYOUT_DENSE);
+    harness_output(b, &v, SSQ_F32, 2, one, LAYOUT_DENSE);
+    harness_output(b, &y, SSQ_F16, 3, s.y, LAYOUT_DENSE);
+    HARNESS_OP(b, rnn_run_forward(b, &e, &o));
+    harness_read(b, &o.y);
     ssq_tensor *x2 = reshaped(b, o.x.t, rows[0], e.in);
     ssq_tensor *y2 = reshaped(b, y.t, rows[0], e.h);
     multiply(b, x2, o.w_ih.t, NULL, o.b_ih.t, u.t);
@@ -233,24 +234,24 @@ bool rnn_run_composed(struct bed *b, bool gru, bool reset_first)
     }
     ssq_tensor_destroy(&x2);
     ssq_tensor_destroy(&y2);
-    bed_read(b, &y);
-    return bed_bits(b, &y, o.y.bits);
+    harness_read(b, &y);
+    return harness_bits(b, &y, o.y.bits);
 }
 
 /* ---- edges ---- */
 
 /* [t, 1, n], the second of three sequences. */
-static ssq_tensor *second_of(struct bed *b, const ssq_tensor *t)
+static ssq_tensor *second_of(struct harness *b, const ssq_tensor *t)
 {
     ssq_tensor *view = NULL;
     if (t != NULL && ssq_tensor_slice(t, 1, 1, 2, 1, &view) != SSQ_OK)
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
     return view;
 }
 
 /* One sequence of a wider x into one of a wider y: the bits that it has in a
  * batch of all three. */
-bool rnn_run_slice(struct bed *b, bool gru)
+bool rnn_run_slice(struct harness *b, bool gru)
 {
     const struct rnn_entry e = {
         .gru = gru, .t = 4, .batch = 3, .in = 5, .h = 3, .bias = true};
@@ -258,29 +259,29 @@ bool rnn_run_slice(struct bed *b, bool gru)
     struct rnn_operands all, one;
     struct operand y;
     rnn_make_inputs(b, &e, &all);
-    bed_output(b, &y, SSQ_F32, 3, s.y, LAYOUT_DENSE);
+    harness_output(b, &y, SSQ_F32, 3, s.y, LAYOUT_DENSE);
     all.y = y;
-    BED_OP(b, rnn_run_forward(b, &e, &all));
-    bed_read(b, &all.y);
-    bed_output(b, &y, SSQ_F32, 3, s.y, LAYOUT_DENSE);
+    HARNESS_OP(b, rnn_run_forward(b, &e, &all));
+    harness_read(b, &all.y);
+    harness_output(b, &y, SSQ_F32, 3, s.y, LAYOUT_DENSE);
     one = all;
     ssq_tensor *x1 = second_of(b, all.x.t), *y1 = second_of(b, y.t);
     one.x.t = x1;
     one.y.t = y1;
-    BED_OP(b, rnn_run_forward(b, &e, &one));
+    HARNESS_OP(b, rnn_run_forward(b, &e, &one));
     ssq_tensor_destroy(&x1);
     ssq_tensor_destroy(&y1);
-    uint32_t *want = bed_alloc(b, (size_t)y.n * sizeof(*want));
+    uint32_t *want = harness_alloc(b, (size_t)y.n * sizeof(*want));
     memcpy(want, y.bits, (size_t)y.n * sizeof(*want));
     for (int64_t i = 0; i < y.n; i++)
         if (i / e.h % 3 == 1)
             want[i] = all.y.bits[i];
-    bed_read(b, &y);
-    return bed_bits(b, &y, want);
+    harness_read(b, &y);
+    return harness_bits(b, &y, want);
 }
 
 /* f16 gradients of gates that overflow reach dx: a scaler sees them. */
-bool rnn_run_overflow(struct bed *b, bool gru)
+bool rnn_run_overflow(struct harness *b, bool gru)
 {
     struct rnn_entry e = {.gru = gru,
                           .t = 2,
@@ -295,31 +296,32 @@ bool rnn_run_overflow(struct bed *b, bool gru)
     const struct rnn_shapes s = rnn_shapes_of(&e);
     struct rnn_operands o;
     rnn_make_inputs(b, &e, &o);
-    bed_values(b, &o.dhn, SSQ_F32, 2, s.state, LAYOUT_DENSE, huge);
+    harness_values(b, &o.dhn, SSQ_F32, 2, s.state, LAYOUT_DENSE, huge);
     rnn_make_outputs(b, &e, &o);
     rnn_make_gradients(b, &e, &o);
-    BED_OP(b, rnn_run_forward(b, &e, &o));
-    BED_OP(b, rnn_run_backward(b, &e, &o));
-    bed_read(b, &o.dx);
-    for (int64_t i = 3; i < 6 && !bed_over(b); i++)
+    HARNESS_OP(b, rnn_run_forward(b, &e, &o));
+    HARNESS_OP(b, rnn_run_backward(b, &e, &o));
+    harness_read(b, &o.dx);
+    for (int64_t i = 3; i < 6 && !harness_over(b); i++)
         if (isfinite(o.dx.value[i]))
-            return bed_fail(b, "dx %d is finite: %g", (int)i, o.dx.value[i]);
+            return harness_fail(b, "dx %d is finite: %g", (int)i,
+                                o.dx.value[i]);
     return !b->failed;
 }
 
 #define REFUSED(F, A, WORDS)                                                   \
-    bed_refused_as(b, SSQ_ERR_INVALID, F(b->queue, &(A)), WORDS)
+    harness_refused_as(b, SSQ_ERR_INVALID, F(b->queue, &(A)), WORDS)
 
 /* A tensor that is all right but for its place among the arguments. */
-static void refusals_lstm_forward(struct bed *b, const struct rnn_shapes *s,
+static void refusals_lstm_forward(struct harness *b, const struct rnn_shapes *s,
                                   const struct rnn_operands *o,
                                   const ssq_lstm_args *good)
 {
     const int64_t wrong[] = {8, 3};
     struct operand w, half, brain;
-    bed_input(b, &w, SSQ_F32, 2, wrong, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &half, SSQ_F16, 3, s->x, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &brain, SSQ_BF16, 2, s->w_ih, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &w, SSQ_F32, 2, wrong, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &half, SSQ_F16, 3, s->x, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &brain, SSQ_BF16, 2, s->w_ih, LAYOUT_DENSE, FILL_NORMAL);
     ssq_lstm_args f = *good;
     f.w_hh = w.t;
     REFUSED(ssq_lstm, f,
@@ -350,7 +352,7 @@ static void refusals_lstm_forward(struct bed *b, const struct rnn_shapes *s,
 }
 
 /* x is [batch, t, in], turned: the steps of a sequence are neighbours. */
-static void refusal_of_turned(struct bed *b, const struct rnn_shapes *s,
+static void refusal_of_turned(struct harness *b, const struct rnn_shapes *s,
                               const ssq_lstm_args *good)
 {
     const int64_t shape[] = {s->x[1], s->x[0], s->x[2]};
@@ -358,9 +360,9 @@ static void refusal_of_turned(struct bed *b, const struct rnn_shapes *s,
     struct operand x;
     ssq_tensor *turned = NULL;
     ssq_lstm_args f = *good;
-    bed_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &x, SSQ_F32, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
     if (x.t == NULL || ssq_tensor_transpose(x.t, axes, &turned) != SSQ_OK) {
-        bed_fail(b, "%s", ssq_last_error());
+        harness_fail(b, "%s", ssq_last_error());
         return;
     }
     f.x = turned;
@@ -370,7 +372,7 @@ static void refusal_of_turned(struct bed *b, const struct rnn_shapes *s,
     ssq_tensor_destroy(&turned);
 }
 
-static bool refusals_lstm(struct bed *b)
+static bool refusals_lstm(struct harness *b)
 {
     const struct rnn_entry e = {.t = 5,
                                 .batch = 2,
@@ -407,11 +409,11 @@ static bool refusals_lstm(struct bed *b)
     g.dw_ih = NULL;
     g.reserve = NULL;
     REFUSED(ssq_lstm_backward, g, "lstm_backward: reserve is NULL");
-    return bed_unchanged(b, &o.y) && bed_unchanged(b, &o.dx) &&
-           bed_unchanged(b, &o.reserve) && bed_unchanged(b, &o.h0);
+    return harness_unchanged(b, &o.y) && harness_unchanged(b, &o.dx) &&
+           harness_unchanged(b, &o.reserve) && harness_unchanged(b, &o.h0);
 }
 
-static bool refusals_gru(struct bed *b)
+static bool refusals_gru(struct harness *b)
 {
     const struct rnn_entry e = {
         .gru = true, .t = 4, .batch = 2, .in = 3, .h = 2, .reserve = true};
@@ -420,8 +422,9 @@ static bool refusals_gru(struct bed *b)
     struct operand half, columns;
     rnn_make_inputs(b, &e, &o);
     rnn_make_outputs(b, &e, &o);
-    bed_input(b, &half, SSQ_F16, 2, s.state, LAYOUT_DENSE, FILL_NORMAL);
-    bed_input(b, &columns, SSQ_F32, 2, s.w_hh, LAYOUT_TRANSPOSED, FILL_NORMAL);
+    harness_input(b, &half, SSQ_F16, 2, s.state, LAYOUT_DENSE, FILL_NORMAL);
+    harness_input(b, &columns, SSQ_F32, 2, s.w_hh, LAYOUT_TRANSPOSED,
+                  FILL_NORMAL);
     ssq_gru_args good = SSQ_GRU_INIT, f;
     good.x = o.x.t;
     good.w_ih = o.w_ih.t;
@@ -440,10 +443,10 @@ static bool refusals_gru(struct bed *b)
     f = good;
     f.y = NULL;
     REFUSED(ssq_gru, f, "gru: y is NULL");
-    return bed_unchanged(b, &o.y);
+    return harness_unchanged(b, &o.y);
 }
 
-bool rnn_run_refusals(struct bed *b, bool gru)
+bool rnn_run_refusals(struct harness *b, bool gru)
 {
     return gru ? refusals_gru(b) : refusals_lstm(b);
 }

@@ -86,12 +86,12 @@ int64_t rnn_parts(const struct rnn_problem *p)
     return p->gru ? 3 : 4;
 }
 
-static struct num *numbers(struct bed *b, int64_t n)
+static struct num *numbers(struct harness *b, int64_t n)
 {
-    return bed_alloc(b, (size_t)n * sizeof(struct num));
+    return harness_alloc(b, (size_t)n * sizeof(struct num));
 }
 
-static struct num *exact_numbers(struct bed *b, const double *v, int64_t n)
+static struct num *exact_numbers(struct harness *b, const double *v, int64_t n)
 {
     struct num *x = v == NULL ? NULL : numbers(b, n);
     for (int64_t i = 0; x != NULL && i < n; i++)
@@ -129,7 +129,7 @@ struct weights {
     struct num *x, *w_ih, *w_hh, *b_ih, *b_hh, *h0, *c0;
 };
 
-static struct weights weights_of(struct bed *b, const struct rnn_problem *p)
+static struct weights weights_of(struct harness *b, const struct rnn_problem *p)
 {
     int64_t wide = rnn_parts(p) * p->h, state = p->batch * p->h;
     struct weights w = {exact_numbers(b, p->x, p->t * p->batch * p->in),
@@ -190,7 +190,7 @@ static const struct num *reset_state(const struct rnn_problem *p,
     return h == NULL ? NULL : reset + place(p, s) * p->batch * p->h;
 }
 
-struct rnn_forward rnn_forward(struct bed *b, const struct rnn_problem *p)
+struct rnn_forward rnn_forward(struct harness *b, const struct rnn_problem *p)
 {
     int64_t n = p->t * p->batch * p->h, parts = rnn_parts(p);
     struct rnn_forward f = {numbers(b, n * parts), numbers(b, n),
@@ -329,7 +329,7 @@ static void sum_rows(const struct num *d, int64_t rows, int64_t wide,
 }
 
 /* The recurrent weight's gradient: the first step's term in float32 first. */
-static void recurrent(struct bed *b, const struct rnn_problem *p,
+static void recurrent(struct harness *b, const struct rnn_problem *p,
                       const struct weights *w, const struct rnn_forward *f,
                       const struct num *dv, struct num *dw)
 {
@@ -356,7 +356,7 @@ static void recurrent(struct bed *b, const struct rnn_problem *p,
         }
 }
 
-struct rnn_backward rnn_backward(struct bed *b, const struct rnn_problem *p,
+struct rnn_backward rnn_backward(struct harness *b, const struct rnn_problem *p,
                                  const struct rnn_forward *f)
 {
     int64_t wide = rnn_parts(p) * p->h, rows = p->t * p->batch;
@@ -393,7 +393,8 @@ struct rnn_backward rnn_backward(struct bed *b, const struct rnn_problem *p,
 
 /* The sum that dy, dhn and dcn are the gradient of; *size: of the absolute
  * values of its terms. */
-static double weighted(struct bed *b, const struct rnn_problem *p, double *size)
+static double weighted(struct harness *b, const struct rnn_problem *p,
+                       double *size)
 {
     struct rnn_forward f = rnn_forward(b, p);
     int64_t n = p->batch * p->h, last = place(p, p->t - 1) * n;
@@ -414,7 +415,7 @@ static double weighted(struct bed *b, const struct rnn_problem *p, double *size)
     return sum;
 }
 
-static double slope(struct bed *b, const struct rnn_problem *p, double *x,
+static double slope(struct harness *b, const struct rnn_problem *p, double *x,
                     double step, double *size)
 {
     double old = *x;
@@ -431,8 +432,9 @@ static double slope(struct bed *b, const struct rnn_problem *p, double *x,
  * half the step a quarter of that, which is a third of the change. So the
  * change bounds it, with a factor of 3 for the higher terms; in addition the
  * float64 roundings, below 2^-42 of what is added up, as in difference.h. */
-static bool along(struct bed *b, const struct rnn_problem *p, const char *what,
-                  double *x, int64_t n, const struct num *gradient)
+static bool along(struct harness *b, const struct rnn_problem *p,
+                  const char *what, double *x, int64_t n,
+                  const struct num *gradient)
 {
     const double step = 0x1p-9;
     for (int64_t i = 0; x != NULL && i < n; i++) {
@@ -441,24 +443,24 @@ static bool along(struct bed *b, const struct rnn_problem *p, const char *what,
         double fine = slope(b, p, &x[i], step / 2.0, &size);
         double allowed = fabs(coarse - fine) + 0x1p-40 * size / step;
         if (!(fabs(fine - gradient[i].v) <= allowed))
-            return bed_fail(b,
-                            "the oracle's gradient %lld of %lld along %s is "
-                            "%.12g, the difference %.12g, allowed %.3g",
-                            (long long)i, (long long)n, what, gradient[i].v,
-                            fine, allowed);
+            return harness_fail(
+                b,
+                "the oracle's gradient %lld of %lld along %s is "
+                "%.12g, the difference %.12g, allowed %.3g",
+                (long long)i, (long long)n, what, gradient[i].v, fine, allowed);
     }
     return true;
 }
 
-static double *copied(struct bed *b, const double *v, int64_t n)
+static double *copied(struct harness *b, const double *v, int64_t n)
 {
-    double *x = v == NULL ? NULL : bed_alloc(b, (size_t)n * sizeof(*x));
+    double *x = v == NULL ? NULL : harness_alloc(b, (size_t)n * sizeof(*x));
     for (int64_t i = 0; x != NULL && i < n; i++)
         x[i] = v[i];
     return x;
 }
 
-bool rnn_differentiable(struct bed *b, const struct rnn_problem *p,
+bool rnn_differentiable(struct harness *b, const struct rnn_problem *p,
                         const struct rnn_backward *g)
 {
     struct rnn_problem q = *p;
@@ -484,14 +486,14 @@ bool rnn_differentiable(struct bed *b, const struct rnn_problem *p,
            along(b, &q, "c0", c0, p->gru ? 0 : state, g->dc0);
 }
 
-bool rnn_compare(struct bed *b, struct operand *y, const struct num *want)
+bool rnn_compare(struct harness *b, struct operand *y, const struct num *want)
 {
-    double *value = bed_alloc(b, (size_t)y->n * sizeof(double));
-    double *error = bed_alloc(b, (size_t)y->n * sizeof(double));
+    double *value = harness_alloc(b, (size_t)y->n * sizeof(double));
+    double *error = harness_alloc(b, (size_t)y->n * sizeof(double));
     for (int64_t i = 0; want != NULL && i < y->n; i++) {
         value[i] = want[i].v;
         error[i] = want[i].e;
     }
-    bed_read(b, y);
-    return bed_bound(b, y, value, error);
+    harness_read(b, y);
+    return harness_bound(b, y, value, error);
 }

@@ -134,15 +134,16 @@ static void oracle(const struct entry *e, bool log_kind, const double *x,
     }
 }
 
-static void make_logits(struct bed *b, const struct entry *e, struct operand *x)
+static void make_logits(struct harness *b, const struct entry *e,
+                        struct operand *x)
 {
-    bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, e->fill);
+    harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, e->fill);
     if (e->scale == 0.0)
         return;
-    double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
+    double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = x->value[i] * e->scale;
-    bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
+    harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }
 
 static const char *entry_text(const struct entry *e, char *text, size_t bytes)
@@ -165,22 +166,22 @@ static const char *entry_text(const struct entry *e, char *text, size_t bytes)
     return text;
 }
 
-static bool flushes(const struct bed *b)
+static bool flushes(const struct harness *b)
 {
     return b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
 }
 
 /* ---- forward ---- */
 
-static bool run_forward(struct bed *b, const struct entry *e, bool log_kind)
+static bool run_forward(struct harness *b, const struct entry *e, bool log_kind)
 {
     struct operand x, y;
     make_logits(b, e, &x);
     size_t n = (size_t)x.n;
-    double *given = bed_alloc(b, n * sizeof(*given));
+    double *given = harness_alloc(b, n * sizeof(*given));
     memcpy(given, x.value, n * sizeof(*given));
     if (!e->in_place)
-        bed_output(b, &y, e->out, e->rank, e->shape, e->layout_out);
+        harness_output(b, &y, e->out, e->rank, e->shape, e->layout_out);
     else
         y = x;
     b->flops = 12.0 * (double)n;
@@ -190,22 +191,22 @@ static bool run_forward(struct bed *b, const struct entry *e, bool log_kind)
     args.x = x.t;
     args.y = y.t;
     args.axis = e->axis;
-    BED_OP(b, log_kind ? ssq_log_softmax(b->queue, &args)
-                       : ssq_softmax(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, log_kind ? ssq_log_softmax(b->queue, &args)
+                           : ssq_softmax(b->queue, &args));
+    harness_read(b, &y);
     if (!e->in_place)
-        bed_read(b, &x);
+        harness_read(b, &x);
     bool fresh;
-    double *want = bed_keep(b, 0, n, &fresh),
-           *error = bed_keep(b, 1, n, &fresh);
+    double *want = harness_keep(b, 0, n, &fresh),
+           *error = harness_keep(b, 1, n, &fresh);
     if (fresh)
         oracle(e, log_kind, given, bound_tiny(flushes(b)), want, error);
-    return bed_bound(b, &y, want, error);
+    return harness_bound(b, &y, want, error);
 }
 
 /* Rows whose results the contract names, and rows far below 0: t is -1 after
  * all. */
-static bool run_named_rows(struct bed *b)
+static bool run_named_rows(struct harness *b)
 {
     const double inf = (double)INFINITY, nan = (double)NAN, low = -0x1p127;
     const double z = 1.0 + 2.0 * exp(-1.0), lz = log(z), p = exp(-1.0) / z;
@@ -222,92 +223,93 @@ static bool run_named_rows(struct bed *b)
                                    {-lz, -1 - lz, -1 - lz}};
     const int64_t shape[] = {6, 3};
     struct operand in, y, l;
-    bed_values(b, &in, F32, 2, shape, DENSE, x[0]);
-    bed_output(b, &y, F32, 2, shape, DENSE);
-    bed_output(b, &l, F32, 2, shape, DENSE);
+    harness_values(b, &in, F32, 2, shape, DENSE, x[0]);
+    harness_output(b, &y, F32, 2, shape, DENSE);
+    harness_output(b, &l, F32, 2, shape, DENSE);
     ssq_softmax_args args = SSQ_SOFTMAX_INIT;
     args.x = in.t;
     args.y = y.t;
-    BED_OP(b, ssq_softmax(b->queue, &args));
+    HARNESS_OP(b, ssq_softmax(b->queue, &args));
     args.y = l.t;
-    BED_OP(b, ssq_log_softmax(b->queue, &args));
-    bed_read(b, &y);
-    bed_read(b, &l);
+    HARNESS_OP(b, ssq_log_softmax(b->queue, &args));
+    harness_read(b, &y);
+    harness_read(b, &l);
     /* |t| <= 1 and log(total) < 1 where anything is between 0 and 1 */
-    return bed_bound1(b, &y, want[0], bound_chain(3, 2)) &&
-           bed_bound1(b, &l, log_want[0], bound_chain(3, 4));
+    return harness_bound1(b, &y, want[0], bound_chain(3, 2)) &&
+           harness_bound1(b, &l, log_want[0], bound_chain(3, 4));
 }
 
 /* A row long enough to be shared out, all of it far below 0: some parts are
  * -inf only, and the rest of the results 1 / (n - masked). */
-static bool run_masked_row(struct bed *b)
+static bool run_masked_row(struct harness *b)
 {
     const int64_t n = 65536, masked = 40000, shape[] = {n};
     const double each = 1.0 / (double)(n - masked);
-    double *x = bed_alloc(b, (size_t)n * sizeof(*x)),
-           *want = bed_alloc(b, (size_t)n * sizeof(*want));
+    double *x = harness_alloc(b, (size_t)n * sizeof(*x)),
+           *want = harness_alloc(b, (size_t)n * sizeof(*want));
     for (int64_t i = 0; i < n; i++) {
         x[i] = i < masked ? -(double)INFINITY : -200.0;
         want[i] = i < masked ? 0.0 : each;
     }
     struct operand in, y;
-    bed_values(b, &in, F32, 1, shape, DENSE, x);
-    bed_output(b, &y, F32, 1, shape, DENSE);
+    harness_values(b, &in, F32, 1, shape, DENSE, x);
+    harness_output(b, &y, F32, 1, shape, DENSE);
     ssq_softmax_args args = SSQ_SOFTMAX_INIT;
     args.x = in.t;
     args.y = y.t;
-    BED_OP(b, ssq_softmax(b->queue, &args));
-    bed_read(b, &y);
-    return bed_bound1(b, &y, want, bound_chain(bound_terms((double)n), each));
+    HARNESS_OP(b, ssq_softmax(b->queue, &args));
+    harness_read(b, &y);
+    return harness_bound1(b, &y, want,
+                          bound_chain(bound_terms((double)n), each));
 }
 
-static bool run_refusals(struct bed *b)
+static bool run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, other[] = {3, 2};
     struct operand x, y, z, i;
-    bed_input(b, &x, F32, 2, shape, DENSE, FILL_NORMAL);
-    bed_output(b, &y, F32, 2, shape, DENSE);
-    bed_output(b, &z, F32, 2, other, DENSE);
-    bed_input(b, &i, SSQ_I32, 2, shape, DENSE, FILL_INTEGERS);
+    harness_input(b, &x, F32, 2, shape, DENSE, FILL_NORMAL);
+    harness_output(b, &y, F32, 2, shape, DENSE);
+    harness_output(b, &z, F32, 2, other, DENSE);
+    harness_input(b, &i, SSQ_I32, 2, shape, DENSE, FILL_INTEGERS);
     ssq_softmax_args args = SSQ_SOFTMAX_INIT;
     args.y = y.t;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
     args.x = x.t;
     args.axis = 2;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
     if (strcmp(ssq_last_error(), "softmax: axis 2 of rank 2") != 0)
-        return bed_fail(b, "the text is: %s", ssq_last_error());
+        return harness_fail(b, "the text is: %s", ssq_last_error());
     args.axis = 0;
     args.y = z.t;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_log_softmax(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_log_softmax(b->queue, &args));
     if (strcmp(ssq_last_error(), "log_softmax: x is [2,3], y is [3,2]") != 0)
-        return bed_fail(b, "the text is: %s", ssq_last_error());
+        return harness_fail(b, "the text is: %s", ssq_last_error());
     args.y = y.t;
     args.x = i.t;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
     args.x = x.t;
     args.struct_size = 8;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
-    uint32_t *before = bed_alloc(b, (size_t)y.n * sizeof(*before));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_softmax(b->queue, &args));
+    uint32_t *before = harness_alloc(b, (size_t)y.n * sizeof(*before));
     memcpy(before, y.bits, (size_t)y.n * sizeof(*before));
-    bed_read(b, &y);
-    return bed_bits(b, &y, before);
+    harness_read(b, &y);
+    return harness_bits(b, &y, before);
 }
 
 /* For bench: logits of a batch of texts. */
 static const ssq_dtype large[] = {F32, F16};
 #define LARGE (sizeof(large) / sizeof(large[0]))
 
-static bool run_large(struct bed *b, ssq_dtype dtype)
+static bool run_large(struct harness *b, ssq_dtype dtype)
 {
     const int64_t shape[] = {4096, 1024};
     double n = (double)(shape[0] * shape[1]);
     ssq_softmax_args args = SSQ_SOFTMAX_INIT;
-    args.x = bed_large(b, dtype, 2, shape);
-    args.y = bed_large(b, dtype, 2, shape);
+    args.x = harness_large(b, dtype, 2, shape);
+    args.y = harness_large(b, dtype, 2, shape);
     b->flops = 4.0 * n;
     b->bytes = 2.0 * n * ssq_dtype_bits(dtype) / 8.0;
-    BED_OP(b, ssq_softmax(b->queue, &args));
+    HARNESS_OP(b, ssq_softmax(b->queue, &args));
     return !b->failed;
 }
 
@@ -330,7 +332,7 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "%s", named[i - 2 * ENTRIES]);
 }
 
-static bool run(struct bed *b, size_t i)
+static bool run(struct harness *b, size_t i)
 {
     if (i < 2 * ENTRIES)
         return run_forward(b, &table[i / 2], i % 2 != 0);
@@ -405,13 +407,13 @@ static void backward_oracle(const struct entry *e, bool log_kind,
 /* The oracle is the derivative. Along one variable softmax is a logistic
  * curve and what is left: its third derivative is at most 1/8, that of
  * log(total) at most 1/(6 sqrt(3)); times sum |dy|. */
-static bool backward_difference(struct bed *b, const struct entry *e,
+static bool backward_difference(struct harness *b, const struct entry *e,
                                 bool log_kind, double *x, const double *dy,
                                 size_t n)
 {
-    double *y = bed_alloc(b, n * sizeof(*y)),
-           *dx = bed_alloc(b, n * sizeof(*y));
-    double *error = bed_alloc(b, n * sizeof(*y));
+    double *y = harness_alloc(b, n * sizeof(*y)),
+           *dx = harness_alloc(b, n * sizeof(*y));
+    double *error = harness_alloc(b, n * sizeof(*y));
     oracle(e, log_kind, x, 0.0, y, error);
     backward_oracle(e, log_kind, y, dy, 0.0, dx, error);
     double size = 1.0;
@@ -428,25 +430,26 @@ static bool finite_entry(const struct entry *e)
            e->fill != FILL_NAN;
 }
 
-static bool run_backward(struct bed *b, const struct entry *e, bool log_kind)
+static bool run_backward(struct harness *b, const struct entry *e,
+                         bool log_kind)
 {
     struct operand x, y, dy, dx;
     make_logits(b, e, &x);
     size_t n = (size_t)x.n;
-    double *p = bed_alloc(b, n * sizeof(*p)),
-           *e0 = bed_alloc(b, n * sizeof(*p));
+    double *p = harness_alloc(b, n * sizeof(*p)),
+           *e0 = harness_alloc(b, n * sizeof(*p));
     oracle(e, log_kind, x.value, 0.0, p, e0);
-    bed_values(b, &y, e->in, e->rank, e->shape, e->layout_in, p);
-    bed_input(b, &dy, e->out, e->rank, e->shape, e->layout_out,
-              e->fill == FILL_SPECIAL ? FILL_SPECIAL : FILL_NORMAL);
-    double *g = bed_alloc(b, n * sizeof(*g));
+    harness_values(b, &y, e->in, e->rank, e->shape, e->layout_in, p);
+    harness_input(b, &dy, e->out, e->rank, e->shape, e->layout_out,
+                  e->fill == FILL_SPECIAL ? FILL_SPECIAL : FILL_NORMAL);
+    double *g = harness_alloc(b, n * sizeof(*g));
     memcpy(g, dy.value, n * sizeof(*g));
     memcpy(p, y.value, n * sizeof(*p));
     if (e->in_place)
         dx = dy;
     else
-        bed_output(b, &dx, e->grad == 0 ? e->out : e->grad, e->rank, e->shape,
-                   e->layout_out);
+        harness_output(b, &dx, e->grad == 0 ? e->out : e->grad, e->rank,
+                       e->shape, e->layout_out);
     b->flops = 4.0 * (double)n;
     b->bytes = (double)n *
                (ssq_dtype_bits(e->in) + 2.0 * ssq_dtype_bits(e->out)) / 8.0;
@@ -455,30 +458,30 @@ static bool run_backward(struct bed *b, const struct entry *e, bool log_kind)
     args.dy = dy.t;
     args.dx = dx.t;
     args.axis = e->axis;
-    BED_OP(b, log_kind ? ssq_log_softmax_backward(b->queue, &args)
-                       : ssq_softmax_backward(b->queue, &args));
-    bed_read(b, &dx);
-    bed_read(b, &y);
+    HARNESS_OP(b, log_kind ? ssq_log_softmax_backward(b->queue, &args)
+                           : ssq_softmax_backward(b->queue, &args));
+    harness_read(b, &dx);
+    harness_read(b, &y);
     bool fresh;
-    double *want = bed_keep(b, 0, n, &fresh),
-           *error = bed_keep(b, 1, n, &fresh);
+    double *want = harness_keep(b, 0, n, &fresh),
+           *error = harness_keep(b, 1, n, &fresh);
     if (fresh) {
         backward_oracle(e, log_kind, p, g, bound_tiny(flushes(b)), want, error);
         if (n <= 200 && finite_entry(e) &&
             !backward_difference(b, e, log_kind, x.value, g, n))
             return false;
     }
-    return bed_bound(b, &dx, want, error);
+    return harness_bound(b, &dx, want, error);
 }
 
 /* dx may be y; may not be something else that overlaps. */
-static bool run_backward_places(struct bed *b)
+static bool run_backward_places(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, flat[] = {7};
     struct operand y, dy, both;
-    bed_input(b, &y, F32, 2, shape, DENSE, FILL_POSITIVE);
-    bed_input(b, &dy, F32, 2, shape, DENSE, FILL_NORMAL);
-    bed_output(b, &both, F32, 1, flat, DENSE);
+    harness_input(b, &y, F32, 2, shape, DENSE, FILL_POSITIVE);
+    harness_input(b, &dy, F32, 2, shape, DENSE, FILL_NORMAL);
+    harness_output(b, &both, F32, 1, flat, DENSE);
     double want[6], error[6], p[6];
     memcpy(p, y.value, sizeof(p));
     const struct entry e = {.rank = 2, .shape = {2, 3}, .axis = 1};
@@ -488,24 +491,25 @@ static bool run_backward_places(struct bed *b)
     args.y = y.t;
     args.dy = dy.t;
     args.dx = y.t;
-    BED_OP(b, ssq_softmax_backward(b->queue, &args));
-    bed_read(b, &y);
+    HARNESS_OP(b, ssq_softmax_backward(b->queue, &args));
+    harness_read(b, &y);
     ssq_tensor *part[2] = {NULL, NULL}, *view[2] = {NULL, NULL};
     for (int k = 0; k < 2; k++)
         if (ssq_tensor_slice(both.t, 0, k, 6 + k, 1, &part[k]) != SSQ_OK ||
             ssq_tensor_reshape(part[k], 2, shape, &view[k]) != SSQ_OK)
-            bed_fail(b, "no view: %s", ssq_last_error());
+            harness_fail(b, "no view: %s", ssq_last_error());
     args.y = y.t;
     args.dy = view[0];
     args.dx = view[1];
-    bed_refused(b, SSQ_ERR_INVALID, ssq_softmax_backward(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID, ssq_softmax_backward(b->queue, &args));
     args.dx = NULL;
-    bed_refused(b, SSQ_ERR_INVALID, ssq_log_softmax_backward(b->queue, &args));
+    harness_refused(b, SSQ_ERR_INVALID,
+                    ssq_log_softmax_backward(b->queue, &args));
     for (int k = 0; k < 2; k++) {
         ssq_tensor_destroy(&part[k]);
         ssq_tensor_destroy(&view[k]);
     }
-    return bed_bound(b, &y, want, error);
+    return harness_bound(b, &y, want, error);
 }
 
 static void backward_describe(size_t i, char *text, size_t bytes)
@@ -520,7 +524,7 @@ static void backward_describe(size_t i, char *text, size_t bytes)
                  "softmax_backward into y, and refused over half of dy");
 }
 
-static bool backward_run(struct bed *b, size_t i)
+static bool backward_run(struct harness *b, size_t i)
 {
     return i < 2 * ENTRIES ? run_backward(b, &table[i / 2], i % 2 != 0)
                            : run_backward_places(b);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bed.h - a device with a queue, and a batch of data for a small model. */
-#ifndef TESTS_TAPE_BED_H
-#define TESTS_TAPE_BED_H
+/* harness.h - a device with a queue, and a batch of data for a small model. */
+#ifndef TESTS_TAPE_HARNESS_H
+#define TESTS_TAPE_HARNESS_H
 
 #include "tests/tape/tape.h"
 
-struct bed {
+struct harness {
     const char *name;
     ssq_device *device;
     ssq_queue *queue;
@@ -13,11 +13,11 @@ struct bed {
 };
 
 /** rows times in and rows times out are 64 at most. */
-static inline struct bed bed_open(const char *name, int64_t rows, int64_t in,
-                                  int64_t out)
+static inline struct harness harness_open(const char *name, int64_t rows,
+                                          int64_t in, int64_t out)
 {
     float x[64], y[64];
-    struct bed b = {.name = name};
+    struct harness b = {.name = name};
     for (int64_t i = 0; i < rows * in; i++)
         x[i] = (float)(i % 7) / 4 - 0.5f;
     for (int64_t i = 0; i < rows * out; i++)
@@ -30,7 +30,7 @@ static inline struct bed bed_open(const char *name, int64_t rows, int64_t in,
     return b;
 }
 
-static inline void bed_close(struct bed *b)
+static inline void harness_close(struct harness *b)
 {
     ssq_tensor_destroy(&b->x);
     ssq_tensor_destroy(&b->target);
