@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/amp/common/mailbox.h"
+#include "lib/amp/common/readback.h"
 #include "lib/core/queue/queue.h"
 
 enum { WORD_MAGIC, WORD_SUM, WORD_WEIGHT, WORD_ONE, WORDS };
@@ -18,8 +18,8 @@ enum { WORD_MAGIC, WORD_SUM, WORD_WEIGHT, WORD_ONE, WORDS };
 struct ssq_metric {
     ssq_device *device; /* held */
     ssq_tensor *block, *sum, *weight, *one;
-    struct mailbox *box;
-    uint64_t since; /* posts up to this number are from before a reset */
+    struct readback *readback;
+    uint64_t since; /* copies up to this number precede a reset */
 };
 
 static ssq_status make_tensors(struct ssq_metric *m)
@@ -54,7 +54,7 @@ static ssq_status metric_upload(const struct ssq_metric *m,
 
 static void metric_release(struct ssq_metric *m)
 {
-    mailbox_put(m->box);
+    readback_put(m->readback);
     ssq_tensor_destroy(&m->one);
     ssq_tensor_destroy(&m->weight);
     ssq_tensor_destroy(&m->sum);
@@ -81,8 +81,8 @@ ssq_status ssq_metric_create(ssq_device *device, ssq_metric **metric)
     memcpy(&words[WORD_ONE], &one, sizeof(one));
     m->device = device;
     object_get(&device->object);
-    m->box = mailbox_create(words, WORDS, WORD_MAGIC);
-    st = m->box == NULL ? SSQ_ERR_NOMEM : make_tensors(m);
+    m->readback = readback_create(words, WORDS, WORD_MAGIC);
+    st = m->readback == NULL ? SSQ_ERR_NOMEM : make_tensors(m);
     if (st == SSQ_OK)
         st = metric_upload(m, words);
     if (st == SSQ_OK)
@@ -137,10 +137,11 @@ static ssq_status data_metric_add(ssq_queue *queue, ssq_metric *m,
 static ssq_status metric_end(ssq_queue *queue, ssq_metric *m, ssq_status st)
 {
     st = queue_bundle_end(queue, st);
-    /* the value is added: without the post a poll only lags */
-    ssq_status posted =
-        st == SSQ_OK ? mailbox_post(m->box, queue, NULL, m->block) : st;
-    (void)posted;
+    /* the value is added: without the copy a poll only lags */
+    ssq_status enqueued =
+        st == SSQ_OK ? readback_enqueue(m->readback, queue, NULL, m->block)
+                     : st;
+    (void)enqueued;
     return st;
 }
 
@@ -217,7 +218,7 @@ ssq_status ssq_metric_reset(ssq_queue *queue, ssq_metric *metric)
         st = ssq_fill(queue, SSQ_FILL(.x = metric->weight));
     st = queue_bundle_end(queue, st);
     if (st == SSQ_OK)
-        metric->since = mailbox_posted(metric->box);
+        metric->since = readback_enqueued(metric->readback);
     return st;
 }
 
@@ -242,7 +243,7 @@ ssq_status ssq_metric_poll(ssq_metric *metric, double *mean, double *weight)
     ssq_status st = device_check(metric->device, "metric_poll");
     if (st != SSQ_OK)
         return st;
-    if (mailbox_read(metric->box, words) <= metric->since)
+    if (readback_read(metric->readback, words) <= metric->since)
         memset(words, 0, sizeof(words));
     metric_take(words, mean, weight);
     return SSQ_OK;

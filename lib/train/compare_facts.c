@@ -161,7 +161,7 @@ static void facts_add_scaler(const ssq_trainer *t, struct facts *f)
     const ssq_scaler_options *o = &t->scaler->options;
     scaler_known(t->scaler, &s);
     options_words(o, words);
-    if (mailbox_posted(t->scaler->mailbox) == 0)
+    if (readback_enqueued(t->scaler->readback) == 0)
         at = snprintf(value, VALUE_BYTES, "scale %.9g, %u good steps, ",
                       s.scale, s.good);
     (void)snprintf(value + at, VALUE_BYTES - (size_t)at,

@@ -6,7 +6,7 @@
  * `busy`. A thread that finds it taken returns without doing anything. */
 #include "lib/train/labels.h"
 
-#include "lib/amp/common/mailbox.h"
+#include "lib/amp/common/readback.h"
 #include "lib/core/queue/queue.h"
 #include "lib/core/queue/report.h"
 
@@ -31,7 +31,7 @@ enum {
 
 struct labels {
     struct report report;
-    struct mailbox *mailbox;
+    struct readback *readback;
     ssq_tensor *block;               /* i32 [WORDS] */
     ssq_tensor *words;               /* CLEARED and TRAINED's count */
     ssq_tensor *cleared, *count;     /* views of CLEARED and TRAINED's count */
@@ -75,7 +75,7 @@ ssq_status labels_send(struct labels *l, ssq_queue *queue)
         !labels_try_lock(l))
         return st;
     atomic_store(&l->stale, false);
-    st = mailbox_post(l->mailbox, queue, NULL, l->block);
+    st = readback_enqueue(l->readback, queue, NULL, l->block);
     if (st != SSQ_OK)
         atomic_store(&l->stale, true);
     labels_unlock(l);
@@ -127,7 +127,7 @@ ssq_status labels_get_error(struct labels *l)
     uint32_t now[WORDS];
     if (!labels_try_lock(l))
         return SSQ_OK;
-    (void)mailbox_read(l->mailbox, now);
+    (void)readback_read(l->readback, now);
     ssq_status st = labels_new_error(l, now);
     labels_unlock(l);
     return st;
@@ -216,7 +216,7 @@ static void labels_free(struct object *o)
                           &l->flag,      &l->block};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ssq_tensor_destroy(all[i]);
-    mailbox_put(l->mailbox);
+    readback_put(l->readback);
     mem_free(l);
 }
 
@@ -255,8 +255,8 @@ static ssq_status labels_create_views(struct labels *l, ssq_queue *queue,
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
     const int64_t n = WORDS;
-    l->mailbox = mailbox_create(words, WORDS, MAGIC);
-    ssq_status st = l->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    l->readback = readback_create(words, WORDS, MAGIC);
+    ssq_status st = l->readback == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
     if (st == SSQ_OK)
         st = tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, &l->block);
     if (st == SSQ_OK)

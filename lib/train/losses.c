@@ -4,7 +4,7 @@
  * A window is the set of passes since the previous window was taken.
  * ssq_trainer_loss() takes a window and waits for it. ssq_trainer_poll() sends
  * the window's sums to the host and begins another window. */
-#include "lib/amp/common/mailbox.h"
+#include "lib/amp/common/readback.h"
 #include "lib/core/queue/queue.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
@@ -44,8 +44,8 @@ ssq_status trainer_create_sums(ssq_trainer *t)
         st = tensor_create(device, SSQ_F32, 0, NULL, &t->pass_accuracy);
     if (st != SSQ_OK)
         return st;
-    t->mailbox = mailbox_create(words, WORDS, MAGIC);
-    return t->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    t->readback = readback_create(words, WORDS, MAGIC);
+    return t->readback == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
 }
 
 void trainer_free_losses(ssq_trainer *t)
@@ -54,7 +54,7 @@ void trainer_free_losses(ssq_trainer *t)
     ssq_tensor_destroy(&t->sum_accuracy);
     ssq_tensor_destroy(&t->pass_accuracy);
     ssq_tensor_destroy(&t->sums);
-    mailbox_put(t->mailbox);
+    readback_put(t->readback);
 }
 
 void trainer_drop_nan_losses(ssq_trainer *t)
@@ -149,7 +149,8 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
 static void losses_receive(ssq_trainer *t, ssq_trainer_progress *p)
 {
     uint32_t words[WORDS];
-    if (t->sent.losses == 0 || mailbox_read(t->mailbox, words) < t->sent_number)
+    if (t->sent.losses == 0 ||
+        readback_read(t->readback, words) < t->sent_number)
         return;
     p->passes = t->sent.losses;
     p->steps = t->sent.steps;
@@ -163,12 +164,12 @@ static ssq_status losses_send(ssq_trainer *t)
 {
     if (t->sent.losses > 0 || t->window.losses == 0)
         return SSQ_OK;
-    ssq_status st = mailbox_post(t->mailbox, t->queue, NULL, t->sums);
+    ssq_status st = readback_enqueue(t->readback, t->queue, NULL, t->sums);
     if (st != SSQ_OK)
         return st;
     t->sent = t->window;
     t->sent.steps = t->steps;
-    t->sent_number = mailbox_posted(t->mailbox);
+    t->sent_number = readback_enqueued(t->readback);
     t->window = (struct window){0};
     return SSQ_OK;
 }

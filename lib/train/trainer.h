@@ -31,7 +31,7 @@ struct window {
                                     loaded */
 };
 
-struct mailbox;
+struct readback;
 
 enum due { DUE_NOTHING = 0, DUE_STEP, DUE_COMPARE, DUE_UPDATE };
 
@@ -49,12 +49,12 @@ struct ssq_trainer {
     size_t params_added; /* parameters, states included, that were offered to
                             the optimizer */
     uint64_t steps;      /* made so far, including skipped ones */
-    struct mailbox *mailbox;             /* of sums */
+    struct readback *readback;           /* of sums */
     ssq_tensor *sums;                    /* device words: see losses.c */
     ssq_tensor *sum_loss, *sum_accuracy; /* f32 []: views of sums */
     struct window window;                /* the passes in these sums */
     struct window sent;                  /* by a poll; in flight to the host */
-    uint64_t sent_number;                /* the number of its mailbox post */
+    uint64_t sent_number;                /* the number of its last readback */
     bool accuracy;                       /* the accuracy is requested */
     ssq_tensor *pass_accuracy;           /* f32 []: the accuracy of the pass */
     bool has_accuracy;                   /* it was computed in this pass */

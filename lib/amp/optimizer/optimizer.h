@@ -7,7 +7,7 @@
 
 #include "kernels/amp/kinds.h"
 #include "lib/amp/common/check.h"
-#include "lib/amp/common/mailbox.h"
+#include "lib/amp/common/readback.h"
 #include "lib/amp/common/origin.h"
 #include "lib/amp/scaler/scaler.h"
 #include "lib/core/base/names.h"
@@ -147,7 +147,7 @@ struct lists {
 struct state {
     ssq_tensor *control, *counters; /* counters: its first two words */
     ssq_tensor *table, *record;
-    struct mailbox *mailbox;   /* of control, without the groups */
+    struct readback *readback; /* of control, without the groups */
     ssq_tensor *stats, *ratio; /* or NULL */
     ssq_tensor **slot;         /* n * SLOTS, NULL if absent */
     ssq_tensor **flat;         /* flat masters by group, or NULLs */

@@ -21,16 +21,17 @@ void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
         follows = follows || g->schedule[SCHEDULE_LR].on ||
                   g->schedule[SCHEDULE_MOMENTUM].on;
     if (follows && o->state != NULL && !queue_capturing(queue))
-        (void)mailbox_post(o->state->mailbox, queue, NULL, o->state->control);
+        (void)readback_enqueue(o->state->readback, queue, NULL,
+                               o->state->control);
 }
 
-/* Without a state no step has been made. A read of the mailbox returns the
+/* Without a state no step has been made. A read of the readback returns the
  * newest words that have arrived, or the initial ones. */
 uint32_t optimizer_known_t(const ssq_optimizer *o)
 {
     uint32_t words[CONTROL_WORDS] = {0};
     if (o->state != NULL)
-        (void)mailbox_read(o->state->mailbox, words);
+        (void)readback_read(o->state->readback, words);
     return words[CONTROL_T];
 }
 

@@ -53,7 +53,7 @@ void state_free(struct state *s)
 {
     if (s == NULL)
         return;
-    mailbox_put(s->mailbox);
+    readback_put(s->readback);
     put_tensor(s->counters);
     put_tensor(s->control);
     put_tensor(s->table);
@@ -397,9 +397,9 @@ static struct view_list *master_list(const ssq_optimizer *o,
 /* ---- words ---- */
 
 /* Create the control block from the host's options. tick's words and the
- * counters are 0. The mailbox begins with the same words, so that a read before
- * the first step returns them. `counters` is a separate tensor of the first two
- * words, for visits and copies. */
+ * counters are 0. The readback begins with the same words, so that a read
+ * before the first step returns them. `counters` is a separate tensor of the
+ * first two words, for visits and copies. */
 static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
                                struct state *s)
 {
@@ -416,8 +416,8 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
     for (const ssq_group *g = o->groups; g != NULL; g = g->next)
         group_words(o->kind, &g->options,
                     words + CONTROL_WORDS + (size_t)g->index * GROUP_WORDS);
-    s->mailbox = mailbox_create(words, CONTROL_WORDS, CONTROL_MAGIC);
-    ssq_status st = s->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    s->readback = readback_create(words, CONTROL_WORDS, CONTROL_MAGIC);
+    ssq_status st = s->readback == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
     if (st == SSQ_OK)
         st = tensor_create(o->device, SSQ_I32, 1, &n, &s->control);
     if (st == SSQ_OK)

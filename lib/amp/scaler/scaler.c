@@ -19,7 +19,7 @@ static void scaler_free(struct object *o)
     ssq_tensor_destroy(&s->record);
     ssq_tensor_destroy(&s->scale);
     ssq_tensor_destroy(&s->block);
-    mailbox_put(s->mailbox);
+    readback_put(s->readback);
     object_put(&s->device->object);
     mem_free(s);
 }
@@ -68,8 +68,8 @@ static ssq_status fill_scaler(ssq_scaler *s)
     state_begin(&s->options, &state);
     options_words(&s->options, words);
     state_words(&s->options, &state, words);
-    s->mailbox = mailbox_create(words, SCALER_WORDS, SCALER_MAGIC);
-    if (s->mailbox == NULL)
+    s->readback = readback_create(words, SCALER_WORDS, SCALER_MAGIC);
+    if (s->readback == NULL)
         return SSQ_ERR_NOMEM;
     ssq_status st = ssq_tensor_create(s->device, SSQ_I32, 1, &n, &s->block);
     if (st == SSQ_OK)
@@ -188,8 +188,8 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
 ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 {
     if (!queue_capturing(queue))
-        return mailbox_post(scaler->mailbox, queue, op, scaler->block);
-    /* a graph has only the op: its launches post, in scaler_stages.c */
+        return readback_enqueue(scaler->readback, queue, op, scaler->block);
+    /* a graph has only the op: scaler_stages.c copies after its launches */
     ssq_status st = scaler_watch(queue, scaler);
     return st == SSQ_OK ? queue_enqueue(queue, op) : st;
 }
@@ -197,7 +197,7 @@ ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
 {
     uint32_t words[SCALER_WORDS];
-    uint64_t number = mailbox_read(scaler->mailbox, words);
+    uint64_t number = readback_read(scaler->readback, words);
     words_state(words, state);
     /* this copy was sent before the events were cleared */
     if (number <= scaler->cleared)

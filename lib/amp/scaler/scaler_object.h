@@ -3,7 +3,7 @@
 #ifndef LIB_AMP_SCALER_SCALER_OBJECT_H
 #define LIB_AMP_SCALER_SCALER_OBJECT_H
 
-#include "lib/amp/common/mailbox.h"
+#include "lib/amp/common/readback.h"
 #include "lib/amp/scaler/options.h"
 #include "lib/amp/scaler/scaler.h"
 
@@ -28,8 +28,8 @@ struct ssq_scaler {
     ssq_tensor *scale; /* f32 []: the word SCALER_SCALE; callers borrow it */
     ssq_tensor *record; /* i32 [RECORD_WORDS], of ssq_scaler_check and _unscale;
                            an optimizer's checks have another */
-    struct mailbox *mailbox; /* of block */
-    uint64_t cleared; /* events of mailbox posts up to this one are ignored */
+    struct readback *readback; /* of block */
+    uint64_t cleared;          /* events of copies up to this one are ignored */
     struct scaler_stages at;
     ssq_scaler_rank_hook hook; /* or NULL */
     void *hook_user;           /* owned by the caller; passed to the hook */
@@ -65,7 +65,7 @@ ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
 /** Get the state as far as it has arrived. Never waits; keeps struct_size. */
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
 /** Enqueue an op that changes the block, and then a copy of the block to the
- *  mailbox: both or neither. In a capture, the block is copied after each
+ *  host: both or neither. In a capture, the block is copied after each
  * launch of a graph with an update. */
 ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op);
 

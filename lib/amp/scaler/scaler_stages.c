@@ -102,7 +102,7 @@ static void scaler_stages_launched(ssq_queue *queue, struct object *owner,
     scaler_stages_restore(owner, to);
     scaler->at.epoch = epoch + updates;
     scaler_changed(scaler, true); /* an update may be one to a value */
-    (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
+    (void)readback_enqueue(scaler->readback, queue, NULL, scaler->block);
 }
 
 static const struct stages stages = {

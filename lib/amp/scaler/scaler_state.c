@@ -13,7 +13,7 @@ _Static_assert(SCALER_WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
                "a block is uploaded at the call");
 
 /* Write words from word i on, in order with the queue's work. The words are
- * copied at the call. Then copy the block to the mailbox. */
+ * copied at the call. Then copy the block to the readback. */
 static ssq_status scaler_state_write_words(ssq_queue *queue, ssq_scaler *scaler,
                                            uint32_t i, const uint32_t *words,
                                            uint32_t n)
@@ -57,12 +57,13 @@ ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
     return state_events(state, "scaler_poll");
 }
 
-/* Post after all other work on the queue. After a sync, the newest letter that
+/* Copy after all other work on the queue. After a sync, the newest copy that
  * has arrived is this one. */
 ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state)
 {
-    ssq_status st = mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
+    ssq_status st =
+        readback_enqueue(scaler->readback, queue, NULL, scaler->block);
     if (st == SSQ_OK)
         st = queue_wait(queue);
     if (st == SSQ_OK)
@@ -105,7 +106,7 @@ ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
     options_words(options, words);
     state_words(options, state, words);
     /* events of earlier copies do not belong to this state */
-    uint64_t before = mailbox_posted(scaler->mailbox);
+    uint64_t before = readback_enqueued(scaler->readback);
     ssq_status st =
         scaler_state_write_words(queue, scaler, 0, words, SCALER_WORDS);
     if (st != SSQ_OK)
@@ -131,14 +132,14 @@ ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
 }
 
 /* The word on the device becomes 0. Copies that were sent before still have the
- * event: it is ignored in those up to this post. */
+ * event: it is ignored in those up to this one. */
 ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
 {
     const uint32_t none = 0;
     ssq_status st = scaler_call_now(queue, scaler, "scaler_event_clear");
     if (st != SSQ_OK)
         return st;
-    uint64_t before = mailbox_posted(scaler->mailbox);
+    uint64_t before = readback_enqueued(scaler->readback);
     st = scaler_state_write_words(queue, scaler, SCALER_EVENTS, &none, 1);
     if (st == SSQ_OK)
         scaler->cleared = before;

@@ -6,7 +6,7 @@
 #include "lib/core/queue/queue.h"
 
 /* The part that outlives a queue. Objects that check how far the queue has run,
- * such as mailboxes, hold this and not the queue. While the queue is closing,
+ * such as readbacks, hold this and not the queue. While the queue is closing,
  * no work counts as finished, because impl must not be used then. */
 struct progress {
     struct object object;
