@@ -57,7 +57,7 @@ struct conv_args {
     u32 column_blocks;
     u32 images;
     u32 depth;
-    u32 share; /* of the depth, a split's; below it sums are partial */
+    u32 slice; /* of the depth, a split's; below it sums are partial */
     u32 depth_b;
     u32 depth_c;
     u32 column_at;
@@ -89,7 +89,7 @@ struct conv_args {
     u32 activation;
 };
 
-/* conv_fold.k: n results of each of `splits` shares. */
+/* conv_fold.k: n results of each of `splits` slices. */
 struct conv_fold_args {
     u32 made2_at;
     u32 made4_at;

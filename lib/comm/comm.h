@@ -65,7 +65,7 @@ struct job {
 struct slot {
     char *at;           /* the piece: own, or the device's memory */
     char *own;          /* this rank's values, later the result */
-    char *others;       /* the other ranks' values of this rank's share */
+    char *others;       /* the other ranks' values of this rank's part */
     ssq_event *fetched; /* the download is complete */
     ssq_event *sent;    /* the upload has been read */
     bool sending;       /* sent is recorded, and must be waited for */

@@ -79,7 +79,7 @@ void comm_put(ssq_comm *comm)
         object_put(&comm->object);
 }
 
-/* `others` has one float more per rank, because each share is rounded up to
+/* `others` has one float more per rank, because each part is rounded up to
  * whole elements. */
 static ssq_status comm_make_slot(ssq_comm *comm, struct slot *s)
 {

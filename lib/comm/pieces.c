@@ -2,9 +2,9 @@
 /* pieces.c - moves tensors through host memory.
  *
  * The values of a job are cut into pieces of one dtype. Each piece is cut into
- * one share for each rank:
+ * one part for each rank:
  *
- *     all_reduce      every rank sends share r of its values to rank r, which
+ *     all_reduce      every rank sends part r of its values to rank r, which
  *                     reduces them and then sends the result to all ranks
  *     reduce_scatter  the first half of all_reduce
  *     all_gather      the second half of all_reduce
@@ -25,7 +25,7 @@ struct pieces_piece {
     ssq_dtype dtype;
     size_t view;
     int64_t at;
-    int64_t elements; /* of all shares together */
+    int64_t elements; /* of all parts together */
     int64_t part;     /* of each rank's part of x and y; 0: a list */
 };
 
@@ -36,9 +36,9 @@ static bool paired(const struct job *job)
 
 /* ---- cutting ---- */
 
-/* Return the first element of rank r's share. For r = size: the end. */
-static int64_t pieces_share(const ssq_comm *comm, const struct pieces_piece *p,
-                            unsigned r)
+/* Return the first element of rank r's part. For r = size: the end. */
+static int64_t pieces_part(const ssq_comm *comm, const struct pieces_piece *p,
+                           unsigned r)
 {
     if (p->part > 0)
         return p->part * r;
@@ -162,25 +162,24 @@ static ssq_status transfer_piece(ssq_comm *comm, const struct job *job,
 
 /* ---- between ranks ---- */
 
-/* Send share r of this rank's values to rank r, and reduce this rank's share of
+/* Send part r of this rank's values to rank r, and reduce this rank's part of
  * all ranks' values. */
 static ssq_status pieces_scatter(ssq_comm *comm, const struct job *job,
                                  const struct pieces_piece *p,
                                  const struct slot *s)
 {
     size_t bytes = dtype_bytes(p->dtype), n = 0;
-    int64_t from = pieces_share(comm, p, comm->rank);
-    int64_t mine = pieces_share(comm, p, comm->rank + 1) - from;
+    int64_t from = pieces_part(comm, p, comm->rank);
+    int64_t mine = pieces_part(comm, p, comm->rank + 1) - from;
     char *in = s->others;
     for (unsigned r = 0; r < comm->size; r++) {
-        int64_t theirs =
-            pieces_share(comm, p, r + 1) - pieces_share(comm, p, r);
+        int64_t theirs = pieces_part(comm, p, r + 1) - pieces_part(comm, p, r);
         comm->terms[r] = s->at + (size_t)from * bytes;
         if (r == comm->rank)
             continue;
         if (theirs > 0)
             exchange_set(comm, n++, r, true,
-                         s->at + (size_t)pieces_share(comm, p, r) * bytes,
+                         s->at + (size_t)pieces_part(comm, p, r) * bytes,
                          (size_t)theirs * bytes);
         if (mine > 0)
             exchange_set(comm, n++, r, false, in, (size_t)mine * bytes);
@@ -194,16 +193,16 @@ static ssq_status pieces_scatter(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* Send this rank's share to all ranks, and receive theirs. */
+/* Send this rank's part to all ranks, and receive theirs. */
 static ssq_status pieces_gather(ssq_comm *comm, const struct pieces_piece *p,
                                 const struct slot *s)
 {
     size_t bytes = dtype_bytes(p->dtype), n = 0;
-    int64_t from = pieces_share(comm, p, comm->rank);
-    int64_t mine = pieces_share(comm, p, comm->rank + 1) - from;
+    int64_t from = pieces_part(comm, p, comm->rank);
+    int64_t mine = pieces_part(comm, p, comm->rank + 1) - from;
     for (unsigned r = 0; r < comm->size; r++) {
-        int64_t at = pieces_share(comm, p, r),
-                theirs = pieces_share(comm, p, r + 1) - at;
+        int64_t at = pieces_part(comm, p, r),
+                theirs = pieces_part(comm, p, r + 1) - at;
         if (r == comm->rank)
             continue;
         if (mine > 0)

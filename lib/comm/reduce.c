@@ -10,7 +10,7 @@
  *          + - - - +
  *
  * Each element is computed in float32, independently of its neighbours. Pieces,
- * shares and transports determine which rank computes an element. They never
+ * parts and transports determine which rank computes an element. They never
  * change the order of its additions. */
 #include "lib/comm/comm.h"
 

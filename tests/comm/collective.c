@@ -167,7 +167,7 @@ static size_t lists_wrong(const struct lists *l, unsigned n,
     return wrong;
 }
 
-/* Small and large, in no order, with a gap: what pieces and shares are cut
+/* Small and large, in no order, with a gap: what pieces and parts are cut
  * from. */
 static const struct lists mixed = {
     .n = 7,
@@ -245,22 +245,22 @@ static void test_scatter_gather(const char *const *names, unsigned n,
 {
     struct group g;
     struct lists l = {.n = 1, .dtype = {dtype}, .size = {part * n}};
-    ssq_tensor *shares[MOST_RANKS], *all[MOST_RANKS];
+    ssq_tensor *parts[MOST_RANKS], *all[MOST_RANKS];
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
 
     options.piece_bytes = 1024;
     group_open(&g, n, names, &options);
     lists_make(&l, &g);
     for (unsigned r = 0; r < n; r++) {
-        shares[r] = core_vector(g.dev[r], dtype, part);
+        parts[r] = core_vector(g.dev[r], dtype, part);
         all[r] = core_vector(g.dev[r], dtype, part * n);
         NEED(ssq_comm_reduce_scatter(
             g.queue[r], g.comm[r],
-            SSQ_COMM_REDUCE_SCATTER(.x = l.tensor[r][0], .y = shares[r],
+            SSQ_COMM_REDUCE_SCATTER(.x = l.tensor[r][0], .y = parts[r],
                                     .reduction = SSQ_COMM_MEAN)));
         NEED(ssq_comm_all_gather(
             g.queue[r], g.comm[r],
-            SSQ_COMM_ALL_GATHER(.x = shares[r], .y = all[r])));
+            SSQ_COMM_ALL_GATHER(.x = parts[r], .y = all[r])));
         NEED(ssq_comm_barrier(g.queue[r], g.comm[r], "end"));
         NEED(ssq_tensor_read(g.queue[r], all[r], l.out[0][r], bytes_of(&l, 0),
                              dtype));
@@ -274,7 +274,7 @@ static void test_scatter_gather(const char *const *names, unsigned n,
            ssq_dtype_name(dtype), n, (long long)part, names[0], names[n - 1],
            wrong);
     for (unsigned r = 0; r < n; r++) {
-        ssq_tensor_destroy(&shares[r]);
+        ssq_tensor_destroy(&parts[r]);
         ssq_tensor_destroy(&all[r]);
     }
     lists_free(&l, &g);

@@ -20,7 +20,7 @@ static struct {
 
 /* What calls of a parallel-for were like. */
 static struct {
-    atomic_uint calls, shares, wrong;
+    atomic_uint calls, parts, wrong;
 } lent;
 
 static void task(void *context, uint32_t i, uint32_t worker)
@@ -38,16 +38,16 @@ static void task(void *context, uint32_t i, uint32_t worker)
     atomic_store(&loop.busy[worker], false);
 }
 
-struct share {
+struct part {
     ssq_cpu_share call;
     void *context;
     uint32_t i;
     unsigned times;
 };
 
-static void *call_share(void *of)
+static void *call_part(void *of)
 {
-    const struct share *s = of;
+    const struct part *s = of;
     for (unsigned i = 0; i < s->times; i++)
         s->call(s->context, s->i);
     return NULL;
@@ -60,16 +60,16 @@ static void note(uint32_t n)
         atomic_fetch_add(&lent.wrong, 1);
 }
 
-/* All at a time, on threads of this call alone; each share so many times. */
+/* All at a time, on threads of this call alone; each part so many times. */
 static void on_threads(uint32_t n, ssq_cpu_share call, void *context,
                        unsigned times)
 {
     pthread_t thread[SIZE];
-    struct share share[SIZE];
+    struct part part[SIZE];
     note(n);
     for (uint32_t i = 0; i < n; i++) {
-        share[i] = (struct share){call, context, i, times};
-        if (pthread_create(&thread[i], NULL, call_share, &share[i]) != 0)
+        part[i] = (struct part){call, context, i, times};
+        if (pthread_create(&thread[i], NULL, call_part, &part[i]) != 0)
             tap_bail("no thread for a share");
     }
     for (uint32_t i = 0; i < n; i++)
@@ -121,10 +121,10 @@ static void same_number(void *user, uint32_t n, ssq_cpu_share call,
         call(context, 0);
 }
 
-/* Returns as soon as all shares are in the middle of their first tasks. */
+/* Returns as soon as all parts are in the middle of their first tasks. */
 static struct {
     pthread_t thread[SIZE];
-    struct share share[SIZE];
+    struct part part[SIZE];
     uint32_t n;
     atomic_bool came[SIZE];
     atomic_uint arrived;
@@ -147,9 +147,9 @@ static void too_early(void *user, uint32_t n, ssq_cpu_share call, void *context)
     note(n);
     early.n = n;
     for (uint32_t i = 0; i < n; i++) {
-        early.share[i] = (struct share){call, context, i, 1};
-        if (pthread_create(&early.thread[i], NULL, call_share,
-                           &early.share[i]) != 0)
+        early.part[i] = (struct part){call, context, i, 1};
+        if (pthread_create(&early.thread[i], NULL, call_part, &early.part[i]) !=
+            0)
             tap_bail("no thread for a share");
     }
     while (atomic_load(&early.arrived) < n)
@@ -225,11 +225,11 @@ static void test_early(void)
     team_destroy(&team);
 }
 
-/* ---- shares that come too late ---- */
+/* ---- parts that come too late ---- */
 
 #define KEPT 300
 
-static struct share late[KEPT];
+static struct part late[KEPT];
 static unsigned nlate;
 
 static void keeps(void *user, uint32_t n, ssq_cpu_share call, void *context)
@@ -238,7 +238,7 @@ static void keeps(void *user, uint32_t n, ssq_cpu_share call, void *context)
     for (uint32_t i = 0; i < n; i++)
         call(context, i);
     if (nlate < KEPT)
-        late[nlate++] = (struct share){call, context, 0, 1};
+        late[nlate++] = (struct part){call, context, 0, 1};
 }
 
 static void *call_all(void *unused)
@@ -248,7 +248,7 @@ static void *call_all(void *unused)
     return unused;
 }
 
-/* In a loop: shares of loops before it, on this thread and another. */
+/* In a loop: parts of loops before it, on this thread and another. */
 static void calls_late(void *user, uint32_t n, ssq_cpu_share call,
                        void *context)
 {
@@ -305,10 +305,10 @@ static void test_nested(void)
 {
     shared = team_of(at_once, false);
     pthread_t thread[3];
-    struct share s[3];
+    struct part s[3];
     for (int i = 0; i < 3; i++) {
-        s[i] = (struct share){inner, NULL, 0, 1};
-        if (pthread_create(&thread[i], NULL, call_share, &s[i]) != 0)
+        s[i] = (struct part){inner, NULL, 0, 1};
+        if (pthread_create(&thread[i], NULL, call_part, &s[i]) != 0)
             tap_bail("no thread");
     }
     for (int i = 0; i < 3; i++)

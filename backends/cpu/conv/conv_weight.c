@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_weight.c - the loops of a convolution's gradient for its filter.
  *
- *     for each share, group and block of channels     (all threads)
- *         for each band of the share's rows
+ *     for each slice, group and block of channels     (all threads)
+ *         for each band of the slice's rows
  *             make the channels' planes
  *             pack the map: o of one position after the other
  *             for each tile of taps by o: from sums that wait, to them
- *     add the shares up and round                     (all threads)
+ *     add the slices up and round                     (all threads)
  *
- * A share is rows of positions, whose sums are one chain each. Shares are cut
+ * A slice is rows of positions, whose sums are one chain each. Slices are cut
  * by the op's sizes alone, so that bits depend on nothing else. */
 #include "backends/cpu/conv/conv_run.h"
 
@@ -17,17 +17,17 @@
 #include "lib/core/module/backend.h"
 #include "lib/core/base/size.h"
 
-/* Positions that are worth a share of their own, and most shares. */
+/* Positions that are worth a slice of their own, and most slices. */
 #define LEAST_POSITIONS 512
-#define MOST_SHARES     16
-/* Most words of the shares' sums. */
+#define MOST_SLICES     16
+/* Most words of the slices' sums. */
 #define MOST_SUMS (INT64_C(16) << 20)
 /* Tasks for each thread, so that all end together. */
 #define TASKS_OF_THREAD 2
 /* Multiplications that are not worth another thread: its waking takes longer.
  */
 #define FEW 200000.0
-/* Taps whose shares one task adds up. */
+/* Taps whose slices one task adds up. */
 #define FOLD_TAPS 64
 
 struct conv_weight_run {
@@ -40,7 +40,7 @@ struct conv_weight_run {
     int64_t panels;   /* of them */
     int64_t width;    /* words of sums of a tap */
     int64_t map_rows; /* of all images */
-    int64_t share, shares, band, block, blocks;
+    int64_t slice, slices, band, block, blocks;
     size_t words, spare, map; /* of a thread */
     uint32_t *offset;
     int64_t words_wide; /* of a row of the map: its positions, or pairs */
@@ -105,9 +105,9 @@ static void conv_weight_task(void *context, uint32_t index, uint32_t worker)
 {
     const struct conv_weight_run *run = context;
     const int64_t high = run->op->slide[HEIGHT].map;
-    int64_t share = index / run->blocks / run->op->groups;
-    int64_t from = share * run->share;
-    int64_t end = size_least(run->map_rows, from + run->share);
+    int64_t slice = index / run->blocks / run->op->groups;
+    int64_t from = slice * run->slice;
+    int64_t end = size_least(run->map_rows, from + run->slice);
     struct conv_part part = {.group = index / run->blocks % run->op->groups,
                              .channel = index % run->blocks * run->block,
                              .room = run->band};
@@ -115,7 +115,7 @@ static void conv_weight_task(void *context, uint32_t index, uint32_t worker)
     float *planes = run->memory + worker * (run->words + run->spare + run->map);
     float *spare = planes + run->words, *map = spare + run->spare;
     float *sums = run->sums +
-                  (share * run->op->groups + part.group) * run->k * run->width;
+                  (slice * run->op->groups + part.group) * run->k * run->width;
     for (int64_t row = from; row < end; row += part.rows) {
         part.n = row / high;
         part.row = row % high;
@@ -128,7 +128,7 @@ static void conv_weight_task(void *context, uint32_t index, uint32_t worker)
     }
 }
 
-/* ---- the sum of shares ---- */
+/* ---- the sum of slices ---- */
 
 static void conv_weight_store(const struct view *v, int64_t at, float x)
 {
@@ -152,7 +152,7 @@ static void conv_weight_fold(void *context, uint32_t index, uint32_t worker)
     (void)worker;
     for (int64_t k = from; k < size_least(run->k, from + FOLD_TAPS); k++) {
         float *sums = run->sums + (group * run->k + k) * run->width;
-        for (int64_t i = 1; i < run->shares; i++)
+        for (int64_t i = 1; i < run->slices; i++)
             for (int64_t o = 0; o < run->op->o; o++)
                 sums[o] += sums[(size_t)i * apart + (size_t)o];
         int64_t at = group * f->stride[0] + k / run->taps * f->stride[2] +
@@ -166,15 +166,15 @@ static void conv_weight_fold(void *context, uint32_t index, uint32_t worker)
 /* ---- sizes ---- */
 
 /* A pure function of the op's sizes: it decides bits. */
-static void choose_shares(struct conv_weight_run *run)
+static void conv_weight_slices(struct conv_weight_run *run)
 {
     const struct conv_op *op = run->op;
     int64_t positions = run->map_rows * op->slide[WIDTH].map;
     int64_t sums = op->groups * run->k * op->o;
-    int64_t shares = size_least(MOST_SHARES, positions / LEAST_POSITIONS);
-    shares = size_most(1, size_least(shares, MOST_SUMS / sums));
-    run->share = size_div_up(run->map_rows, shares);
-    run->shares = size_div_up(run->map_rows, run->share);
+    int64_t slices = size_least(MOST_SLICES, positions / LEAST_POSITIONS);
+    slices = size_most(1, size_least(slices, MOST_SUMS / sums));
+    run->slice = size_div_up(run->map_rows, slices);
+    run->slices = size_div_up(run->map_rows, run->slice);
 }
 
 /* Words that a task works in. */
@@ -191,7 +191,7 @@ static void conv_weight_choose_tasks(struct conv_weight_run *run,
 {
     const int64_t high = run->op->slide[HEIGHT].map;
     size_t room = f->l2 / sizeof(float) / 2;
-    run->band = size_least(high, run->share);
+    run->band = size_least(high, run->slice);
     run->block = run->planes.channels;
     for (int64_t n = 2; run->band > 1; n++) {
         if (conv_weight_need(run, run->band, run->block) <= room)
@@ -207,7 +207,7 @@ static void conv_weight_choose_tasks(struct conv_weight_run *run,
                       (double)run->op->slide[WIDTH].map * (double)run->k *
                       (double)run->op->o * (double)run->op->groups;
     run->alone = threads == 1 || products < FEW;
-    int64_t others = run->shares * run->op->groups;
+    int64_t others = run->slices * run->op->groups;
     int64_t blocks =
         run->alone ? 1
                    : size_div_up((int64_t)threads * TASKS_OF_THREAD, others);
@@ -264,7 +264,7 @@ static ssq_status conv_weight_take(struct conv_weight_run *run,
             (size_t)(run->band * run->words_wide) * run->height + GEMM_SLACK);
     size_t offsets = conv_weight_in_lines((size_t)(run->block * run->taps));
     size_t sums = conv_weight_in_lines(
-        (size_t)(run->shares * op->groups * run->k * run->width));
+        (size_t)(run->slices * op->groups * run->k * run->width));
     size_t of_thread = run->words + run->spare + run->map;
     ssq_status st = scratch_take(
         m->scratch,
@@ -296,13 +296,13 @@ ssq_status conv_weight_run(const struct conv_op *op, const struct conv_means *m)
     struct conv_weight_run run = {.op = op, .kernels = m->kernels};
     conv_planes_init(&run.planes, op, 1);
     conv_weight_choose_panels(&run);
-    choose_shares(&run);
+    conv_weight_slices(&run);
     conv_weight_choose_tasks(&run, m->features, team_size(m->team));
     ssq_status st = conv_weight_take(&run, m);
     if (st != SSQ_OK)
         return st;
     set_offsets(&run);
-    conv_weight_loop(&run, m->team, run.shares * op->groups * run.blocks,
+    conv_weight_loop(&run, m->team, run.slices * op->groups * run.blocks,
                      conv_weight_task);
     conv_weight_loop(&run, m->team, op->groups * size_div_up(run.k, FOLD_TAPS),
                      conv_weight_fold);

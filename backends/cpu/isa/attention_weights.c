@@ -52,15 +52,16 @@ INLINE floats exponents(const bool mark, float *block, uint32_t keys, floats m)
 }
 
 /* Times `next` and rounded; dtype is a constant. */
-INLINE void shares(uint32_t dtype, float *block, uint32_t keys, floats next)
+INLINE void weights_scale(uint32_t dtype, float *block, uint32_t keys,
+                          floats next)
 {
     for (uint32_t j = 0; j < keys; j++, block += STRIP)
         floats_store(block, floats_round(floats_load(block) * next, dtype));
 }
 
 /* The same with marks and dropout. */
-static void shares_some(const struct attention_scores *s, float *block,
-                        uint32_t lane, floats next)
+static void weights_scale_some(const struct attention_scores *s, float *block,
+                               uint32_t lane, floats next)
 {
     for (uint32_t j = 0; j < s->keys; j++, block += STRIP) {
         floats e = floats_load(block), w = e * next;
@@ -112,12 +113,12 @@ void ISA_NAME(attention_weights)(const struct attention_scores *s, float *block,
             sum = exponents(false, own, s->keys, shift);
         floats next = totals(state, lane, m, shift, sum);
         if (s->mark || s->dropout.given)
-            shares_some(s, own, lane, next);
+            weights_scale_some(s, own, lane, next);
         else if (s->dtype == SSQ_F32)
-            shares(SSQ_F32, own, s->keys, next);
+            weights_scale(SSQ_F32, own, s->keys, next);
         else if (s->dtype == SSQ_F16)
-            shares(SSQ_F16, own, s->keys, next);
+            weights_scale(SSQ_F16, own, s->keys, next);
         else
-            shares(SSQ_BF16, own, s->keys, next);
+            weights_scale(SSQ_BF16, own, s->keys, next);
     }
 }

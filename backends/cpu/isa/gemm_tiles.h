@@ -135,8 +135,8 @@ INLINE void tiles_finish(struct gemm_later *l, uint32_t n)
  * read this panel share among them. */
 INLINE uint32_t fetched(const struct gemm_tile *t, uint32_t steps)
 {
-    int64_t lines = t->ahead / 64, share = (int64_t)t->turns * steps;
-    return (uint32_t)((lines + share - 1) / share) * 64;
+    int64_t lines = t->ahead / 64, steps_of_all = (int64_t)t->turns * steps;
+    return (uint32_t)((lines + steps_of_all - 1) / steps_of_all) * 64;
 }
 
 /* down, wide and products are constants. The tile before is finished from a

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lent.c - a loop on threads of the program's.
  *
- * The program is handed as many shares as there are threads. A share takes
- * tasks until there are none left, so that no share needs another one, and none
- * is missed. A share's worker is the number of shares that began before it, and
+ * The program is handed as many parts as there are threads. A part takes
+ * tasks until there are none left, so that no part needs another one, and none
+ * is missed. A part's worker is the number of parts that began before it, and
  * not the number that the program calls it with: even if it makes a call twice,
  * no two tasks run with the same worker.
  *
- * The context of a share is a ticket, not a pointer: the number of a slot in a
- * static table, and how often the slot was used before. A share that is called
+ * The context of a part is a ticket, not a pointer: the number of a slot in a
+ * static table, and how often the slot was used before. A part that is called
  * after its loop has ended finds another use, or none, and does nothing. */
 #include "backends/cpu/threads/lent.h"
 
@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 struct lent_loop {
-    _Atomic uint32_t begun; /* shares */
+    _Atomic uint32_t begun; /* parts */
     _Atomic uint32_t next;  /* task; n and more: all are taken */
     uint32_t size, n;
     team_task task;
@@ -31,14 +31,14 @@ struct lent_loop {
 #define SLOT_BITS 8
 #define SLOTS     (1u << SLOT_BITS)
 
-/* The word of a slot: which use of it this is, whether shares may still begin,
+/* The word of a slot: which use of it this is, whether parts may still begin,
  * and how many are at work. */
 #define OPEN    0x80000000u
 #define AT_WORK 0x7fffffffu
 
 static struct lent_slot {
     atomic_bool taken;
-    _Atomic uint64_t word; /* use << 32 | OPEN | shares at work */
+    _Atomic uint64_t word; /* use << 32 | OPEN | parts at work */
     struct lent_loop *loop;
 } slots[SLOTS];
 static _Atomic uint32_t next_slot;
@@ -64,7 +64,7 @@ static struct lent_slot *slot_take(struct lent_loop *l)
     return NULL;
 }
 
-/* No share begins from here on; those at work are waited for. */
+/* No part begins from here on; those at work are waited for. */
 static void slot_release(struct lent_slot *s)
 {
     uint64_t word = atomic_fetch_and(&s->word, ~(uint64_t)OPEN);
@@ -79,7 +79,7 @@ static void *ticket_of(const struct lent_slot *s)
     return (void *)(use_bits(atomic_load(&s->word)) | (uintptr_t)(s - slots));
 }
 
-/* The slot, with one share more at work; NULL: the loop is over. */
+/* The slot, with one part more at work; NULL: the loop is over. */
 static struct lent_slot *slot_enter(void *ticket)
 {
     struct lent_slot *s = &slots[(uintptr_t)ticket % SLOTS];
@@ -110,7 +110,7 @@ static void lent_work(struct lent_loop *l)
     fpenv_leave(env);
 }
 
-static void lent_share(void *ticket, uint32_t i)
+static void lent_part(void *ticket, uint32_t i)
 {
     struct lent_slot *s = slot_enter(ticket);
     (void)i;
@@ -127,7 +127,7 @@ void lent_for(const ssq_cpu_options *lent, uint32_t size, uint32_t n,
         .size = size, .n = n, .task = task, .context = context};
     struct lent_slot *s = slot_take(&l);
     if (s != NULL)
-        lent->parallel_for(lent->user, n < size ? n : size, lent_share,
+        lent->parallel_for(lent->user, n < size ? n : size, lent_part,
                            ticket_of(s));
     if (atomic_load(&l.next) < n)
         lent_work(&l);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.c - a small pool of threads for loops.
  *
- * Each thread has a share of a loop's tasks, neighbours, and helps others when
+ * Each thread has a part of a loop's tasks, neighbours, and helps others when
  * it is done: what it reads and writes in one loop is in its own caches when
  * the next loop has it again, and another core's may be far away.
  *
- * What is to be done of a share is one word: the loop's number and how many of
+ * What is to be done of a part is one word: the loop's number and how many of
  * its tasks nobody has taken yet. A thread takes one by counting the word down,
  * which fails as soon as the number is another: a thread that was asleep while
  * a loop came and went has nothing to undo, and nobody waits for it. A task
  * that is taken and not finished keeps its loop from ending, and so the loop's
  * other words from changing while it reads them.
  *
- *     todo      [ number of the loop | tasks left ], of each share
+ *     todo      [ number of the loop | tasks left ], of each part
  *     finished  tasks that are done: the caller sleeps on it
  *     called    counts loops: threads sleep on it */
 #define _GNU_SOURCE
@@ -51,8 +51,8 @@ struct worker {
     struct team *team;
     pthread_t thread;
     uint32_t number;
-    uint32_t end;          /* of its share, whose tasks come before */
-    _Atomic uint64_t todo; /* of its share */
+    uint32_t end;          /* of its part, whose tasks come before */
+    _Atomic uint64_t todo; /* of its part */
     char apart[64];        /* from the next one's, a cache line away */
 };
 
@@ -115,24 +115,24 @@ static bool changes(_Atomic uint32_t *word, uint32_t value)
     return false;
 }
 
-/* Take tasks of a share of loop `number` until there are none left. */
-static void work_on(struct team *t, struct worker *share, uint32_t number,
+/* Take tasks of a part of loop `number` until there are none left. */
+static void work_on(struct team *t, struct worker *owner, uint32_t number,
                     uint32_t worker)
 {
-    uint64_t todo = atomic_load(&share->todo);
+    uint64_t todo = atomic_load(&owner->todo);
     while ((uint32_t)(todo >> 32) == number && (uint32_t)todo != 0) {
-        if (!atomic_compare_exchange_weak(&share->todo, &todo, todo - 1))
+        if (!atomic_compare_exchange_weak(&owner->todo, &todo, todo - 1))
             continue;
         uint32_t n = t->n;
-        t->task(t->context, share->end - (uint32_t)todo, worker);
+        t->task(t->context, owner->end - (uint32_t)todo, worker);
         if (atomic_fetch_add(&t->finished, 1) + 1 == n &&
             atomic_load(&t->waiting) != 0)
             futex_wake(&t->finished, 1);
-        todo = atomic_load(&share->todo);
+        todo = atomic_load(&owner->todo);
     }
 }
 
-/* The worker's own share, then those of others. */
+/* The worker's own part, then those of others. */
 static void parallel_work(struct team *t, uint32_t number, uint32_t worker)
 {
     for (uint32_t i = 0; i < t->size; i++)
@@ -244,7 +244,7 @@ static void wait_for_all(struct team *t)
 
 /* Give n tasks out, in order: the first ones to worker 0, the caller. No thread
  * knows the loop's number before all are given out. */
-static void share_out(struct team *t, uint32_t n, uint32_t number)
+static void team_divide(struct team *t, uint32_t n, uint32_t number)
 {
     uint64_t from = 0, size = t->size;
     for (uint32_t i = 0; i < size; i++) {
@@ -265,7 +265,7 @@ static void parallel_run(struct team *team, uint32_t n, team_task task,
     team->context = context;
     atomic_store(&team->finished, 0);
     uint32_t number = atomic_load(&team->called) + 1;
-    share_out(team, n, number);
+    team_divide(team, n, number);
     atomic_store(&team->called, number);
     if (atomic_load(&team->asleep) != 0)
         futex_wake(&team->called, (int)(n < team->size ? n : team->size) - 1);

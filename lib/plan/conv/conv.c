@@ -21,8 +21,8 @@
 #define STEP       16
 #define STEP_LOOPS 48
 #define TILE_LOOPS 512
-/* Least depth of a share; less is not worth the fold. */
-#define LEAST_SHARE 128
+/* Least depth of a slice; less is not worth the fold. */
+#define LEAST_SLICE 128
 /* Groups per unit of the device that splitting aims at. */
 #define WANTED_GROUPS 4
 /* Most elements of the partial sums. */
@@ -155,7 +155,7 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
                                view_dtype(r->from), view_dtype(&op->bias));
 }
 
-/* Return the number of shares of the depth. There are as many as the device
+/* Return the number of slices of the depth. There are as many as the device
  * needs to be busy, and as its limit of iterations requires. */
 static int64_t splits_of(const struct conv_args *a,
                          const struct backend_limits *l, int64_t tiles)
@@ -163,7 +163,7 @@ static int64_t splits_of(const struct conv_args *a,
     int64_t results = (int64_t)a->made.groups * a->made.rows * a->made.columns;
     int64_t room = size_least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
     int64_t splits = size_least((int64_t)l->units * WANTED_GROUPS / tiles,
-                                a->depth / LEAST_SHARE);
+                                a->depth / LEAST_SLICE);
     int64_t steps = size_div_up(a->depth, STEP);
     int64_t most = (int64_t)l->iterations / 2 / (STEP_LOOPS + 1);
     if (most > 0 && splits < size_div_up(steps, most))
@@ -171,7 +171,7 @@ static int64_t splits_of(const struct conv_args *a,
     return size_least(splits, room / results);
 }
 
-/* Divide a product into tiles of tile_rows rows. @return the number of shares
+/* Divide a product into tiles of tile_rows rows. @return the number of slices
  * of the depth */
 static uint32_t conv_divide(struct conv_args *a, const struct backend_limits *l,
                             uint32_t tile_rows, bool may_split)
@@ -181,10 +181,10 @@ static uint32_t conv_divide(struct conv_args *a, const struct backend_limits *l,
     int64_t tiles =
         (int64_t)a->images * a->made.groups * a->row_blocks * a->column_blocks;
     int64_t splits = splits_of(a, l, tiles);
-    a->share = a->depth;
+    a->slice = a->depth;
     if (may_split && splits > 1) {
-        a->share = (uint32_t)size_div_up(a->depth, splits);
-        splits = size_div_up(a->depth, a->share);
+        a->slice = (uint32_t)size_div_up(a->depth, splits);
+        splits = size_div_up(a->depth, a->slice);
     } else {
         splits = 1;
     }
@@ -201,7 +201,7 @@ static void conv_bind_both(struct plan *p, const struct view *v,
     plan_bind_as(p, v, 4, access);
 }
 
-/* Add the sums of the shares, and round to the dtype of the result. */
+/* Add the sums of the slices, and round to the dtype of the result. */
 static void plan_conv_fold(struct plan *p, const struct conv_args *a,
                            uint32_t splits, const struct view *made,
                            const struct view *partial)
@@ -245,7 +245,7 @@ static void plan_conv_images(struct plan *p, const struct conv_op *op)
     conv_bind_both(p, &op->bias, ACCESS_READ);
     plan_bind(p, &partial, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), a.tasks,
-                TILE_LOOPS + loops_of(size_div_up(a.share, STEP), STEP_LOOPS));
+                TILE_LOOPS + loops_of(size_div_up(a.slice, STEP), STEP_LOOPS));
     if (splits > 1)
         plan_conv_fold(p, &a, splits, r.made, &partial);
 }

@@ -265,7 +265,7 @@ static void plan_product(struct plan *p, struct product *g)
     else if (some)
         plan_panels(p, g, false);
     else if (g->k > product_depth(p, g))
-        plan_shares(p, g);
+        plan_split_k(p, g);
     else
         plan_tiled(p, g);
 }

@@ -29,8 +29,8 @@ struct product product_depths(const struct product *g, int64_t k, int64_t n);
  *  otherwise it limits the time of a launch. */
 void plan_tiled(struct plan *plan, const struct product *g);
 int64_t product_depth(const struct plan *plan, const struct product *g);
-/** Record a product with a larger k. Shares of k are computed like a batch. A
+/** Record a product with a larger k. Slices of k are computed like a batch. A
  *  second launch adds their sums. */
-void plan_shares(struct plan *plan, const struct product *g);
+void plan_split_k(struct plan *plan, const struct product *g);
 
 #endif

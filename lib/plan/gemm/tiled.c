@@ -36,7 +36,7 @@ int64_t product_depth(const struct plan *p, const struct product *g)
 
 /* The place of a launch's part of k. begins: the sums begin at 0. ends: they
  * are the results. Otherwise they are read from, or written to, partial. */
-struct tiled_share {
+struct tiled_slice {
     bool begins, ends;
     struct view partial;
 };
@@ -44,7 +44,7 @@ struct tiled_share {
 /* Record one launch. Larger tiles read less memory per result. A GPU uses them
  * only if there are enough of them for all units. */
 static void tiled_launch(struct plan *p, const struct product *g,
-                         const struct tiled_share *k)
+                         const struct tiled_slice *k)
 {
     const struct backend_limits *l = plan_limits(p);
     struct gemm_tiled_args x = {.g = product_shape(g),
@@ -70,17 +70,17 @@ static void tiled_launch(struct plan *p, const struct product *g,
 
 /* Record all of k for a part of the batch, m and n. */
 static void depths(struct plan *p, const struct product *g, int64_t most,
-                   struct tiled_share *share)
+                   struct tiled_slice *slice)
 {
     if (g->k <= most) {
-        tiled_launch(p, g, &(struct tiled_share){.begins = true, .ends = true});
+        tiled_launch(p, g, &(struct tiled_slice){.begins = true, .ends = true});
         return;
     }
     for (int64_t k = 0; k < g->k && !plan_failed(p); k += most) {
         struct product part = product_depths(g, k, most);
-        share->begins = k == 0;
-        share->ends = k + most >= g->k;
-        tiled_launch(p, &part, share);
+        slice->begins = k == 0;
+        slice->ends = k + most >= g->k;
+        tiled_launch(p, &part, slice);
     }
 }
 
@@ -88,18 +88,18 @@ static void depths(struct plan *p, const struct product *g, int64_t most,
 void plan_tiled(struct plan *p, const struct product *g)
 {
     struct product size = *g;
-    struct tiled_share share = {.begins = false};
+    struct tiled_slice slice = {.begins = false};
     if (product_fits(p, g) || !product_shrink(p, g, &size)) {
-        depths(p, g, g->k, &share);
+        depths(p, g, g->k, &slice);
         return;
     }
     if (size.k < g->k)
         plan_scratch(p, SSQ_F32, (uint64_t)(size.batch * size.m * size.n),
-                     &share.partial);
+                     &slice.partial);
     for (int64_t z = 0; z < g->batch; z += size.batch)
         for (int64_t i = 0; i < g->m; i += size.m)
             for (int64_t j = 0; j < g->n && !plan_failed(p); j += size.n) {
                 struct product part = product_part(g, &size, z, i, j);
-                depths(p, &part, size.k, &share);
+                depths(p, &part, size.k, &slice);
             }
 }

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shares.c - products with a k that is too large for the loops of one item, or
- * for one launch. Shares of k are computed like a batch, and a second launch
+/* split_k.c - products with a k that is too large for the loops of one item, or
+ * for one launch. Slices of k are computed like a batch, and a second launch
  * adds their sums. */
 #include "lib/plan/gemm/product.h"
 
 /* Most float32s of partial sums if the driver does not limit loops: 64 MiB. */
 #define MOST_WAITING (INT64_C(16) << 20)
 
-/* Compute `splits` shares of k, beginning at k, into part: a batch of products,
- * each with the depth of a share. alpha, beta, c and the bias belong to the
- * whole product; shares_join() applies them. */
-static void add_up(struct plan *p, const struct product *g, int64_t k,
-                   int64_t splits, int64_t share, const struct view *part)
+/* Compute `splits` slices of k, beginning at k, into part: a batch of products,
+ * each with the depth of a slice. alpha, beta, c and the bias belong to the
+ * whole product; split_k_join() applies them. */
+static void split_k_slices(struct plan *p, const struct product *g, int64_t k,
+                           int64_t splits, int64_t slice,
+                           const struct view *part)
 {
     struct product s = {.batch = splits,
                         .m = g->m,
                         .n = g->n,
-                        .k = share,
+                        .k = slice,
                         .alpha = 1.0f,
                         .a = g->a,
                         .b = g->b,
                         .d = *part};
-    product_cut(&s.a, 2, k, share);
-    product_cut(&s.b, 1, k, share);
+    product_cut(&s.a, 2, k, slice);
+    product_cut(&s.b, 1, k, slice);
     s.a.shape[0] = s.b.shape[0] = splits;
-    s.a.stride[0] = share * s.a.stride[2];
-    s.b.stride[0] = share * s.b.stride[1];
+    s.a.stride[0] = slice * s.a.stride[2];
+    s.b.stride[0] = slice * s.b.stride[1];
     plan_tiled(p, &s);
 }
 
@@ -39,11 +40,11 @@ static struct view rows_as_matrices(struct view v)
     return v;
 }
 
-/* Compute d from the sums of the shares. Each row is a product of ones and the
+/* Compute d from the sums of the slices. Each row is a product of ones and the
  * sums, so gemm_tiled.k does this, too, and its epilogue rounds. The ones are
  * one word with strides of 0. */
-static void shares_join(struct plan *p, const struct product *g,
-                        const struct view *ones, const struct view *part)
+static void split_k_join(struct plan *p, const struct product *g,
+                         const struct view *ones, const struct view *part)
 {
     struct product s = *g;
     s.batch = g->m;
@@ -65,12 +66,12 @@ static void shares_join(struct plan *p, const struct product *g,
     plan_tiled(p, &s);
 }
 
-/* Compute some rows of a matrix, by shares of k whose sums are in part. The
- * last share may be shorter; then it is a separate launch. */
-static void shares_split(struct plan *p, const struct product *g, int64_t share,
+/* Compute some rows of a matrix, by slices of k whose sums are in part. The
+ * last slice may be shorter; then it is a separate launch. */
+static void split_k_rows(struct plan *p, const struct product *g, int64_t slice,
                          const struct view *ones, struct view *part)
 {
-    int64_t whole = g->k / share, rest = g->k % share;
+    int64_t whole = g->k / slice, rest = g->k % slice;
     struct view last;
     part->rank = 3;
     part->shape[0] = whole + (rest > 0);
@@ -81,19 +82,19 @@ static void shares_split(struct plan *p, const struct product *g, int64_t share,
     part->stride[2] = 1;
     last = *part;
     product_cut(&last, 0, whole, 1);
-    add_up(p, g, 0, whole, share, part);
+    split_k_slices(p, g, 0, whole, slice, part);
     if (rest > 0)
-        add_up(p, g, whole * share, 1, rest, &last);
-    shares_join(p, g, ones, part);
+        split_k_slices(p, g, whole * slice, 1, rest, &last);
+    split_k_join(p, g, ones, part);
 }
 
-/* Record a product by shares. As many rows of a matrix are computed together as
- * scratch has room for. The launches of a plan run in order, so all of them
+/* Record a product by split-K. As many rows of a matrix are computed together
+ * as scratch has room for. The launches of a plan run in order, so all of them
  * share the scratch. */
-void plan_shares(struct plan *p, const struct product *g)
+void plan_split_k(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
-    int64_t share = product_depth(p, g), splits = size_div_up(g->k, share);
+    int64_t slice = product_depth(p, g), splits = size_div_up(g->k, slice);
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
     if (l->iterations == 0)
         floats = size_least(floats, MOST_WAITING);
@@ -108,6 +109,6 @@ void plan_shares(struct plan *p, const struct product *g)
         for (int64_t i = 0; i < g->m; i += rows) {
             struct product size = {.batch = 1, .m = rows, .n = g->n};
             struct product some = product_part(g, &size, z, i, 0);
-            shares_split(p, &some, share, &ones, &part);
+            split_k_rows(p, &some, slice, &ones, &part);
         }
 }
