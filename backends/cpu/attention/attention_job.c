@@ -4,8 +4,8 @@
 
 #include "lib/core/base/size.h"
 
-/* Keys of a block. Their scores with a strip, 16 KiB with the widest vectors,
- * stay in the L1 cache while weights are computed from them. */
+/* Keys of a block. Their scores with a query block, 16 KiB with the widest
+ * vectors, stay in the L1 cache while weights are computed from them. */
 #define KEYS 128
 
 /* Multiplications that are not worth another thread: waking takes longer. */
@@ -39,11 +39,11 @@ void attention_job_fill(struct attention_job *job,
                                   .v = attention_operand(v),
                                   .mask = attention_operand(mask),
                                   .dtype = q->dtype,
-                                  .strip = device->isa->gemm->columns};
+                                  .query_block = device->isa->gemm->columns};
     if (step->buffer != NULL)
         memcpy(&job->step, view_host(step), sizeof(job->step));
-    job->strips_of_head = size_div_up(p->tq, job->strip);
-    job->strips = job->strips_of_head * (p->heads / p->kv_heads);
+    job->query_blocks_of_head = size_div_up(p->tq, job->query_block);
+    job->query_blocks = job->query_blocks_of_head * (p->heads / p->kv_heads);
     job->blocks = size_div_up(p->tk, KEYS);
     job->keys = (uint32_t)size_div_up(p->tk, job->blocks);
 }
@@ -76,24 +76,24 @@ struct attention_task attention_task_at(const struct attention_job *job,
     struct attention_task t = {.job = job,
                                .batch = head / job->p->kv_heads,
                                .kv = head % job->p->kv_heads,
-                               .strip = index % tasks_of_head * each};
-    t.strips = size_least(job->strips - t.strip, each);
+                               .query_block = index % tasks_of_head * each};
+    t.query_blocks = size_least(job->query_blocks - t.query_block, each);
     return t;
 }
 
-struct attention_strip attention_strip(const struct attention_task *t,
-                                       int64_t strip)
+struct attention_query_block
+attention_query_block(const struct attention_task *t, int64_t query_block)
 {
     const struct attention_job *job = t->job;
     int64_t group = job->p->heads / job->p->kv_heads;
-    int64_t query = strip % job->strips_of_head * job->strip;
-    int64_t queries = size_least(job->strip, job->p->tq - query);
-    bool narrow = queries <= job->strip / 2;
-    return (struct attention_strip){.head = t->kv * group +
-                                            strip / job->strips_of_head,
-                                    .query = query,
-                                    .queries = (uint32_t)queries,
-                                    .vectors = narrow ? 1 : 2};
+    int64_t query = query_block % job->query_blocks_of_head * job->query_block;
+    int64_t queries = size_least(job->query_block, job->p->tq - query);
+    bool narrow = queries <= job->query_block / 2;
+    return (struct attention_query_block){
+        .head = t->kv * group + query_block / job->query_blocks_of_head,
+        .query = query,
+        .queries = (uint32_t)queries,
+        .vectors = narrow ? 1 : 2};
 }
 
 struct attention_block attention_block(const struct attention_task *t,
@@ -114,7 +114,7 @@ static int64_t attention_job_offset(const struct attention_params *p)
 }
 
 uint32_t attention_seen(const struct attention_job *job,
-                        const struct attention_strip *s,
+                        const struct attention_query_block *s,
                         const struct attention_block *b)
 {
     int64_t last = s->query + s->queries - 1 + attention_job_offset(job->p);
@@ -138,33 +138,33 @@ static float mask_element(const struct attention_operand *m, int64_t at)
     return m->dtype == SSQ_F16 ? f16_load(half) : bf16_load(half);
 }
 
-/* Write the mask for some keys and a strip as float32, in the order of scores.
- * Floats that are adjacent along keys or queries are packed. */
+/* Write the mask for some keys and a query block as float32, in the order of
+ * scores. Floats that are adjacent along keys or queries are packed. */
 static void make_bias(const struct attention_task *t,
-                      const struct attention_strip *s,
+                      const struct attention_query_block *s,
                       const struct attention_block *b, uint32_t keys, float *to)
 {
     const struct attention_operand *m = &t->job->mask;
-    const uint32_t strip = t->job->strip;
+    const uint32_t query_block = t->job->query_block;
     int64_t at = t->batch * m->step[0] + s->head * m->step[1] +
                  s->query * m->step[2] + b->key * m->step[3];
     if (m->dtype != SSQ_U8 && (m->step[2] == 1 || m->step[3] == 1)) {
         struct gemm_source from = {attention_job_element(m, at), m->dtype,
                                    m->step[2], m->step[3]};
-        struct gemm_panels panel = {to, strip, 0};
+        struct gemm_panels panel = {to, query_block, 0};
         t->job->gemm->pack(&from, 0, s->queries, 0, keys, &panel);
         return;
     }
     for (uint32_t j = 0; j < keys; j++)
-        for (uint32_t i = 0; i < strip; i++)
-            to[j * strip + i] =
+        for (uint32_t i = 0; i < query_block; i++)
+            to[j * query_block + i] =
                 i < s->queries
                     ? mask_element(m, at + i * m->step[2] + j * m->step[3])
                     : 0.0f;
 }
 
 struct attention_scores attention_scores(const struct attention_task *t,
-                                         const struct attention_strip *s,
+                                         const struct attention_query_block *s,
                                          const struct attention_block *b,
                                          uint32_t keys, float *bias)
 {
@@ -228,8 +228,8 @@ struct gemm_panels attention_panel(const struct attention_job *job,
                                    struct attention_memory *memory,
                                    int64_t depth)
 {
-    struct gemm_panels p = {.height = job->strip};
-    p.to = attention_take(memory, (size_t)depth * job->strip);
+    struct gemm_panels p = {.height = job->query_block};
+    p.to = attention_take(memory, (size_t)depth * job->query_block);
     return p;
 }
 
@@ -276,17 +276,17 @@ void attention_multiply(const struct attention_job *job, bool some,
 
 uint32_t attention_row(const struct attention_job *job, int64_t length)
 {
-    return (uint32_t)(size_div_up(length, job->strip) * job->strip);
+    return (uint32_t)(size_div_up(length, job->query_block) * job->query_block);
 }
 
 void attention_store(const struct attention_task *t,
-                     const struct attention_strip *s,
+                     const struct attention_query_block *s,
                      const struct attention_operand *o, const float *columns,
                      int64_t length, float factor, float *rows)
 {
     const struct attention_job *job = t->job;
     const uint32_t row = attention_row(job, length);
-    struct gemm_source from = {columns, SSQ_F32, job->strip, 1};
+    struct gemm_source from = {columns, SSQ_F32, job->query_block, 1};
     struct gemm_panels panel = {rows, row, 0};
     struct gemm_source to =
         attention_lines(o, t->batch, s->head, s->query, false);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_job.h - addresses, steps and tasks of attention.
  *
- * A strip (query block) has as many queries of one head as a tile has columns.
- * Strips of all heads that share a head of keys have consecutive numbers. Keys
- * are divided into blocks. Neither depends on the number of threads, and each
- * sum is one chain, over elements, keys or queries in order. So no bit depends
- * on it. */
+ * A query block has as many queries of one head as a tile has columns.
+ * Query blocks of all heads that share a head of keys have consecutive numbers.
+ * Keys are divided into blocks. Neither depends on the number of threads, and
+ * each sum is one chain, over elements, keys or queries in order. So no bit
+ * depends on it. */
 #ifndef BACKENDS_CPU_ATTENTION_ATTENTION_JOB_H
 #define BACKENDS_CPU_ATTENTION_ATTENTION_JOB_H
 
@@ -25,24 +25,26 @@ struct attention_job {
     const struct gemm_kernels *gemm;
     const struct attention_kernels *kernels;
     struct attention_operand q, k, v, mask, y, lse, dy, dq, dk, dv;
-    const float *rests; /* rounding errors of lse; NULL: 0 */
-    uint32_t dtype;     /* of q, k and v */
-    uint32_t step;      /* of the random stream */
-    uint32_t strip;
-    int64_t strips_of_head, strips; /* of a head; of those that share keys */
-    uint32_t keys;                  /* of a block */
-    int64_t blocks;                 /* of a head's keys */
+    const float *rests;           /* rounding errors of lse; NULL: 0 */
+    uint32_t dtype;               /* of q, k and v */
+    uint32_t step;                /* of the random stream */
+    uint32_t query_block;         /* queries of one */
+    int64_t query_blocks_of_head; /* of one head of queries */
+    int64_t query_blocks;         /* of the heads that share keys */
+    uint32_t keys;                /* of a block */
+    int64_t blocks;               /* of a head's keys */
 };
 
-/** A task of a thread: strips and blocks of a head of keys. */
+/** A task of a thread: query blocks and key blocks of a head of keys. */
 struct attention_task {
     const struct attention_job *job;
     int64_t batch, kv;
-    int64_t strip, strips, block, blocks; /* the first, and their number */
+    int64_t query_block, query_blocks; /* the first, and their number */
+    int64_t block, blocks;             /* of keys, likewise */
 };
 
-/** A strip. */
-struct attention_strip {
+/** A query block. */
+struct attention_query_block {
     int64_t head, query; /* the first one */
     uint32_t queries, vectors;
 };
@@ -75,21 +77,21 @@ struct gemm_source attention_lines(const struct attention_operand *o,
                                    bool turned);
 
 /** Return task `index`. A head of keys has `tasks_of_head` tasks of `each`
- *  strips; the last task of a head may have fewer strips. */
+ *  query blocks; the last task of a head may have fewer query blocks. */
 struct attention_task attention_task_at(const struct attention_job *job,
                                         uint32_t index, int64_t tasks_of_head,
                                         int64_t each);
-struct attention_strip attention_strip(const struct attention_task *t,
-                                       int64_t strip);
+struct attention_query_block
+attention_query_block(const struct attention_task *t, int64_t query_block);
 struct attention_block attention_block(const struct attention_task *t,
                                        int64_t block);
-/** Return how many keys of a block a strip sees; they come first. */
+/** Return how many keys of a block a query block sees; they come first. */
 uint32_t attention_seen(const struct attention_job *job,
-                        const struct attention_strip *s,
+                        const struct attention_query_block *s,
                         const struct attention_block *b);
 /** Return the parameters of the scores. bias: memory for a mask. */
 struct attention_scores attention_scores(const struct attention_task *t,
-                                         const struct attention_strip *s,
+                                         const struct attention_query_block *s,
                                          const struct attention_block *b,
                                          uint32_t keys, float *bias);
 
@@ -99,7 +101,7 @@ float *attention_take(struct attention_memory *memory, size_t floats);
 struct gemm_panels attention_panels(struct attention_memory *memory,
                                     int64_t lines, uint32_t most,
                                     uint32_t depth);
-/** Take a panel of a strip's columns, `depth` long, without padding. */
+/** Take a panel of a query block's columns, `depth` long, without padding. */
 struct gemm_panels attention_panel(const struct attention_job *job,
                                    struct attention_memory *memory,
                                    int64_t depth);
@@ -115,11 +117,11 @@ void attention_multiply(const struct attention_job *job, bool some,
                         const struct gemm_panels *b, uint32_t columns,
                         uint32_t depth, float *to, size_t to_row, bool add);
 
-/** Write the columns of a strip, which are its queries, as rows of o,
- * multiplied by a factor. rows: memory for a strip of rows, each a multiple of
- * tiles wide. */
+/** Write the columns of a query block, which are its queries, as rows of o,
+ * multiplied by a factor. rows: memory for a row of each query, each a
+ * multiple of tiles wide. */
 void attention_store(const struct attention_task *t,
-                     const struct attention_strip *s,
+                     const struct attention_query_block *s,
                      const struct attention_operand *o, const float *columns,
                      int64_t length, float factor, float *rows);
 /** Return the floats of a row of `length` elements, in whole tiles. */

@@ -2,20 +2,19 @@
 /* attention_kernels.h - the functions of an instruction set that attention
  * calls, apart from the tiles and the packing of a GEMM.
  *
- * A strip has as many queries as a tile has columns. A block of scores has a
- * row for each key, with the strip's queries side by side. Work along the keys
- * of a query therefore goes from vector to vector:
+ * A query block has as many queries as a tile has columns. A block of scores
+ * has a row for each key, with the query block's queries side by side. Work
+ * along the keys of a query therefore goes from vector to vector:
  *
- *                   strip of queries
+ *                   query block
  *                    +-----------+
  *                    | q, packed | d
  *                    +-----------+
- *        d           strip
+ *        d           query block                query block
  *      +--------+    +-----------+              +-----------+
- *      | k,     |    | scores,   |    v, packed | strip:    |
- * keys | packed |    | weights   | keys     ->  | means of  | dv
- *      +--------+    +-----------+              | values    |
- *                                               +-----------+
+ *      | k,     |    | scores,   |    v, packed | means of  |
+ * keys | packed |    | weights   | keys     ->  | values    | dv
+ *      +--------+    +-----------+              +-----------+
  *
  * Such a block already has the form of a packed panel of b. */
 #ifndef BACKENDS_CPU_ATTENTION_ATTENTION_KERNELS_H
@@ -45,14 +44,14 @@ struct attention_scores {
     struct attention_dropout dropout;
 };
 
-/** Of each query of a strip. */
+/** Of each query of a query block. */
 struct attention_state {
     float most[GEMM_LINES];  /* its greatest score so far */
     float total[GEMM_LINES]; /* sum(exp(score - most)) */
     float kept[GEMM_LINES];  /* what means of the blocks before count for */
 };
 
-/** Saved values of the queries of a strip, for the gradients. */
+/** Saved values of the queries of a query block, for the gradients. */
 struct attention_saved {
     float lse[GEMM_LINES], rest[GEMM_LINES]; /* rest: rounding error of lse */
     float delta[GEMM_LINES];
@@ -71,7 +70,7 @@ struct attention_kernels {
     void (*rescale)(float *to, uint32_t rows, const float *factor);
     /** For each column, sum the products of two panels. */
     void (*dots)(const float *x, const float *y, uint32_t rows, float *sums);
-    /** Write the logarithms of the sums of a strip's first n queries. */
+    /** Write the logarithms of the sums of a query block's first n queries. */
     void (*logs)(const struct attention_state *state, uint32_t n, float *to);
     bool (*finite)(const float *x, size_t n);
     /** As gemm_kernels' multiply for panels, except that elements that are

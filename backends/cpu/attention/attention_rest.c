@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_rest.c - compute the rounding errors of the saved lse.
  *
- *     for each task: some strips that share a head of keys  (all threads)
- *         for each block of keys, if a strip needs it
+ *     for each task: some query blocks that share a head of keys  (all threads)
+ *         for each block of keys, if a query block needs it
  *             pack k
- *             for each such strip: scores, and sums of exponentials
+ *             for each such query block: scores, and sums of exponentials
  *
  * If no lse is large, this does nothing and takes no memory. */
 #include "backends/cpu/attention/attention_job.h"
@@ -12,8 +12,8 @@
 #include "kernels/attention/saved.h"
 #include "lib/core/base/size.h"
 
-/* Most strips of a task: their queries stay in the L2 cache. */
-#define MOST_STRIPS 16
+/* Most query blocks of a task: their queries stay in the L2 cache. */
+#define MOST_QUERY_BLOCKS 16
 
 struct rests {
     const struct attention_job *job;
@@ -23,9 +23,9 @@ struct rests {
     size_t floats; /* of a thread's memory */
 };
 
-/* The state of a strip within a task. */
+/* The state of a query block within a task. */
 struct attention_rest_kept {
-    struct attention_strip s;
+    struct attention_query_block s;
     struct gemm_panels q;
     struct attention_state *state;
     bool wanted;
@@ -41,7 +41,7 @@ static struct attention_rest_work
 attention_rest_make_work(const struct attention_job *job,
                          struct attention_memory *memory)
 {
-    const size_t block = (size_t)job->keys * job->strip;
+    const size_t block = (size_t)job->keys * job->query_block;
     struct attention_rest_work w;
     w.k = attention_panels(memory, job->keys, job->gemm->rows,
                            (uint32_t)job->p->d);
@@ -68,9 +68,9 @@ static const float *lse_of(const struct attention_operand *o, int64_t batch,
            head * o->step[1] + query * o->step[2];
 }
 
-/* Pack the queries of a strip, if it needs its sums. */
-static void attention_rest_begin_strip(const struct attention_task *t,
-                                       struct attention_rest_kept *k)
+/* Pack the queries of a query block, if it needs its sums. */
+static void attention_rest_begin_query_block(const struct attention_task *t,
+                                             struct attention_rest_kept *k)
 {
     const struct attention_job *job = t->job;
     const struct attention_operand *o = &job->lse;
@@ -87,8 +87,8 @@ static void attention_rest_begin_strip(const struct attention_task *t,
         k->state->most[i] = -(float)INFINITY;
 }
 
-/* Add the first keys of a block to the sums of a strip. The sums are those
- * before dropout. */
+/* Add the first keys of a block to the sums of a query block. The sums are
+ * those before dropout. */
 static void attention_rest_meet(const struct attention_task *t,
                                 const struct attention_block *b, uint32_t keys,
                                 const struct attention_rest_work *w,
@@ -96,14 +96,14 @@ static void attention_rest_meet(const struct attention_task *t,
 {
     const struct attention_job *job = t->job;
     attention_multiply(job, false, &w->k, keys, &k->q,
-                       k->s.vectors * job->strip / 2, (uint32_t)job->p->d,
-                       w->scores, job->strip, false);
+                       k->s.vectors * job->query_block / 2, (uint32_t)job->p->d,
+                       w->scores, job->query_block, false);
     struct attention_scores x = attention_scores(t, &k->s, b, keys, w->bias);
     x.dropout.given = false;
     job->kernels->weights(&x, w->scores, k->state);
 }
 
-/* A block of keys is packed when the first strip needs it. */
+/* A block of keys is packed when the first query block needs it. */
 static void attention_rest_meet_all(const struct attention_task *t,
                                     const struct attention_block *b,
                                     const struct attention_rest_work *w,
@@ -113,7 +113,7 @@ static void attention_rest_meet_all(const struct attention_task *t,
     struct gemm_source k =
         attention_lines(&job->k, t->batch, t->kv, b->key, false);
     bool packed = false;
-    for (int64_t i = 0; i < t->strips; i++) {
+    for (int64_t i = 0; i < t->query_blocks; i++) {
         uint32_t keys = attention_seen(job, &kept[i].s, b);
         if (keys == 0 || !kept[i].wanted)
             continue;
@@ -124,9 +124,9 @@ static void attention_rest_meet_all(const struct attention_task *t,
     }
 }
 
-static void attention_rest_end_strip(const struct attention_task *t,
-                                     const struct rests *r,
-                                     const struct attention_rest_kept *k)
+static void attention_rest_end_query_block(const struct attention_task *t,
+                                           const struct rests *r,
+                                           const struct attention_rest_kept *k)
 {
     const struct attention_params *p = t->job->p;
     const struct attention_operand *o = &t->job->lse;
@@ -146,20 +146,20 @@ static void attention_rest_task(void *context, uint32_t index, uint32_t worker)
     const struct attention_job *job = r->job;
     struct attention_memory memory = {r->memory + worker * r->floats, 0};
     struct attention_rest_work work = attention_rest_make_work(job, &memory);
-    struct attention_rest_kept kept[MOST_STRIPS];
+    struct attention_rest_kept kept[MOST_QUERY_BLOCKS];
     struct attention_task t =
         attention_task_at(job, index, r->tasks_of_head, r->each);
-    for (int64_t i = 0; i < t.strips; i++) {
+    for (int64_t i = 0; i < t.query_blocks; i++) {
         kept[i] = attention_rest_make_kept(job, &memory);
-        kept[i].s = attention_strip(&t, t.strip + i);
-        attention_rest_begin_strip(&t, &kept[i]);
+        kept[i].s = attention_query_block(&t, t.query_block + i);
+        attention_rest_begin_query_block(&t, &kept[i]);
     }
     for (int64_t j = 0; j < job->blocks; j++) {
         struct attention_block b = attention_block(&t, j);
         attention_rest_meet_all(&t, &b, &work, kept);
     }
-    for (int64_t i = 0; i < t.strips; i++)
-        attention_rest_end_strip(&t, r, &kept[i]);
+    for (int64_t i = 0; i < t.query_blocks; i++)
+        attention_rest_end_query_block(&t, r, &kept[i]);
 }
 
 static bool some_large(const struct attention_job *job)
@@ -195,8 +195,8 @@ ssq_status attention_find_rests(const struct attention_job *job,
     *block = NULL;
     if (!some_large(job))
         return SSQ_OK;
-    r.each = size_least(MOST_STRIPS, job->strips);
-    r.tasks_of_head = size_div_up(job->strips, r.each);
+    r.each = size_least(MOST_QUERY_BLOCKS, job->query_blocks);
+    r.tasks_of_head = size_div_up(job->query_blocks, r.each);
     r.floats = attention_rest_floats_of_thread(&r);
     /* the memory of threads begins at a cache line */
     const size_t first = (rows + 15) / 16 * 16;

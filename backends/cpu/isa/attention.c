@@ -23,8 +23,8 @@ static void cap(float softcap, uint32_t n, float *x, float *bend)
 void ISA_NAME(attention_prepare)(const struct attention_scores *s, float *block)
 {
     const uint32_t n = s->vectors * LANES;
-    for (uint32_t j = 0; j < s->keys; j++, block += STRIP) {
-        size_t at = (size_t)j * STRIP;
+    for (uint32_t j = 0; j < s->keys; j++, block += QUERY_BLOCK) {
+        size_t at = (size_t)j * QUERY_BLOCK;
         for (uint32_t i = 0; i < n; i++)
             block[i] = s->scale * block[i];
         if (s->softcap != 0.0f)
@@ -49,12 +49,12 @@ words ISA_NAME(attention_dropped)(const struct attention_dropout *d,
     return gone;
 }
 
-/* ---- vectors of a strip ---- */
+/* ---- vectors of a query block ---- */
 
 static void rescale(float *to, uint32_t rows, const float *factor)
 {
     floats x = floats_load(factor), y = floats_load(factor + LANES);
-    for (uint32_t i = 0; i < rows; i++, to += STRIP) {
+    for (uint32_t i = 0; i < rows; i++, to += QUERY_BLOCK) {
         floats_store(to, floats_load(to) * x);
         floats_store(to + LANES, floats_load(to + LANES) * y);
     }
@@ -63,7 +63,7 @@ static void rescale(float *to, uint32_t rows, const float *factor)
 static void dots(const float *x, const float *y, uint32_t rows, float *sums)
 {
     floats left = {0}, right = {0};
-    for (uint32_t i = 0; i < rows; i++, x += STRIP, y += STRIP) {
+    for (uint32_t i = 0; i < rows; i++, x += QUERY_BLOCK, y += QUERY_BLOCK) {
         left = floats_fma(floats_load(x), floats_load(y), left);
         right =
             floats_fma(floats_load(x + LANES), floats_load(y + LANES), right);
@@ -128,16 +128,16 @@ void ISA_NAME(attention_store)(void *to, uint32_t dtype, int64_t to_row,
                                uint32_t rows, uint32_t columns, float factor)
 {
     const int64_t bytes = dtype == SSQ_F32 ? 4 : 2;
-    float line[STRIP];
+    float line[QUERY_BLOCK];
     for (uint32_t i = 0; i < rows; i++)
-        for (uint32_t j = 0; j < columns; j += STRIP) {
+        for (uint32_t j = 0; j < columns; j += QUERY_BLOCK) {
             const float *x = from + i * from_row + j;
             char *d = (char *)to + (i * to_row + j) * bytes;
-            uint32_t n = columns - j < STRIP ? columns - j : STRIP;
+            uint32_t n = columns - j < QUERY_BLOCK ? columns - j : QUERY_BLOCK;
             floats_store(line, floats_load(x) * factor);
             floats_store(line + LANES, floats_load(x + LANES) * factor);
-            if (n == STRIP)
-                half_put(d, dtype, line, STRIP);
+            if (n == QUERY_BLOCK)
+                half_put(d, dtype, line, QUERY_BLOCK);
             else
                 half_put(d, dtype, line, n);
         }

@@ -9,7 +9,7 @@
 #include "backends/cpu/isa/half.h"
 #include "kernels/gemm/tile.h"
 
-#define STRIP (2 * LANES)
+#define QUERY_BLOCK (2 * LANES)
 /* The score of a key that is not seen. */
 #define NONE (-__builtin_inff())
 

@@ -43,7 +43,7 @@ INLINE void factor(const struct attention_scores *s, const uint32_t dtype,
     }
     w = w * (change - q->delta);
     if (more && s->bend != NULL)
-        w = w * floats_load(s->bend + (size_t)j * STRIP + q->lane);
+        w = w * floats_load(s->bend + (size_t)j * QUERY_BLOCK + q->lane);
     w = floats_round(w, dtype);
     p = floats_round(p, dtype);
     floats instead = zero;
@@ -66,9 +66,9 @@ INLINE void factors(const struct attention_scores *s, const uint32_t dtype,
     const bool ready = more && (s->bias != NULL || s->softcap != 0.0f);
     const floats scale = floats_splat(ready ? 1.0f : s->scale);
     uint32_t j = 0;
-    for (; j < clear; j++, block += STRIP, slopes += STRIP)
+    for (; j < clear; j++, block += QUERY_BLOCK, slopes += QUERY_BLOCK)
         factor(s, dtype, more, q, j, scale * floats_load(block), block, slopes);
-    for (; j < s->keys; j++, block += STRIP, slopes += STRIP) {
+    for (; j < s->keys; j++, block += QUERY_BLOCK, slopes += QUERY_BLOCK) {
         const words hidden =
             (words)((ints)lanes < (ints)((words){0} + (uint32_t)s->first + j));
         floats x = floats_choose(hidden, scale * floats_load(block),

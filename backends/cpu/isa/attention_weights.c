@@ -18,12 +18,12 @@ INLINE floats scores(const struct attention_scores *s, float *block,
     const floats scale =
         floats_splat(s->bias != NULL || s->softcap != 0.0f ? 1.0f : s->scale);
     uint32_t j = 0;
-    for (; j < clear; j++, block += STRIP) {
+    for (; j < clear; j++, block += QUERY_BLOCK) {
         floats x = scale * floats_load(block);
         floats_store(block, x);
         m = floats_greater(m, x);
     }
-    for (; j < s->keys; j++, block += STRIP) {
+    for (; j < s->keys; j++, block += QUERY_BLOCK) {
         const words hidden =
             (words)((ints)lanes < (ints)((words){0} + (uint32_t)s->first + j));
         floats x = scale * floats_load(block);
@@ -40,7 +40,7 @@ INLINE floats exponents(const bool mark, float *block, uint32_t keys, floats m)
 {
     const floats none = floats_splat(NONE);
     floats sum = {0};
-    for (uint32_t j = 0; j < keys; j++, block += STRIP) {
+    for (uint32_t j = 0; j < keys; j++, block += QUERY_BLOCK) {
         floats x = floats_load(block), e = floats_exp_neg(x - m);
         sum += e;
         if (mark)
@@ -55,7 +55,7 @@ INLINE floats exponents(const bool mark, float *block, uint32_t keys, floats m)
 INLINE void weights_scale(uint32_t dtype, float *block, uint32_t keys,
                           floats next)
 {
-    for (uint32_t j = 0; j < keys; j++, block += STRIP)
+    for (uint32_t j = 0; j < keys; j++, block += QUERY_BLOCK)
         floats_store(block, floats_round(floats_load(block) * next, dtype));
 }
 
@@ -63,7 +63,7 @@ INLINE void weights_scale(uint32_t dtype, float *block, uint32_t keys,
 static void weights_scale_some(const struct attention_scores *s, float *block,
                                uint32_t lane, floats next)
 {
-    for (uint32_t j = 0; j < s->keys; j++, block += STRIP) {
+    for (uint32_t j = 0; j < s->keys; j++, block += QUERY_BLOCK) {
         floats e = floats_load(block), w = e * next;
         if (s->dropout.given) {
             words gone = ISA_NAME(attention_dropped)(&s->dropout, lane, j);
