@@ -200,9 +200,9 @@ bool harness_fail(struct harness *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
- *  doc/design/numbers.md. want is the float64 truth, never a rounded one; error
- *  the bound before the output is rounded. Non-finite wants compare by class
- *  (NaN, +Inf, -Inf); overflow of a 16-bit or 32-bit output as
+ *  doc/design/numbers.md. want is the float64 reference, never a rounded one;
+ *  error the bound before the output is rounded. Non-finite wants compare by
+ *  class (NaN, +Inf, -Inf); overflow of a 16-bit or 32-bit output as
  *  doc/design/numbers.md says. */
 bool harness_bound(struct harness *b, const struct operand *y,
                    const double *want, const double *error);

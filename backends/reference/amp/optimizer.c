@@ -13,7 +13,7 @@
 
 /* A parameter, or a piece of it, and its words. */
 struct reference_job {
-    uint32_t kind, truth;
+    uint32_t kind, master_kind;
     const uint32_t *control, *table;
     struct step_group group;
     float factor, coef; /* factors for its gradients */
@@ -51,7 +51,7 @@ optimizer_job(uint32_t kind, const uint32_t *control, const uint32_t *table,
     const uint32_t *g =
         control + CONTROL_WORDS + entry[TABLE_GROUP] * GROUP_WORDS;
     return (struct reference_job){.kind = kind,
-                                  .truth = entry[TABLE_TRUTH],
+                                  .master_kind = entry[TABLE_TRUTH],
                                   .control = control,
                                   .table = entry,
                                   .group = optimizer_group(kind, control, g),
@@ -91,12 +91,12 @@ static void slot_store(const struct reference_job *j, int slot, int64_t i,
 /* Return the exact value of a parameter's element. It is in a float32 master;
  * or in the bf16 parameter and a 16-bit remainder, which together make a
  * float32; or in the parameter itself, of any dtype. */
-static float truth_load(const struct reference_job *j, int64_t i)
+static float master_load(const struct reference_job *j, int64_t i)
 {
     const void *p = view_host(j->param);
-    if (j->truth == TRUTH_F32)
+    if (j->master_kind == TRUTH_F32)
         return slot_load(j, SLOT_MASTER, i);
-    if (j->truth != TRUTH_SPLIT)
+    if (j->master_kind != TRUTH_SPLIT)
         return load_f32(p, j->param->dtype, i);
     const uint8_t *rest = view_host(&j->slot[SLOT_MASTER]);
     return AS_F32(split_join(load_bits(p, SSQ_BF16, i), split_load(rest, i)));
@@ -122,7 +122,7 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
                            float value)
 {
     bool half = j->param->dtype == SSQ_F16;
-    switch (j->truth) {
+    switch (j->master_kind) {
     case TRUTH_SPLIT:
         return split_model(AS_U32(value));
     case TRUTH_NONE:
@@ -135,12 +135,12 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
 
 /* Store a new exact value. Returns whether the 16 bits of the parameter did not
  * change. For a float32 parameter this is always false. */
-static bool truth_store(const struct reference_job *j, int64_t i, float value)
+static bool master_store(const struct reference_job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
-    if (j->truth == TRUTH_F32)
+    if (j->master_kind == TRUTH_F32)
         slot_store(j, SLOT_MASTER, i, value);
-    if (j->truth == TRUTH_SPLIT)
+    if (j->master_kind == TRUTH_SPLIT)
         split_store(view_host(&j->slot[SLOT_MASTER]), i,
                     split_rest(AS_U32(value)));
     if (j->param->dtype == SSQ_F32) {
@@ -162,7 +162,7 @@ static struct element optimizer_load(const struct reference_job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
     return (struct element){
-        .value = truth_load(j, i),
+        .value = master_load(j, i),
         .grad = gradient_true(g, j->factor, j->coef, j->group.flags),
         .a = slot_load(j, SLOT_A, i),
         .b = slot_load(j, SLOT_B, i),
@@ -180,7 +180,7 @@ static bool optimizer_step(const struct reference_job *j, int64_t i)
     slot_store(j, SLOT_A, i, e.a);
     slot_store(j, SLOT_B, i, e.b);
     slot_store(j, SLOT_C, i, e.c);
-    return truth_store(j, i, p_step(kept, e.delta)) && moved;
+    return master_store(j, i, p_step(kept, e.delta)) && moved;
 }
 
 static void optimizer_put_rounded(uint32_t *stats, size_t i, uint64_t rounded)

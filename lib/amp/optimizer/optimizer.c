@@ -306,7 +306,7 @@ static ssq_status optimizer_make_room(ssq_optimizer *o)
 
 /* A float32 parameter needs a master only if the group's masters are one flat
  * buffer. */
-static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
+static uint32_t master_kind_of(const ssq_optimizer *o, ssq_dtype dtype)
 {
     if (dtype == SSQ_F32)
         return o->options.flat_master ? TRUTH_F32 : TRUTH_SELF;
@@ -377,7 +377,7 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
         return st;
     struct parameter p = {.id = name_hash(name),
                           .group = group == NULL ? o->groups : group,
-                          .truth = truth_of(o, param->view.dtype)};
+                          .master_kind = master_kind_of(o, param->view.dtype)};
     st = optimizer_hold(name, param, grad, &p);
     if (st != SSQ_OK)
         return st;

@@ -125,7 +125,7 @@ struct parameter {
     uint32_t id; /* FNV-1a of the name, 32 bits */
     ssq_tensor *param, *grad;
     ssq_group *group;
-    uint32_t truth;
+    uint32_t master_kind;
     uint64_t first;         /* number of its first element; of a shard */
     struct origin *origin;  /* initial value of its master; NULL: param */
     struct place_of *place; /* param's and grad's, in the index; owned */

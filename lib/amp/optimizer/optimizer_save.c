@@ -105,7 +105,8 @@ static ssq_status parameter(struct saving *s, size_t i)
     if (st == SSQ_OK)
         st = optimizer_save_same(s, p->name, "the dtype", (uint64_t)v->dtype);
     if (st == SSQ_OK)
-        st = optimizer_save_same(s, p->name, "the kind of master", p->truth);
+        st = optimizer_save_same(s, p->name, "the kind of master",
+                                 p->master_kind);
     if (st == SSQ_OK)
         st = optimizer_save_same(s, p->name, "the set of moments",
                                  slots_of(s->o, i));

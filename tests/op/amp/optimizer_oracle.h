@@ -45,7 +45,7 @@ struct oracle {
     struct num p[TENSORS][MOST], s[3][TENSORS][MOST];
     unsigned t;
     ssq_dtype param;
-    bool stochastic; /* no master: 16 bits are the truth */
+    bool stochastic; /* no master copy: the 16 bits are exact */
 };
 
 /** Start from exact values of p; n and lr are set by the caller. */

@@ -136,7 +136,7 @@ static bool better(enum kind kind, double v, double best)
     return kind == MAX ? v > best : v < best;
 }
 
-/* The float64 truth, and for sums and products its bound. */
+/* The float64 reference, and for sums and products its bound. */
 static void oracle(const struct choice *c, const struct operand *x,
                    struct operand *y, double *want, double *error)
 {
