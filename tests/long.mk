@@ -22,7 +22,7 @@ long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/lint/whole.sh tests/opencl/races.sh \
 	tests/scalar/compile_scalar.sh
 # Timings, long loops, and a driver's other configurations.
-long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
+long_tests += tests/api/bench_suites.sh tests/api/throughput.sh \
 	tests/comm/examples.sh tests/fakecuda/programs.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/races.sh tests/op/long_test \
 	tests/opencl/nvidia.sh tests/vulkan/big tests/vulkan/validation.sh

@@ -53,25 +53,25 @@ static void print_caps(const ssq_device_props *p)
 
 static const ssq_dtype trained[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
-/* Tuning results of a device: the number of shapes and their file. rate:
+/* Tuning results of a device: the number of shapes and their file. throughput:
  * training steps a second in each dtype of `trained`, or 0. */
 struct devices_tuned {
     size_t n;
     char path[4096];
-    double rate[3];
+    double throughput[3];
 };
 
-/* Print the stored rates between two texts: "f32 2.1, bf16 1.5", or the same as
- * JSON. Prints nothing if no rate is stored. */
-static void print_rates(const struct devices_tuned *t, const char *before,
-                        bool json, const char *after)
+/* Print the stored throughputs between two texts: "f32 2.1, bf16 1.5", or the
+ * same as JSON. Prints nothing if none is stored. */
+static void print_throughput(const struct devices_tuned *t, const char *before,
+                             bool json, const char *after)
 {
     bool any = false;
     for (int i = 0; i < 3; i++) {
-        if (t->rate[i] == 0.0)
+        if (t->throughput[i] == 0.0)
             continue;
         printf("%s%s%s%s %.4g", any ? ", " : before, json ? "\"" : "",
-               ssq_dtype_name(trained[i]), json ? "\":" : "", t->rate[i]);
+               ssq_dtype_name(trained[i]), json ? "\":" : "", t->throughput[i]);
         any = true;
     }
     printf("%s", any ? after : "");
@@ -92,9 +92,9 @@ static bool get_props(const char *name, ssq_device_props *props,
         tuned->n++;
     snprintf(tuned->path, sizeof(tuned->path), "%s", ssq_gemm_tuning_path(d));
     for (int i = 0; i < 3; i++)
-        if (!ok ||
-            ssq_training_rate_get(d, trained[i], &tuned->rate[i]) != SSQ_OK)
-            tuned->rate[i] = 0.0;
+        if (!ok || ssq_training_rate_get(d, trained[i],
+                                         &tuned->throughput[i]) != SSQ_OK)
+            tuned->throughput[i] = 0.0;
     ssq_device_close(&d);
     return ok;
 }
@@ -165,10 +165,10 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     if (t->n > 0)
         printf("    tuned: %zu shape%s of gemm in %s\n", t->n,
                t->n == 1 ? "" : "s", t->path);
-    print_rates(t, "    trains: ", false, " steps a second\n");
+    print_throughput(t, "    trains: ", false, " steps a second\n");
     if (why == NULL)
         return;
-    if (t->rate[0] == 0.0)
+    if (t->throughput[0] == 0.0)
         printf("    speed: not measured; run `sesqui tune --train --device "
                "%s`\n",
                e->name);
@@ -257,7 +257,7 @@ static void devices_print_json(const ssq_device_entry *e,
         json_verdict(v);
         printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
         json_string(stdout, t->path);
-        print_rates(t, ", \"training_rates\": {", true, "}");
+        print_throughput(t, ", \"training_rates\": {", true, "}");
     }
     if (place->launcher[0] != '\0' && strcmp(e->name, place->device) == 0)
         printf(", \"rank\": %u", place->rank);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - the best rates of a device, through the API: the fastest of a few
- * large square gemms, and of large copies. These are peaks of the library, not
- * of the hardware's data sheet. A case's share of them shows how well its shape
- * suits this device. */
+/* peak.c - the best throughputs of a device, through the API: the fastest of a
+ * few large square gemms, and of large copies. These are peaks of the library,
+ * not of the hardware's data sheet. A case's share of them shows how well its
+ * shape suits this device. */
 #include "tools/tool.h"
 
 #include <math.h>
@@ -103,9 +103,10 @@ bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes)
             double seconds = time_gemm(queue, dtypes[i], n);
             if (seconds <= 0.0)
                 break; /* not on this device, or no memory for it */
-            double rate = 2e-9 * (double)n * (double)n * (double)n / seconds;
-            if (rate > *gflops)
-                *gflops = rate;
+            double throughput =
+                2e-9 * (double)n * (double)n * (double)n / seconds;
+            if (throughput > *gflops)
+                *gflops = throughput;
             /* the next one takes eight times as long */
             if (8.0 * seconds > SECONDS)
                 break;

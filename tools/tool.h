@@ -74,15 +74,15 @@ int command_bench(const struct options *o);
 int command_tune(const struct options *o);
 
 /** Run `sesqui tune --train` on a queue of the device. @return an exit_code */
-int rates_tune(const struct options *o, ssq_queue *queue);
+int throughput_tune(const struct options *o, ssq_queue *queue);
 
 /** Create a tensor of ones on the queue's device. Zeros may be faster on
  *  some hardware. */
 bool ones(ssq_queue *queue, ssq_dtype dtype, int rank, const int64_t *shape,
           ssq_tensor **tensor);
 
-/** Measure the highest rates of the queue's device: 1e9 operations and 1e9
- *  bytes a second. False: a gemm or a copy cannot be timed. */
+/** Measure the highest throughputs of the queue's device: 1e9 operations and
+ *  1e9 bytes a second. False: a gemm or a copy cannot be timed. */
 bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes);
 
 /** The tensors of a copy: see peak.c. */

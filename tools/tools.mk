@@ -36,7 +36,7 @@ sesqui_SOURCES = \
 	tools/peak.c \
 	tools/process.c \
 	tools/progress.c \
-	tools/rates.c \
+	tools/throughput.c \
 	tools/report.c \
 	tools/sesqui.c \
 	tools/support.c \

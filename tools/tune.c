@@ -252,7 +252,7 @@ int command_tune(const struct options *o)
         complain("tune");
         code = st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
     } else if (o->train) {
-        code = rates_tune(o, q);
+        code = throughput_tune(o, q);
     } else if (ssq_gemm_tuning_path(d)[0] == '\0') {
         fprintf(stderr, "sesqui: tune: there is no cache to keep it in, or the "
                         "device has one implementation\n");

@@ -129,8 +129,8 @@ static bool gemm_cublaslt_check(const struct backend_device *d,
 /** Sizes from which copies of the factors, and sums, are worth their time. They
  *  cost two or three launches, 4 bytes for each element of a and b, and 8 for
  *  each of d. The alternative is the plan without tensor cores, at a tenth of
- *  their rate or less. If all sides are at least 64, these bytes are less than
- *  a tenth of the bytes that the plan reads. With 2^26 products the matmul
+ *  their throughput or less. If all sides are at least 64, these bytes are less
+ *  than a tenth of the bytes that the plan reads. With 2^26 products the matmul
  *  takes longer than the launches. Both numbers are estimates: `sesqui tune`
  *  measures. */
 #define COPY_SIDE     64

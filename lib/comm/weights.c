@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - the ranks' weights, from the measured training rates of their
- * devices.
+/* weights.c - the ranks' weights, from the measured training throughputs of
+ * their devices.
  *
- * Each rank sends the rate in its own cache to all others. A rank without a
- * rate sends that, too, so that all ranks fail with the same text. */
+ * Each rank sends the throughput in its own cache to all others. A rank without
+ * a throughput sends that, too, so that all ranks fail with the same text. */
 #include "lib/comm/comm.h"
 
 #include <sesqui/tune.h>
 
-#include "lib/core/device/rates.h"
+#include "lib/core/device/throughput.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@
 
 /** The message of a rank. Its size does not depend on the device. */
 struct rate_message {
-    double rate; /* 0: unknown */
-    char command[RATE_COMMAND];
+    double throughput; /* 0: unknown */
+    char command[THROUGHPUT_COMMAND];
 };
 _Static_assert(sizeof(struct rate_message) == 128, "has no holes");
 
@@ -64,31 +64,32 @@ static ssq_status weights_gather(ssq_queue *queue, ssq_comm *comm,
     return st;
 }
 
-/* Set each weight to the rank's rate divided by the largest rate. */
+/* Set each weight to the rank's throughput divided by the largest one. */
 static ssq_status weights_decide(const struct rate_message *all, unsigned size,
                                  ssq_dtype dtype, double *weights,
                                  const char *what)
 {
     unsigned best = 0;
     for (unsigned r = 0; r < size; r++) {
-        if (!isfinite(all[r].rate) || !(all[r].rate > 0.0))
+        if (!isfinite(all[r].throughput) || !(all[r].throughput > 0.0))
             return error_set(
                 SSQ_ERR_NOT_FOUND,
                 "%s: rank %u has no rate of its device in %s; `%.*s` "
                 "measures it",
-                what, r, ssq_dtype_name(dtype), RATE_COMMAND - 1,
+                what, r, ssq_dtype_name(dtype), THROUGHPUT_COMMAND - 1,
                 all[r].command);
-        if (all[r].rate > all[best].rate)
+        if (all[r].throughput > all[best].throughput)
             best = r;
     }
     for (unsigned r = 0; r < size; r++)
-        if (!(all[r].rate / all[best].rate >= LEAST))
+        if (!(all[r].throughput / all[best].throughput >= LEAST))
             return error_set(SSQ_ERR_INVALID,
                              "%s: rank %u makes %g steps a second while rank "
                              "%u makes %g: its weight is below %g",
-                             what, r, all[r].rate, best, all[best].rate, LEAST);
+                             what, r, all[r].throughput, best,
+                             all[best].throughput, LEAST);
     for (unsigned r = 0; r < size; r++)
-        weights[r] = all[r].rate / all[best].rate;
+        weights[r] = all[r].throughput / all[best].throughput;
     return SSQ_OK;
 }
 
@@ -105,11 +106,11 @@ ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     if (all == NULL)
         return error_nomem(what, comm->size * sizeof(*all));
     struct rate_message *own = &all[comm->rank];
-    rate_command(comm->device, dtype, own->command, sizeof(own->command));
-    st = ssq_training_rate_get(comm->device, dtype, &own->rate);
+    throughput_command(comm->device, dtype, own->command, sizeof(own->command));
+    st = ssq_training_rate_get(comm->device, dtype, &own->throughput);
     if (st != SSQ_OK)
-        own->rate = 0.0;
-    if (st != SSQ_ERR_NOMEM) /* else the rate, if any, was not read */
+        own->throughput = 0.0;
+    if (st != SSQ_ERR_NOMEM) /* else the throughput, if any, was not read */
         st = weights_gather(queue, comm, all, tag);
     if (st == SSQ_OK) {
         struct fpenv env = fpenv_enter();

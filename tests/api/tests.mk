@@ -76,9 +76,9 @@ slow_tests += tests/api/certify.sh
 TESTS += tests/api/report.sh tests/api/support.sh
 EXTRA_DIST += tests/api/report.sh tests/api/support.sh
 slow_tests += tests/api/report.sh tests/api/support.sh
-TESTS += tests/api/rates.sh
-EXTRA_DIST += tests/api/rates.sh
-slow_tests += tests/api/rates.sh
+TESTS += tests/api/throughput.sh
+EXTRA_DIST += tests/api/throughput.sh
+slow_tests += tests/api/throughput.sh
 
 TESTS += tests/api/bench.sh tests/api/bench_peers.sh \
 	tests/api/bench_suites.sh tests/api/usage.sh \

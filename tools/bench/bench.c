@@ -38,7 +38,7 @@ static double roof_of(const struct roofs *r, ssq_dtype dtype)
     return most > r->fma ? most : r->fma;
 }
 
-/* Return true if there is time for a case at the roofs' rates. If not, add a
+/* Return true if there is time for a case at the roofs' speed. If not, add a
  * row that says so. A case from standard input is always timed. */
 static bool bench_affordable(struct bench *b, const struct workload *w,
                              const struct bench_family *f, bool *ok)

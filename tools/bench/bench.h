@@ -76,7 +76,7 @@ ssq_status workload_tensor(const struct workload *w, ssq_dtype dtype, int rank,
 ssq_status workload_classes(const struct workload *w, int64_t n,
                             int64_t classes, ssq_tensor **t);
 
-/** The highest rates of the machine, in 1e9 operations or bytes a second;
+/** The highest throughputs of the machine, in 1e9 operations or bytes a second;
  *  0: unknown. */
 struct roofs {
     double fma;   /* float32 multiply-adds; a large gemm on other devices */
@@ -85,7 +85,7 @@ struct roofs {
     double bytes; /* a copy on the device, larger than the caches */
 };
 bool roofs_measure(const struct workload *w, struct roofs *r);
-/** Measure the processor's rates: see loops.c. */
+/** Measure the processor's throughputs: see loops.c. */
 void loops_measure(int threads, double *fma, double *dot, double *tile);
 
 /** A row of the report. */
@@ -142,8 +142,8 @@ void report_end(const struct bench_report *r);
 /** Check that path can be written, without changing it. False: the reason
  *  was printed. */
 bool roofline_check(const char *path);
-/** Write the arithmetic intensities and rates of the rows as SVG. False: path
- *  cannot be written; the reason was printed. */
+/** Write the arithmetic intensities and throughputs of the rows as SVG. False:
+ *  path cannot be written; the reason was printed. */
 bool roofline_write(const char *path, const char *device, const struct roofs *r,
                     const struct bench_rows *all);
 

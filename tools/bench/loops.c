@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loops.c - the highest rates of the processor's units, without loads and
+/* loops.c - the highest throughputs of the processor's units, without loads and
  * stores. Each thread runs independent multiply-adds, or dot products of
- * bf16 pairs with vectors or tiles. Only for x86-64; elsewhere the rates
+ * bf16 pairs with vectors or tiles. Only for x86-64; elsewhere the throughputs
  * are unknown. */
 #include "tools/bench/bench.h"
 
@@ -159,7 +159,8 @@ static double time_loop(struct loops_share *s, int threads)
     return n == threads - 1 ? now() - began : 0.0;
 }
 
-static double rate(loop_fn loop, unsigned half, int threads, double flops)
+static double loop_throughput(loop_fn loop, unsigned half, int threads,
+                              double flops)
 {
     struct loops_share s = {loop, half};
     double best = 0.0;
@@ -177,11 +178,11 @@ void loops_measure(int threads, double *fma, double *dot, double *tile)
 {
     double flops;
     loop_fn loop = fma_loop(&flops);
-    *fma = rate(loop, 0x3f000000u, threads, flops); /* 0.5f */
+    *fma = loop_throughput(loop, 0x3f000000u, threads, flops); /* 0.5f */
     loop = dot_loop(&flops);
-    *dot = rate(loop, 0x3f003f00u, threads, flops); /* two of 0.5 */
+    *dot = loop_throughput(loop, 0x3f003f00u, threads, flops); /* two of 0.5 */
     loop = tile_loop(&flops);
-    *tile = rate(loop, 0x3f003f00u, threads, flops);
+    *tile = loop_throughput(loop, 0x3f003f00u, threads, flops);
 }
 
 #else

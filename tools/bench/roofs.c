@@ -33,8 +33,8 @@ bool roofs_measure(const struct workload *w, struct roofs *r)
         return false;
     for (int i = 0; i <= RUNS; i++) { /* the first run allocates the tensors */
         double seconds = copier_run(w->queue, &c, BYTES);
-        double rate = seconds > 0.0 ? 1e-9 * BYTES / seconds : 0.0;
-        r->bytes = i > 0 && rate > r->bytes ? rate : r->bytes;
+        double throughput = seconds > 0.0 ? 1e-9 * BYTES / seconds : 0.0;
+        r->bytes = i > 0 && throughput > r->bytes ? throughput : r->bytes;
     }
     copier_drop(&c);
     return r->bytes > 0.0;

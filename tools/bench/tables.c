@@ -6,9 +6,9 @@
  * and through the same API: see peak.c. After each run of a case a plain copy
  * of as many bytes is timed. So other load on the machine affects both.
  *
- * A row may take options.seconds. A case that would take longer at the rates of
- * the peaks is left out, and named; the next cheaper case is timed instead. A
- * case that takes longer than expected is timed once. */
+ * A row may take options.seconds. A case that would take longer at the
+ * throughputs of the peaks is left out, and named; the next cheaper case is
+ * timed instead. A case that takes longer than expected is timed once. */
 #include "tests/op/suite_run.h"
 #include "tools/bench/bench.h"
 

@@ -382,8 +382,8 @@ static const struct {
              {SSQ_F16, SSQ_F32},
              {SSQ_BF16, SSQ_F32}};
 
-/* For bench: how near to a copy's rate a cast comes. No operands, whose images
- * on the host would be larger still. */
+/* For bench: how near to a copy's throughput a cast comes. No operands, whose
+ * images on the host would be larger still. */
 static bool run_large(struct harness *b, ssq_dtype from, ssq_dtype to)
 {
     const int64_t n = 16 << 20;

@@ -502,7 +502,7 @@ static bool run_misuse(struct harness *b, size_t k)
     return true;
 }
 
-/* For bench: how near to a copy's rate an addition comes. */
+/* For bench: how near to a copy's throughput an addition comes. */
 static bool run_large(struct harness *b)
 {
     const int64_t n = 16 << 20;

@@ -330,7 +330,7 @@ static bool run_misuse(struct harness *b, size_t k)
     return true;
 }
 
-/* For bench: how near to a copy's rate relu comes, and what gelu adds. */
+/* For bench: how near to a copy's throughput relu comes, and what gelu adds. */
 static const struct {
     const char *name;
     ssq_dtype dtype;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# rates.sh - `sesqui tune --train` on cpu: what it measures and keeps, for so
-# many threads; that `sesqui devices` shows it, and that it can be forgotten.
+# throughput.sh - `sesqui tune --train` on cpu: what it measures and
+# keeps, for so many threads; that `sesqui devices` shows it, and that it can be
+# forgotten.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

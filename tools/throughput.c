@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rates.c - `sesqui tune --train`: measures how fast a device trains. The rate
- * is stored for the ranks that share batches by it. The step is the same on all
- * devices. It keeps a GPU busy, and takes a processor about a second. */
+/* throughput.c - `sesqui tune --train`: measures how fast a device trains. The
+ * throughput is stored for the ranks that share batches by it. The step is the
+ * same on all devices. It keeps a GPU busy, and takes a processor about a
+ * second. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -14,8 +15,8 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 #define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
 
 /* Measure the steps a second. False: the library's text says why not. */
-static bool rates_measure(const struct options *o, ssq_queue *queue,
-                          ssq_dtype dtype, double *rate)
+static bool throughput_measure(const struct options *o, ssq_queue *queue,
+                               ssq_dtype dtype, double *throughput)
 {
     static const struct bench_family alone = {.suite = "train"};
     struct workload w = {.device = ssq_queue_device(queue), .queue = queue};
@@ -27,23 +28,23 @@ static bool rates_measure(const struct options *o, ssq_queue *queue,
                 workload_time(&w, NULL, &alone,
                               o->seconds > 0.0 ? o->seconds : 10.0, &rows);
     if (good)
-        *rate = 1.0 / rows.row[0].median;
+        *throughput = 1.0 / rows.row[0].median;
     workload_drop(&w);
     free(rows.row);
     return good;
 }
 
-static void print_rate(const struct options *o, const char *device,
-                       ssq_dtype dtype, double rate, bool first)
+static void print_throughput(const struct options *o, const char *device,
+                             ssq_dtype dtype, double throughput, bool first)
 {
     if (o->json) {
         printf("%s\n  {\"device\": ", first ? "" : ",");
         json_string(stdout, device);
         printf(", \"dtype\": \"%s\", \"steps_a_second\": %.6g}",
-               ssq_dtype_name(dtype), rate);
+               ssq_dtype_name(dtype), throughput);
     } else {
         printf("%s trains in %s: %.4g steps a second\n", device,
-               ssq_dtype_name(dtype), rate);
+               ssq_dtype_name(dtype), throughput);
     }
     fflush(stdout); /* the next one takes a while */
 }
@@ -55,7 +56,7 @@ static bool asked(const struct options *o, ssq_dtype dtype)
     return o->types == NULL || strcmp(o->types, ssq_dtype_name(dtype)) == 0;
 }
 
-static bool tool_rates_check(const struct options *o)
+static bool tool_throughput_check(const struct options *o)
 {
     bool known = false;
     for (size_t i = 0; i < DTYPES; i++)
@@ -69,7 +70,7 @@ static bool tool_rates_check(const struct options *o)
     return known && o->words == 0;
 }
 
-int rates_tune(const struct options *o, ssq_queue *queue)
+int throughput_tune(const struct options *o, ssq_queue *queue)
 {
     ssq_device *device = ssq_queue_device(queue);
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
@@ -77,7 +78,7 @@ int rates_tune(const struct options *o, ssq_queue *queue)
     int code = EXIT_FINE;
     struct tool_progress p;
     size_t total = 0, done = 0;
-    if (!tool_rates_check(o))
+    if (!tool_throughput_check(o))
         return EXIT_USAGE;
     for (size_t i = 0; i < DTYPES && !o->clear; i++)
         total += asked(o, dtypes[i]);
@@ -86,16 +87,17 @@ int rates_tune(const struct options *o, ssq_queue *queue)
         return complain("tune");
     printf("%s", o->json && !o->clear ? "[" : "");
     for (size_t i = 0; i < DTYPES && code == EXIT_FINE; i++) {
-        double rate = 0.0;
+        double throughput = 0.0;
         if (!asked(o, dtypes[i]))
             continue;
         progress_at(&p, done++, 0.0, ssq_dtype_name(dtypes[i]));
-        if ((!o->clear && !rates_measure(o, queue, dtypes[i], &rate)) ||
-            ssq_training_rate_keep(device, dtypes[i], rate) != SSQ_OK)
+        if ((!o->clear &&
+             !throughput_measure(o, queue, dtypes[i], &throughput)) ||
+            ssq_training_rate_keep(device, dtypes[i], throughput) != SSQ_OK)
             code = complain("tune");
         progress_clear(&p);
         if (code == EXIT_FINE && !o->clear)
-            print_rate(o, props.name, dtypes[i], rate, first);
+            print_throughput(o, props.name, dtypes[i], throughput, first);
         first = false;
     }
     if (o->clear && code == EXIT_FINE)
