@@ -86,7 +86,7 @@ static ssq_status cast_make(ssq_tape *t, const char *where, uint32_t id,
     if (st == SSQ_OK && p != NULL)
         st = may_share(t, p, dtype, &shared);
     struct node n = {.op = &cast, .where = where, .var = {id}};
-    written_note(t, &n, NULL);
+    written_record(t, &n, NULL);
     if (st == SSQ_OK && shared) {
         st = cast_share(t, p, dtype, made);
     } else if (st == SSQ_OK) {
@@ -100,17 +100,17 @@ static ssq_status cast_make(ssq_tape *t, const char *where, uint32_t id,
     if (st != SSQ_OK || !value_of(t, id)->wanted || !t->training ||
         t->quiet > 0)
         return st;
-    return tape_note(t, &n, NULL, 0);
+    return tape_record(t, &n, NULL, 0);
 }
 
-/* A cast that was made while nothing was noted has no gradient. Therefore it is
- * not reused if the pass notes ops. Casts of memory that was written later are
- * dropped, and so are casts that the pass's backward has released. */
+/* A cast that was made while nothing was recorded has no gradient. Therefore it
+ * is not reused if the pass records ops. Casts of memory that was written later
+ * are dropped, and so are casts that the pass's backward has released. */
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
                       ssq_dtype dtype, uint32_t *made)
 {
     struct value *v = value_of(t, id);
-    bool notes = v->wanted && t->training && t->quiet == 0;
+    bool records = v->wanted && t->training && t->quiet == 0;
     *made = id;
     if (v->is.tensor.view.dtype == dtype)
         return SSQ_OK;
@@ -119,7 +119,7 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
         v->cast[0] = v->cast[1] = v->cast[2] = NONE;
     uint32_t *before = &v->cast[dtype - SSQ_F32];
     const struct value *had = *before == NONE ? NULL : value_of(t, *before);
-    if (had != NULL && had->state == VALUE_LIVE && (!notes || had->wanted)) {
+    if (had != NULL && had->state == VALUE_LIVE && (!records || had->wanted)) {
         *made = *before;
         return SSQ_OK;
     }

@@ -18,7 +18,7 @@ struct survey {
 };
 
 /* "net.c:3: block1: relu of f32[4,4]: x was written .." */
-static void check_note(struct survey *s, const struct node *n, ssq_status st)
+static void survey_record(struct survey *s, const struct node *n, ssq_status st)
 {
     char why[ERROR_TEXT], operands[256] = "", one[128];
     (void)snprintf(why, sizeof(why), "%s", ssq_last_error());
@@ -75,7 +75,7 @@ static ssq_status walk_dry(struct survey *s)
         if (st != SSQ_OK) {
             if (st == SSQ_ERR_NOMEM)
                 return st;
-            check_note(s, &n, st);
+            survey_record(s, &n, st);
             st = pretend(t, &n);
         }
         if (st != SSQ_OK)

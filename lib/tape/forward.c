@@ -199,8 +199,8 @@ static ssq_status perform(struct forward_call *c, const ssq_var *vars,
         st = tape_tell_labels(t, op, c->args.bytes);
     if (st != SSQ_OK || !c->wanted)
         return st;
-    written_note(t, &c->node, c->args.bytes);
-    return tape_note(t, &c->node, c->args.bytes, op->bytes);
+    written_record(t, &c->node, c->args.bytes);
+    return tape_record(t, &c->node, c->args.bytes, op->bytes);
 }
 
 ssq_var tape_call(const char *where, const struct tape_op *op,

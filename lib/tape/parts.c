@@ -154,7 +154,7 @@ ssq_var var_embed(const char *where, ssq_var x, const struct slice *s, int rank,
             st = ssq_cast(t->queue, SSQ_CAST(.x = from, .y = &part));
     }
     if (st == SSQ_OK)
-        st = tape_note_wanted(t, &n, s, sizeof(*s));
+        st = tape_record_wanted(t, &n, s, sizeof(*s));
     return parts_answer(t, st, where, "embed", n.out[0]);
 }
 
@@ -303,7 +303,7 @@ static ssq_status join_all(ssq_tape *t, const char *where, struct join *j,
     struct node n = {.op = &concat, .where = where, .out = {*id}};
     for (unsigned i = 0; i < TAPE_VARS; i++)
         n.var[i] = NONE;
-    return tape_note(t, &n, j, bytes);
+    return tape_record(t, &n, j, bytes);
 }
 
 ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,

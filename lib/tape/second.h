@@ -3,8 +3,8 @@
  * ops, and helpers for them (chain.c).
  *
  * A rule computes the derivative of its op with other ops on vars. These ops
- * are noted like others, if they depend on a parameter. Autocast is off, so a
- * rule must cast explicitly: 16-bit operands of a formula become float32.
+ * are recorded like others, if they depend on a parameter. Autocast is off, so
+ * a rule must cast explicitly: 16-bit operands of a formula become float32.
  * chain_give() converts a gradient to the operand's shape and dtype.
  *
  * Errors are latched, so rules need not check them. */

@@ -99,8 +99,8 @@ static ssq_var filters_var(const struct chain *c, ssq_var image, ssq_var dy,
     a.dw = &value_of(t, n.out[0])->is.tensor;
     st = ssq_conv2d_backward_weight(t->queue, &a);
     if (st == SSQ_OK) {
-        written_note(t, &n, args);
-        st = tape_note_wanted(t, &n, args, sizeof(*args));
+        written_record(t, &n, args);
+        st = tape_record_wanted(t, &n, args, sizeof(*args));
     }
     return chain_value(c, st, n.out[0]);
 }

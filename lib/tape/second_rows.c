@@ -53,8 +53,8 @@ void second_gather_rows(struct chain *c)
             SSQ_SCATTER_ADD_ROWS(.dy = &value_of(t, c->dy.id)->is.tensor,
                                  .index = args->index, .dx = dx));
     if (st == SSQ_OK) {
-        written_note(t, &n, args);
-        st = tape_note_wanted(t, &n, args, sizeof(*args));
+        written_record(t, &n, args);
+        st = tape_record_wanted(t, &n, args, sizeof(*args));
     }
     chain_give(c, 0, chain_value(c, st, n.out[0]));
 }

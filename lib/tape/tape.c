@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tape.c - tapes, passes, scopes, and regions that are not noted. */
+/* tape.c - tapes, passes, scopes, and regions that are not recorded. */
 #include "lib/tape/tape.h"
 
 #include <sesqui/ops/data.h>

@@ -47,7 +47,7 @@ struct value {
     uint32_t slope;           /* the value that is its gradient, during
                                  ssq_tape_grad; or NONE */
     bool wanted;              /* it depends on a parameter or a watched var: ops
-                                 on it are noted */
+                                 on it are recorded */
     bool sought;              /* the current backward computes its gradient */
     bool asked;               /* ssq_tape_grad returns its gradient */
     bool kept;                /* the caller has its tensor: never release it */
@@ -110,7 +110,7 @@ struct ssq_tape {
     uint64_t casts;        /* casts made by all passes */
     struct list buffers; /* of the caller's tensors; held until the pass ends */
     struct list texts;   /* scopes of nodes, each with its terminating 0 */
-    uint32_t noted;      /* offset of the last text */
+    uint32_t scope_text; /* offset of the last text */
     struct list scopes;  /* lengths of `scope` before each push */
     struct list used;    /* per parameter: its value in this pass, or NONE */
     struct list scratch; /* memory for one call */
@@ -118,7 +118,7 @@ struct ssq_tape {
     bool training, walked; /* walked: a backward has run */
     uint32_t removals;     /* of the set, when the pass began */
     bool asking;    /* parameters' gradients stay in the pass: ssq_tape_grad */
-    unsigned quiet; /* nesting depth of regions that are not noted */
+    unsigned quiet; /* nesting depth of regions that are not recorded */
     unsigned recomputing;  /* nesting depth of regions to be recomputed */
     struct stretch open;   /* the outermost open one */
     struct list stretches; /* struct stretch: the closed ones */
@@ -241,7 +241,7 @@ ssq_status value_hold(ssq_tape *t, const char *where, const ssq_tensor *tensor,
 uint32_t value_writes(ssq_tape *t, uint32_t id);
 /** After a forward call, store the write counts of its vars in the node. The
  *  write counts of tensors in its options are stored in their values. */
-void written_note(ssq_tape *t, struct node *n, const void *args);
+void written_record(ssq_tape *t, struct node *n, const void *args);
 /** Return SSQ_ERR_INVALID if an operand of the backward was written after the
  *  forward call read it: var i of a node, or the tensor at offset `at` in its
  *  arguments. */
@@ -282,7 +282,7 @@ void tape_turn(ssq_tape *t);
 ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
                       char *whole);
 
-/* ---- note.c ---- */
+/* ---- record.c ---- */
 
 /** Return the scope in which a node was made, "" outside of all scopes. */
 const char *node_scope(const ssq_tape *t, const struct node *n);
@@ -290,12 +290,12 @@ const char *node_scope(const ssq_tape *t, const struct node *n);
 /** Return whether a gradient of one of the node's results exists. */
 bool node_has_grad(const ssq_tape *t, const struct node *n);
 /** Append a node. Its values must exist. */
-ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
-                     size_t bytes);
+ssq_status tape_record(ssq_tape *t, const struct node *n, const void *args,
+                       size_t bytes);
 
-/** Append a node if the pass is noted and one of its vars is `wanted`. */
-ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
-                            size_t bytes);
+/** Append a node if the pass records and one of its vars is `wanted`. */
+ssq_status tape_record_wanted(ssq_tape *t, const struct node *n,
+                              const void *args, size_t bytes);
 /** Return the values that a node was made from, some of which may be NONE. */
 const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
                               size_t *count);
@@ -317,7 +317,7 @@ ssq_var tape_call(const char *where, const struct tape_op *op,
                   ssq_var *const *outs);
 /* ---- cast.c ---- */
 
-/** Get the value in a dtype: the value itself, or a noted cast. A pass makes
+/** Get the value in a dtype: the value itself, or a recorded cast. A pass makes
  *  one cast for each value and dtype. Passes share the cast of a parameter
  *  until it is written. */
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
@@ -326,7 +326,7 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
 /* ---- views.c ---- */
 
 /** Create a value that is a view of n->var[0]. If a gradient goes through it,
- *  note it with its arguments. */
+ *  record it with its arguments. */
 ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
                      const void *args, size_t bytes, uint32_t *id);
 

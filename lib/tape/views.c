@@ -88,14 +88,14 @@ ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
     if (st != SSQ_OK || !value_of(t, n->var[0])->wanted || !t->training ||
         t->quiet > 0)
         return st;
-    struct node note = *n;
-    note.out[0] = *id;
-    written_note(t, &note, args);
-    return tape_note(t, &note, args, bytes);
+    struct node recorded = *n;
+    recorded.out[0] = *id;
+    written_record(t, &recorded, args);
+    return tape_record(t, &recorded, args, bytes);
 }
 
-/* Replace *id by a contiguous copy unless it is contiguous. The copy is noted
- * as a transpose that keeps the order of dimensions. */
+/* Replace *id by a contiguous copy unless it is contiguous. The copy is
+ * recorded as a transpose that keeps the order of dimensions. */
 static ssq_status make_dense(ssq_tape *t, const char *where, uint32_t *id)
 {
     const struct view v = value_of(t, *id)->is.tensor.view;
@@ -105,12 +105,12 @@ static ssq_status make_dense(ssq_tape *t, const char *where, uint32_t *id)
     for (int i = 0; i < v.rank; i++)
         n.axes[i] = i;
     ssq_status st = value_make(t, v.dtype, v.rank, v.shape, &n.out[0]);
-    written_note(t, &n, NULL);
+    written_record(t, &n, NULL);
     if (st == SSQ_OK)
         st = copy_again(t, &n);
     if (st == SSQ_OK && value_of(t, *id)->wanted && t->training &&
         t->quiet == 0)
-        st = tape_note(t, &n, NULL, 0);
+        st = tape_record(t, &n, NULL, 0);
     *id = n.out[0];
     return st;
 }

@@ -63,7 +63,7 @@ static const struct tape_slot *option_at(const struct tape_op *op, size_t at)
     return NULL;
 }
 
-void written_note(ssq_tape *t, struct node *n, const void *args)
+void written_record(ssq_tape *t, struct node *n, const void *args)
 {
     for (unsigned i = 0; i < n->op->nvars; i++)
         n->writes[i] = n->var[i] == NONE ? 0 : value_writes(t, n->var[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* note.c - nodes: the information that a backward needs about a call. */
+/* record.c - nodes: the information that a backward needs about a call. */
 #include "lib/tape/tape.h"
 
 #include <string.h>
@@ -27,25 +27,25 @@ const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
 }
 
 /* Get the current scope's text. Consecutive nodes in a scope share it. */
-static ssq_status note_scope(ssq_tape *t, uint32_t *at)
+static ssq_status record_scope(ssq_tape *t, uint32_t *at)
 {
     const char *texts = t->texts.at;
-    if (t->texts.n == 0 || strcmp(texts + t->noted, t->scope) != 0) {
+    if (t->texts.n == 0 || strcmp(texts + t->scope_text, t->scope) != 0) {
         size_t n = strlen(t->scope) + 1, from = t->texts.n;
         char *text = list_add(&t->texts, n, 1);
         if (text == NULL)
             return SSQ_ERR_NOMEM;
         memcpy(text, t->scope, n);
-        t->noted = (uint32_t)from;
+        t->scope_text = (uint32_t)from;
     }
-    *at = t->noted;
+    *at = t->scope_text;
     return SSQ_OK;
 }
 
 /* The node keeps the caller's tensors in the arguments. The tensors of values
  * are set again when the backward is called. */
-ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
-                     size_t bytes)
+ssq_status tape_record(ssq_tape *t, const struct node *n, const void *args,
+                       size_t bytes)
 {
     /* in units of max_align_t, so that structs are aligned */
     size_t units = (bytes + sizeof(max_align_t) - 1) / sizeof(max_align_t);
@@ -57,15 +57,15 @@ ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
         memcpy(kept, args, bytes);
     }
     uint32_t scope = 0;
-    ssq_status st = note_scope(t, &scope);
+    ssq_status st = record_scope(t, &scope);
     if (st != SSQ_OK)
         return st;
-    struct node *note = list_add(&t->nodes, 1, sizeof(*note));
-    if (note == NULL)
+    struct node *recorded = list_add(&t->nodes, 1, sizeof(*recorded));
+    if (recorded == NULL)
         return SSQ_ERR_NOMEM;
-    *note = *n;
-    note->args = (uint32_t)at;
-    note->scope = scope;
+    *recorded = *n;
+    recorded->args = (uint32_t)at;
+    recorded->scope = scope;
     for (unsigned i = 0; i < TAPE_OUTS; i++)
         if (i < n->op->nouts && n->out[i] != NONE) {
             struct value *v = value_of(t, n->out[i]);
@@ -75,8 +75,8 @@ ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
     return SSQ_OK;
 }
 
-ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
-                            size_t bytes)
+ssq_status tape_record_wanted(ssq_tape *t, const struct node *n,
+                              const void *args, size_t bytes)
 {
     bool wanted = false;
     for (unsigned i = 0; i < n->op->nvars; i++)
@@ -84,5 +84,5 @@ ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
             wanted || (n->var[i] != NONE && value_of(t, n->var[i])->wanted);
     if (!wanted || !t->training || t->quiet > 0)
         return SSQ_OK;
-    return tape_note(t, n, args, bytes);
+    return tape_record(t, n, args, bytes);
 }
