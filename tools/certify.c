@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* certify.c - `sesqui certify`: runs all tables on a device, in a process that
- * its driver may kill or hang, and stores the verdict.
+ * its driver may kill or hang, and stores the certification result.
  *
  * The child runs the tables one after the other (certify_child.c). It reports
  * on a pipe the table that it begins, its progress and the result. If the child
@@ -36,7 +36,7 @@ struct trial {
     unsigned at_fault, unfinished;   /* among the ended tables */
     unsigned long at, of, at_failed; /* cases of the running table */
     double moved;                    /* when a child last reported `at` */
-    char *text;     /* of the verdict, one line for each table */
+    char *text;     /* of the certification result, one line for each table */
     size_t room;    /* bytes of text */
     char line[128]; /* of a child, not complete yet */
     size_t length;
@@ -44,7 +44,7 @@ struct trial {
 };
 
 /* End the turn of a table: print its result and, if kept, append it to
- * the verdict. */
+ * the certification result. */
 static void certify_tell(struct trial *t, bool kept, const char *what)
 {
     const char *name = suites[t->next]->name;
@@ -223,7 +223,8 @@ static bool certify_run_tables(struct trial *t)
 }
 
 /* Append the lines of old about tables that text does not contain: with --op
- * the rest of the verdict is kept. Sets *bad if one of them failed. */
+ * the rest of the certification result is kept. Sets *bad if one of them
+ * failed. */
 static void keep_others(char *text, size_t room, const char *old, bool *bad)
 {
     while (*old != '\0') {
@@ -240,8 +241,8 @@ static void keep_others(char *text, size_t room, const char *old, bool *bad)
     }
 }
 
-/* Store the verdict with the device's certificate. This process opens the
- * device, but runs no op. */
+/* Store the certification result with the device's certificate. This process
+ * opens the device, but runs no op. */
 static int certify_keep(const struct trial *t, bool passed, ssq_verdict *v)
 {
     ssq_device *d = NULL;
@@ -298,8 +299,8 @@ static bool conclude(const struct trial *t, bool ran)
 
 /* Certify a device. @return an exit_code
  *
- * No verdict is stored if no table has a line, or if tables were not finished
- * and no fault was found. */
+ * No certification result is stored if no table has a line, or if tables were
+ * not finished and no fault was found. */
 static int certify_device(const struct options *o, const char *device)
 {
     ssq_verdict v = SSQ_VERDICT_INIT;
@@ -328,9 +329,9 @@ static int certify_device(const struct options *o, const char *device)
     return passed ? code : EXIT_FAILED;
 }
 
-/* Return true if a verdict is stored. Also true if the device does not open:
+/* Return true if a result is stored. Also true if the device does not open:
  * --once does not try such a driver. */
-static bool has_verdict(const char *device)
+static bool has_certification(const char *device)
 {
     ssq_device *d = NULL;
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
@@ -376,7 +377,7 @@ int command_certify(const struct options *o)
         if (ssq_device_list(i, &e) != SSQ_OK || !certify_wanted(o, &e))
             continue;
         seen++;
-        if (o->once && has_verdict(e.name))
+        if (o->once && has_certification(e.name))
             continue;
         int one = certify_device(o, e.name);
         code = one == EXIT_FINE ? code : one;

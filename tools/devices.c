@@ -80,12 +80,12 @@ static void print_throughput(const struct devices_tuned *t, const char *before,
 /* Get the properties of a device, which is opened for this. False: that failed;
  * the library's text says why. */
 static bool get_props(const char *name, ssq_device_props *props,
-                      ssq_verdict *verdict, struct devices_tuned *tuned)
+                      ssq_verdict *result, struct devices_tuned *tuned)
 {
     ssq_device *d = NULL;
     bool ok = ssq_device_open(name, NULL, &d) == SSQ_OK &&
               ssq_device_props_get(d, props) == SSQ_OK &&
-              ssq_device_verdict_get(d, verdict) == SSQ_OK;
+              ssq_device_verdict_get(d, result) == SSQ_OK;
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
     tuned->n = 0;
     while (ok && ssq_gemm_tuning_get(d, tuned->n, &t) == SSQ_OK)
@@ -112,8 +112,9 @@ static void print_reason(const char *text)
         printf("    %s%s%s\n", colour_dim(), text, colour_off());
 }
 
-/* Count the lines of a verdict, and the lines that report a fault. */
-static void verdict_count(const char *text, unsigned *tables, unsigned *bad)
+/* Count the lines of a result, and the lines that report a fault. */
+static void certification_count(const char *text, unsigned *tables,
+                                unsigned *bad)
 {
     *tables = *bad = 0;
     while (*text != '\0') {
@@ -128,8 +129,8 @@ static void verdict_count(const char *text, unsigned *tables, unsigned *bad)
 
 /* Print the results of the self-test and of `sesqui certify`. all: also tables
  * without a fault. */
-static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
-                          bool all)
+static void print_certification(const ssq_device_props *p, const ssq_verdict *v,
+                                bool all)
 {
     unsigned tables, bad;
     if (p->failed[0] != '\0')
@@ -137,7 +138,7 @@ static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
                colour_off());
     if (v->text[0] == '\0')
         return;
-    verdict_count(v->text, &tables, &bad);
+    certification_count(v->text, &tables, &bad);
     printf("    %scertify: %u of %u tables right%s\n",
            bad > 0 ? colour_red() : "", tables - bad, tables, colour_off());
     for (const char *s = v->text; *s != '\0';) {
@@ -161,7 +162,7 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
            (double)p->memory_bytes / 0x1p30, (double)p->binding_bytes / 0x1p30,
            subnormals(p), p->asynchronous ? ", asynchronous" : "");
     print_caps(p);
-    print_verdict(p, v, why != NULL);
+    print_certification(p, v, why != NULL);
     if (t->n > 0)
         printf("    tuned: %zu shape%s of gemm in %s\n", t->n,
                t->n == 1 ? "" : "s", t->path);
@@ -177,9 +178,9 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     print_reason(p->refused);
 }
 
-/* Print a line of a verdict: {"table": "gemm", "cases": 9, "failed": 0,
- * "skipped": 0}. If the table was not run to its end: {"table": .., "fault":
- * "killed by signal 6 (Aborted)"}. */
+/* Print a line of a certification result: {"table": "gemm", "cases": 9,
+ * "failed": 0, "skipped": 0}. If the table was not run to its end: {"table":
+ * .., "fault": "killed by signal 6 (Aborted)"}. */
 static void json_table(const char *line, size_t n)
 {
     char text[256], table[64];
@@ -202,8 +203,8 @@ static void json_table(const char *line, size_t n)
     printf("}");
 }
 
-/* Print a verdict; null if it is empty. */
-static void json_verdict(const ssq_verdict *v)
+/* Print a certification result; null if it is empty. */
+static void json_certification(const ssq_verdict *v)
 {
     printf(", \"certify\": ");
     if (v->text[0] == '\0') {
@@ -254,7 +255,7 @@ static void devices_print_json(const ssq_device_entry *e,
         printf(", \"description\": ");
         json_string(stdout, e->description);
         json_props(p);
-        json_verdict(v);
+        json_certification(v);
         printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
         json_string(stdout, t->path);
         print_throughput(t, ", \"training_rates\": {", true, "}");

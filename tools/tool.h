@@ -30,7 +30,7 @@ struct options {
     unsigned words;
     bool json, csv, why, list, help; /* list: print the cases of bench */
     bool once;        /* --once of certify: devices with a driver and without
-                         a verdict */
+                         a certification result */
     bool child;       /* --child of certify and devices: internal */
     unsigned cases;   /* --cases N of bench: largest cases of each table */
     unsigned first;   /* --first N of certify, internal: first table of a child,

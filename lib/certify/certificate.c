@@ -24,9 +24,9 @@
 /** The contents of a file; flags are 0 or 1. The disk cache adds a checksum, so
  *  KEPT_VERSION changes only if this layout changes. */
 struct certificate_kept {
-    uint32_t version, subnormals, half_load, half_store, verdict_bad;
+    uint32_t version, subnormals, half_load, half_store, certification_failed;
     char failed[sizeof(((struct certificate *)0)->failed)];
-    char verdict[sizeof(((struct certificate *)0)->verdict)];
+    char certification[sizeof(((struct certificate *)0)->certification)];
 };
 #define KEPT_VERSION 1u
 
@@ -95,9 +95,10 @@ void certificate_forget(void)
 static bool certificate_plausible(const struct certificate_kept *k)
 {
     return k->version == KEPT_VERSION && k->subnormals <= 1 &&
-           k->half_load <= 1 && k->half_store <= 1 && k->verdict_bad <= 1 &&
+           k->half_load <= 1 && k->half_store <= 1 &&
+           k->certification_failed <= 1 &&
            cache_text(k->failed, sizeof(k->failed)) &&
-           cache_text(k->verdict, sizeof(k->verdict));
+           cache_text(k->certification, sizeof(k->certification));
 }
 
 /* Load a certificate. False, with *c unchanged: no valid file exists. */
@@ -118,9 +119,10 @@ static bool certificate_load(const struct cache_key *key, struct certificate *c)
     *c = (struct certificate){.found = {.subnormals = k.subnormals != 0,
                                         .half_load = k.half_load != 0,
                                         .half_store = k.half_store != 0},
-                              .verdict_bad = k.verdict_bad != 0};
+                              .certification_failed =
+                                  k.certification_failed != 0};
     memcpy(c->failed, k.failed, sizeof(c->failed));
-    memcpy(c->verdict, k.verdict, sizeof(c->verdict));
+    memcpy(c->certification, k.certification, sizeof(c->certification));
     return true;
 }
 
@@ -135,9 +137,9 @@ static void certificate_store(const struct cache_key *key,
     k.subnormals = c->found.subnormals;
     k.half_load = c->found.half_load;
     k.half_store = c->found.half_store;
-    k.verdict_bad = c->verdict_bad;
+    k.certification_failed = c->certification_failed;
     snprintf(k.failed, sizeof(k.failed), "%s", c->failed);
-    snprintf(k.verdict, sizeof(k.verdict), "%s", c->verdict);
+    snprintf(k.certification, sizeof(k.certification), "%s", c->certification);
     disk_cache_store(&core_services, key->name, key->text,
                      (const unsigned char *)&k, sizeof(k));
 }
@@ -194,9 +196,9 @@ static bool certificate_same(const struct certificate *a,
     return a->found.subnormals == b->found.subnormals &&
            a->found.half_load == b->found.half_load &&
            a->found.half_store == b->found.half_store &&
-           a->verdict_bad == b->verdict_bad &&
+           a->certification_failed == b->certification_failed &&
            strcmp(a->failed, b->failed) == 0 &&
-           strcmp(a->verdict, b->verdict) == 0;
+           strcmp(a->certification, b->certification) == 0;
 }
 
 bool certificate_keep(const struct backend *b, const struct backend_device *d,

@@ -16,10 +16,11 @@ struct certificate {
     struct findings found;
     /* Names of the primitives that are wrong: "floor, ceil". "": none. */
     char failed[256];
-    /* The result of `sesqui certify` for all tables of ops. verdict_bad: a case
-     * failed. verdict: a line for each table; "" before the first run. */
-    bool verdict_bad;
-    char verdict[4096];
+    /* The result of `sesqui certify` for all tables of ops.
+     * certification_failed: a case failed. certification: a line for each
+     * table; "" before the first run. */
+    bool certification_failed;
+    char certification[4096];
 };
 
 /** Fill *key for a device's certificate. */

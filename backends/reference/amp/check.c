@@ -173,9 +173,9 @@ static size_t check_tensor(struct finding *f, const struct view_list *list,
     return i;
 }
 
-/* Store the results of a check. If labels were out of range, the verdict is
+/* Store the results of a check. If labels were out of range, the flag is
  * VERDICT_LABELS even if gradients are bad, because such gradients say nothing
- * about the scale. Unless the verdict is VERDICT_BAD, the details of the last
+ * about the scale. Unless the flag is VERDICT_BAD, the details of the last
  * bad check are not changed, so that a caller can read them later.
  * RECORD_BAD_CHECK is the number of that check. */
 static void check_put_record(uint32_t *r, const struct finding *f,

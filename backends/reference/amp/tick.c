@@ -63,8 +63,8 @@ static struct tick_given tick_inputs(const struct tick_op *op,
     return given;
 }
 
-/* Compute the words of a step. Only this op evaluates the verdict; later ops of
- * the step read CONTROL_SKIP. LAMB divides by the norm after clipping. */
+/* Compute the words of a step. Only this op reads the overflow flag; later ops
+ * of the step read CONTROL_SKIP. LAMB divides by the norm after clipping. */
 static ssq_status reference_tick_run(struct backend_queue *queue,
                                      const struct tick_op *op)
 {

@@ -150,15 +150,15 @@ static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
 {
     if (scaler->hook == NULL)
         return SSQ_OK;
-    ssq_tensor *verdict;
+    ssq_tensor *overflow_flag;
     ssq_status st = ssq_tensor_slice(record, 0, RECORD_VERDICT,
-                                     RECORD_VERDICT + 1, 1, &verdict);
+                                     RECORD_VERDICT + 1, 1, &overflow_flag);
     if (st != SSQ_OK)
         return st;
     char before[ERROR_TEXT]; /* an older text is not the hook's */
     error_take(before);
-    st = scaler->hook(queue, verdict, scaler->hook_user);
-    ssq_tensor_destroy(&verdict);
+    st = scaler->hook(queue, overflow_flag, scaler->hook_user);
+    ssq_tensor_destroy(&overflow_flag);
     if (error_restore(before) && st != SSQ_OK)
         return error_set(st, "scaler: the rank hook returned %s without a text",
                          ssq_status_name(st));

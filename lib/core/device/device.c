@@ -259,8 +259,8 @@ static ssq_status pin_from_environment(ssq_device *d)
 
 /* Get the device's certificate and decide whether its arithmetic is acceptable.
  * A device that fails its self-test is refused unless the caller insists. A bad
- * verdict of `sesqui certify` only makes "auto" reject the device: a caller
- * that names the device may know better. If opening->refused is set,
+ * certification result of `sesqui certify` only makes "auto" reject the device:
+ * a caller that names the device may know better. If opening->refused is set,
  * open_best() tries the next device. */
 static ssq_status admit_by_certificate(ssq_device *d, struct opening *opening)
 {
@@ -282,7 +282,7 @@ static ssq_status admit_by_certificate(ssq_device *d, struct opening *opening)
     if (insists)
         return SSQ_OK;
     opening->refused =
-        c->failed[0] != '\0' || (opening->automatic && c->verdict_bad);
+        c->failed[0] != '\0' || (opening->automatic && c->certification_failed);
     if (opening->automatic && opening->refused)
         return error_set(SSQ_ERR_UNSUPPORTED, "%s%s",
                          c->failed[0] != '\0' ? "fails its self-test: "

@@ -1,38 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.c - the result of `sesqui certify`, kept with the certificate.
+/* certification.c - the result of `sesqui certify`, kept with the certificate.
  *
- * Each open device has a copy of its certificate. A verdict that is kept
- * through one handle is visible to devices that are opened later, but not to
- * others that are already open. */
+ * Each open device has a copy of its certificate. A certification result that
+ * is kept through one handle is visible to devices that are opened later, but
+ * not to others that are already open. */
 #include "lib/core/core.h"
 
 #include <stdio.h>
 #include <string.h>
 
-ssq_status ssq_device_verdict_get(const ssq_device *device,
-                                  ssq_verdict *verdict)
+ssq_status ssq_device_verdict_get(const ssq_device *device, ssq_verdict *result)
 {
-    if (device == NULL || verdict == NULL ||
-        verdict->struct_size != sizeof(*verdict))
+    if (device == NULL || result == NULL ||
+        result->struct_size != sizeof(*result))
         return error_set(SSQ_ERR_INVALID, "device_verdict_get: an argument is "
                                           "NULL or has a wrong struct_size");
     const struct certificate *c = &device->certificate;
     ssq_verdict v = SSQ_VERDICT_INIT;
-    v.passed = c->verdict[0] != '\0' && !c->verdict_bad;
-    snprintf(v.text, sizeof(v.text), "%s", c->verdict);
-    *verdict = v;
+    v.passed = c->certification[0] != '\0' && !c->certification_failed;
+    snprintf(v.text, sizeof(v.text), "%s", c->certification);
+    *result = v;
     return SSQ_OK;
 }
 
 ssq_status ssq_device_verdict_keep(ssq_device *device,
-                                   const ssq_verdict *verdict)
+                                   const ssq_verdict *result)
 {
-    if (device == NULL || verdict == NULL ||
-        verdict->struct_size != sizeof(*verdict))
+    if (device == NULL || result == NULL ||
+        result->struct_size != sizeof(*result))
         return error_set(SSQ_ERR_INVALID, "device_verdict_keep: an argument is "
                                           "NULL or has a wrong struct_size");
-    if (verdict->text[0] == '\0' ||
-        !cache_text(verdict->text, sizeof(verdict->text)))
+    if (result->text[0] == '\0' ||
+        !cache_text(result->text, sizeof(result->text)))
         return error_set(SSQ_ERR_INVALID,
                          "device_verdict_keep: the text is empty or not of "
                          "printable ASCII");
@@ -44,8 +43,8 @@ ssq_status ssq_device_verdict_keep(ssq_device *device,
     if (st != SSQ_OK)
         return st;
     struct certificate *c = &device->certificate;
-    c->verdict_bad = !verdict->passed;
-    snprintf(c->verdict, sizeof(c->verdict), "%s", verdict->text);
+    c->certification_failed = !result->passed;
+    snprintf(c->certification, sizeof(c->certification), "%s", result->text);
     if (certificate_keep(device->backend, device->impl, c))
         return SSQ_OK;
     return error_set(SSQ_ERR_UNSUPPORTED,
