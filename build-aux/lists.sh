@@ -52,7 +52,7 @@ write() {
     files nccl_sources comms/nccl/[a-z]*.[ch]
     files opencl_sources backends/opencl/[a-z]*.[ch]
     files vulkan_sources backends/vulkan/[a-z]*.[ch]
-    files kernel_texts kernels/*/[a-z]*.k
+    files kernel_sources kernels/*/[a-z]*.k
     files kernel_headers kernels/*/[a-z]*.h
     files suite_sources tests/op/*/[a-z]*.[ch]
     printf '\nop_tables =\n'

@@ -180,7 +180,7 @@ $(demo_optimizer): kernels/amp/param_step.k backends/cpu/native.sh \
 CLEANFILES += $(demo_optimizer:.o=.d)
 examples/digits/demo_table.c: backends/cpu/native_table.c Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && ONLY='$(demo_texts)' $(native_tools) \
-		$(native_sh) table $(srcdir) $(kernel_texts) >$@.new && \
+		$(native_sh) table $(srcdir) $(kernel_sources) >$@.new && \
 		mv $@.new $@
 CLEANFILES += examples/digits/demo_table.c
 check_PROGRAMS += examples/digits/demo

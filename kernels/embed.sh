@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# embed.sh - C tables from kernel texts: who they are, and what they say.
+# embed.sh - C tables from kernel sources: names, keys, variants and contents.
 #
-# usage: embed.sh table.h|table.c|text.h|text.c|list|files SRCDIR KERNEL...
+# usage: embed.sh table.h|table.c|source.h|source.c|list|files SRCDIR KERNEL...
 #
-# list prints every variant as one line: the text's path, then KEY=VALUE...
-# files prints what a text includes, and itself.
+# list prints every variant as one line: the source's path, then KEY=VALUE...
+# files prints what a source includes, and itself.
 #
-# A text's first comment names its keys and lists its variants, each line a
+# A source's first comment names its keys and lists its variants, each line a
 # product of one list per key: numbers, ranges (0-9), names of dtypes, and what
-# a header beside the text lists by lines of NAME(NUMBER, ... What is not made is
-# named before them, by numbers.
+# a header beside the source lists by lines of NAME(NUMBER, ... What is not made
+# is named before them, by numbers.
 #
 # native: -O2 is for native.sh of the cpu backend, which says when.
 #
@@ -48,7 +48,7 @@ extern const struct kernel kernels[KERNEL_COUNT];
 END
 }
 
-# The variants of one text as initialisers, one per line.
+# The variants of one source as initialisers, one per line.
 variants() {
     awk '
     # The numbers of the lines NAME(NUMBER, of a list, by NAME.
@@ -149,22 +149,22 @@ table_c() {
     echo '};'
 }
 
-text_h() {
+source_h() {
     cat <<'END'
-/* kernel_text.h - made by embed.sh: do not edit. */
-#ifndef KERNEL_TEXT_H
-#define KERNEL_TEXT_H
+/* kernel_source.h - made by embed.sh: do not edit. */
+#ifndef KERNEL_SOURCE_H
+#define KERNEL_SOURCE_H
 
 #include <stdint.h>
 
 /** A kernel's source in pieces: its headers in order, then itself. */
-struct kernel_text {
+struct kernel_source {
     uint32_t n;
     const char *const *piece;
 };
 
 /** By enum kernel_id. */
-extern const struct kernel_text kernel_texts[];
+extern const struct kernel_source kernel_sources[];
 
 #endif
 END
@@ -196,7 +196,7 @@ symbol() {
     echo "$1" | tr -c 'A-Za-z0-9\n' '_'
 }
 
-# The bytes of a text without comments, empty lines and quoted includes.
+# The bytes of a source without comments, empty lines and quoted includes.
 bytes() {
     awk '
     {
@@ -228,9 +228,9 @@ bytes() {
     }' "$top/$1" | od -An -v -tu1 | sed 's/  *\([0-9]\)/\1/;s/  */,/g;s/$/,/'
 }
 
-text_c() {
-    echo '/* kernel_text.c - made by embed.sh: do not edit. */'
-    echo '#include "kernel_text.h"'
+source_c() {
+    echo '/* kernel_source.c - made by embed.sh: do not edit. */'
+    echo '#include "kernel_source.h"'
     for f in $(for k; do files "$k"; done | awk '!seen[$0]++'); do
         echo
         echo "static const char $(symbol "$f")[] = {"
@@ -244,7 +244,7 @@ text_c() {
         echo '};'
     done
     echo
-    echo 'const struct kernel_text kernel_texts[] = {'
+    echo 'const struct kernel_source kernel_sources[] = {'
     for k in $(names "$@"); do
         echo "    {sizeof(pieces_$k) / sizeof(pieces_$k[0]), pieces_$k},"
     done
@@ -254,9 +254,9 @@ text_c() {
 list() {
     for k; do
         variants "$top/$k" | tr -d '{},' |
-            awk -v text="$k" -v keys="$(keys "$top/$k")" '{
+            awk -v source="$k" -v keys="$(keys "$top/$k")" '{
                 n = split(keys, key, " ")
-                line = text
+                line = source
                 for (i = 1; i <= n; i++)
                     line = line " " key[i] "=" $i
                 print line
@@ -267,8 +267,8 @@ list() {
 case $what in
 table.h) table_h "$@" ;;
 table.c) table_c "$@" ;;
-text.h) text_h ;;
-text.c) text_c "$@" ;;
+source.h) source_h ;;
+source.c) source_c "$@" ;;
 files) for k; do files "$k"; done ;;
 list) list "$@" ;;
 *) echo "embed.sh: what is $what?" >&2; exit 2 ;;

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernels.mk - device code and the headers it shares with the host.
 
-# Texts and headers are in lists.mk; the order of the texts is the enum's.
-EXTRA_DIST += kernels/embed.sh $(kernel_texts) $(kernel_headers)
-# A text for NVIDIA's compilers alone: no variant of it is among the others'.
-nvidia_texts = kernels/gemm/gemm_mma.nv
-EXTRA_DIST += $(nvidia_texts)
+# Sources and headers are in lists.mk; the order of the sources is the enum's.
+EXTRA_DIST += kernels/embed.sh $(kernel_sources) $(kernel_headers)
+# A source for NVIDIA's compilers alone: no variant of it is among the others'.
+nvidia_sources = kernels/gemm/gemm_mma.nv
+EXTRA_DIST += $(nvidia_sources)
 
-kernel_inputs = kernels/embed.sh lists.mk $(kernel_texts) \
+kernel_inputs = kernels/embed.sh lists.mk $(kernel_sources) \
 	$(kernel_headers)
 embed = $(AM_V_GEN)$(MKDIR_P) kernels && \
 	AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/embed.sh
 
 # What many sources include is written only where it differs, or one changed
-# text would compile them all again: make goes by a stamp, and FILE is older.
+# source would compile them all again: make goes by a stamp, and FILE is older.
 #
 #     FILE: FILE.stamp
 #     	$(made)
@@ -24,57 +24,58 @@ differing = { cmp -s $(@:.stamp=.new) $(@:.stamp=) && \
 	rm -f $(@:.stamp=.new) || mv $(@:.stamp=.new) $(@:.stamp=); } && \
 	touch $@
 
-BUILT_SOURCES += kernel_table.h kernels/kernel_text.h kernels_sum.h
-CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_text.h \
-	kernels/kernel_text.c kernels_sum.h kernel_table.h.stamp \
-	kernels/kernel_table.c.stamp kernels/kernel_text.h.stamp \
+BUILT_SOURCES += kernel_table.h kernels/kernel_source.h kernels_sum.h
+CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_source.h \
+	kernels/kernel_source.c kernels_sum.h kernel_table.h.stamp \
+	kernels/kernel_table.c.stamp kernels/kernel_source.h.stamp \
 	kernels_sum.h.stamp
 kernel_table.h: kernel_table.h.stamp
 	$(made)
 kernel_table.h.stamp: $(kernel_inputs)
-	$(embed) table.h $(srcdir) $(kernel_texts) >kernel_table.h.new && \
+	$(embed) table.h $(srcdir) $(kernel_sources) >kernel_table.h.new && \
 		$(differing)
-# What all texts and headers are: a certificate is of one of these.
+# What all sources and headers are: a certificate is of one of these.
 kernels_sum.h: kernels_sum.h.stamp
 	$(made)
 kernels_sum.h.stamp: $(kernel_inputs)
-	$(AM_V_GEN)sum=`cd $(srcdir) && cat $(kernel_texts) \
+	$(AM_V_GEN)sum=`cd $(srcdir) && cat $(kernel_sources) \
 		$(sort $(kernel_headers)) | cksum` && \
 		echo "#define KERNELS_SUM \"$$sum\"" >kernels_sum.h.new && \
 		$(differing)
 kernels/kernel_table.c: kernels/kernel_table.c.stamp
 	$(made)
 kernels/kernel_table.c.stamp: $(kernel_inputs)
-	$(embed) table.c $(srcdir) $(kernel_texts) \
+	$(embed) table.c $(srcdir) $(kernel_sources) \
 		>kernels/kernel_table.c.new && \
 		$(differing)
-kernels/kernel_text.h: kernels/kernel_text.h.stamp
+kernels/kernel_source.h: kernels/kernel_source.h.stamp
 	$(made)
-kernels/kernel_text.h.stamp: $(kernel_inputs)
-	$(embed) text.h $(srcdir) $(kernel_texts) \
-		>kernels/kernel_text.h.new && \
+kernels/kernel_source.h.stamp: $(kernel_inputs)
+	$(embed) source.h $(srcdir) $(kernel_sources) \
+		>kernels/kernel_source.h.new && \
 		$(differing)
-# With the texts for NVIDIA's compilers alone behind those of the enum; what is
-# named after a text has no suffix.
-kernels/kernel_text.c: $(kernel_inputs) $(nvidia_texts) kernels/kernel_text.h
-	$(embed) text.c $(srcdir) $(kernel_texts) $(nvidia_texts) >$@.all && \
+# With the sources for NVIDIA's compilers alone behind those of the enum; what
+# is named after a source has no suffix.
+kernels/kernel_source.c: $(kernel_inputs) $(nvidia_sources) \
+		kernels/kernel_source.h
+	$(embed) source.c $(srcdir) $(kernel_sources) $(nvidia_sources) >$@.all && \
 		sed '/pieces_/s/\.nv//g' $@.all >$@.new && rm -f $@.all && \
 		mv $@.new $@
 
 # Compiled kernels: SPIR-V for the vulkan module, PTX for the cuda module, each
-# as one file of some MB. A text is compiled again when it or a header of it has
-# changed. The tarball has the files as kernels/prebuilt_*, for who has no
+# as one file of some MB. A source is compiled again when it or a header of it
+# has changed. The tarball has the files as kernels/prebuilt_*, for who has no
 # compiler.
 EXTRA_DIST += kernels/pack.sh
 pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' NVCC='$(NVCC)' AWK='$(AWK)' \
 	$(SHELL) $(srcdir)/kernels/pack.sh
-pack_summed = '$(sort $(kernel_texts) $(kernel_headers)) $(nvidia_texts) \
+pack_summed = '$(sort $(kernel_sources) $(kernel_headers)) $(nvidia_sources) \
 	kernels/pack.sh'
 pack_prebuilt = $(MKDIR_P) kernels && $(pack_sh)
 
 CLEANFILES += kernels/spirv.pack kernels/spirv_table.h
 if MAKE_SPIRV
-spirv_packs = $(kernel_texts:kernels/%.k=kernels/spirv/%.pack)
+spirv_packs = $(kernel_sources:kernels/%.k=kernels/spirv/%.pack)
 CLEANFILES += $(spirv_packs) $(spirv_packs:.pack=.table) \
 	$(spirv_packs:.pack=.d)
 kernels/spirv/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
@@ -102,10 +103,10 @@ endif
 CLEANFILES += kernels/ptx.pack kernels/ptx_table.h
 if MAKE_PTX
 # Products of panels are for processors, whose groups are items.
-processor_texts = kernels/gemm/gemm_pack.k kernels/gemm/gemm_panel.k
-gpu_texts = $(filter-out $(processor_texts),$(kernel_texts))
-ptx_packs = $(gpu_texts:kernels/%.k=kernels/ptx/%.pack) \
-	$(nvidia_texts:kernels/%.nv=kernels/ptx/%.pack)
+processor_sources = kernels/gemm/gemm_pack.k kernels/gemm/gemm_panel.k
+gpu_sources = $(filter-out $(processor_sources),$(kernel_sources))
+ptx_packs = $(gpu_sources:kernels/%.k=kernels/ptx/%.pack) \
+	$(nvidia_sources:kernels/%.nv=kernels/ptx/%.pack)
 CLEANFILES += $(ptx_packs) $(ptx_packs:.pack=.table) $(ptx_packs:.pack=.d)
 kernels/ptx/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) ptx text $(srcdir) $@ \
@@ -121,7 +122,7 @@ kernels/ptx_table.h: kernels/ptx.pack
 -include $(ptx_packs:.pack=.d)
 else
 kernels/ptx_table.h: kernels/prebuilt_ptx.h $(kernel_inputs) \
-		$(nvidia_texts) kernels/pack.sh
+		$(nvidia_sources) kernels/pack.sh
 	$(AM_V_GEN)$(pack_prebuilt) ptx same $(srcdir) $(pack_summed) \
 		$(srcdir)/kernels/prebuilt_ptx.h && \
 		cp $(srcdir)/kernels/prebuilt_ptx.h $@.new && mv $@.new $@

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# pack.sh - kernel texts as modules of a driver's language, packed for a backend.
+# pack.sh - kernel sources as modules of a driver's language, packed for a
+# backend.
 #
-# usage: pack.sh LANGUAGE text SRCDIR PACK KERNEL      one text, in all variants
+# usage: pack.sh LANGUAGE text SRCDIR PACK KERNEL     one source, all variants
 #        pack.sh LANGUAGE table SRCDIR SUMMED PACK...  the table of PACKs in a row
 #        pack.sh LANGUAGE words SRCDIR SUMMED KERNEL   one module as a C array
 #        pack.sh LANGUAGE same SRCDIR SUMMED TABLE     was it made from these files?
@@ -16,7 +17,7 @@
 #
 #     OFFSET BYTES SIZE kernels/elementwise/unary.k KIND=0 X=1
 #
-# BYTES are the member's, SIZE the module's. SUMMED are texts and headers, by
+# BYTES are the member's, SIZE the module's. SUMMED are sources and headers, by
 # their names below SRCDIR: the table keeps a sum of them. GLSLC, PTXCC, NVCC and
 # AWK are the tools.
 set -eu
@@ -33,8 +34,8 @@ size() {
     wc -c <"$1" | tr -d ' '
 }
 
-# What each language is compiled with: KEYs as -D, the text, and -o FILE follow.
-# Vulkan: 128 items are what every device can have in a group.
+# What each language is compiled with: KEYs as -D, the source, and -o FILE
+# follow. Vulkan: 128 items are what every device can have in a group.
 spirv() {
     ${GLSLC:-glslc} -O -std=450core -fshader-stage=compute \
         --target-env=vulkan1.1 -Werror -DONE_VARIANT -DWG=128 -DWIDTH=4 \
@@ -43,7 +44,7 @@ spirv() {
 
 # CUDA: PTX of the lowest level that has the instructions, so that every driver
 # takes it, whichever toolkit is installed; no contraction and no toolkit. A
-# text with a key LEVEL has instructions of that compute capability.
+# source with a key LEVEL has instructions of that compute capability.
 ptx() {
     case " $* " in
     *' -DLEVEL=75 '*) version=65 level=75 ;;
@@ -79,7 +80,7 @@ name() {
 
 # Compile each variant of $pack.list to a module, $(name KEY=VALUE...).out. glslc
 # starts more slowly than it compiles a variant, so one call gets all variants of
-# a text: each is a file that defines its keys and includes the text.
+# a source: each is a file that defines its keys and includes the source.
 modules_spirv() {
     while read -r file keys; do
         for pair in $keys; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_map.c - the kernels of a device, by text and variant. */
+/* kernel_map.c - the kernels of a device, by source and variant. */
 #include "backends/common/kernel_map.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# backend.mk - the cpu backend's kernels: every text as C, in all variants, for
-# each set of instructions. It is part of the library itself.
+# backend.mk - the cpu backend's kernels: every source as C, in all variants,
+# for each set of instructions. It is part of the library itself.
 
 EXTRA_DIST += backends/cpu/native.sh
-native_objects = $(kernel_texts:kernels/%.k=backends/cpu/native/%.o)
+native_objects = $(kernel_sources:kernels/%.k=backends/cpu/native/%.o)
 native_tools = CC='$(CC)' AWK='$(AWK)' ISAS='$(CPU_ISAS)' PRE='$(native_pre)'
 native_sh = $(SHELL) $(srcdir)/backends/cpu/native.sh
 native_flags = $(AM_CPPFLAGS) $(CPPFLAGS) $(core_cflags) $(CFLAGS)
@@ -18,7 +18,7 @@ CLEANFILES += $(native_objects:.o=.d) backends/cpu/native_table.c
 backends/cpu/native_table.c: lists.mk backends/cpu/native.sh \
 		backends/cpu/compiled.h
 	$(AM_V_GEN)$(MKDIR_P) backends/cpu && $(native_tools) $(native_sh) \
-		table $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+		table $(srcdir) $(kernel_sources) >$@.new && mv $@.new $@
 nodist_libcore_a_SOURCES += backends/cpu/native_table.c
 libcore_a_LIBADD += $(native_objects)
 EXTRA_libcore_a_DEPENDENCIES = $(libcore_a_LIBADD)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# native.sh - a kernel's text as C, compiled in all variants for each set of
+# native.sh - a kernel's source as C, compiled in all variants for each set of
 # instructions of ISAS, as one object with a table of them.
 #
 # usage: native.sh text SRCDIR DEPS FLAG... -c TEXT -o OBJECT
 #        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
-#        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id;
+#        native.sh table SRCDIR TEXT...       C: the tables of sources, by id;
 #                                             if ONLY is set, others are NULL
 # If VARIANTS is set, for example to "KIND=1", text compiles only variants with
 # such a key; the table has NULL for the others.
@@ -41,7 +41,7 @@ isa_flags() {
     esac
 }
 
-# row TEXT: the name of a text's variants, or NULL if ONLY leaves it out.
+# row TEXT: the name of a source's variants, or NULL if ONLY leaves it out.
 row() {
     case " ${ONLY-$1} " in
     *" $1 "*) echo "native_$(basename "$1" .k)_$isa" ;;
@@ -155,7 +155,7 @@ done
 
 # Without the user's wish for another level: -O1 and the vectorizer. -O2 takes a
 # third longer, and makes code faster only if loops do not become vectors: in
-# texts that say "native: -O2". Registers are allocated for a whole function,
+# sources that say "native: -O2". Registers are allocated for a whole function,
 # not loop by loop, which would take a fifth longer. -g would take half as long
 # again, and vector loops for the last elements of a row a quarter. If other sets
 # are compiled too, plain C is for rare processors, and is compiled quickly.
@@ -209,7 +209,7 @@ mkdir -p "$work"
 trap 'rm -rf "$work"' EXIT
 
 # Headers of the system are most of what a compiler would read: they stand in
-# preprocessed texts as words, of which units make #includes again. -I comes
+# preprocessed sources as words, of which units make #includes again. -I comes
 # before the folders of compilers whose -nostdinc leaves some, as musl-gcc's.
 path=${text#"$top/"}
 mkdir "$work/system"

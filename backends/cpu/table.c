@@ -63,7 +63,7 @@ static void make_some(void *context, uint32_t i, uint32_t worker)
     (void)worker;
     for (size_t j = 0; j < MADE_AT_A_TIME; j++)
         x[j] = (uint16_t)(from + j);
-    if (m->key->text == KERNEL_unary) {
+    if (m->key->kernel == KERNEL_unary) {
         table_exact_map(m->key, m->code, (uint16_t *)m->values + from, x,
                         MADE_AT_A_TIME);
         return;
@@ -123,7 +123,8 @@ static struct table *cpu_table_make(const struct table_key *key,
                                     const struct backend_kernel *code,
                                     struct team *team)
 {
-    size_t each = key->text == KERNEL_unary ? sizeof(uint16_t) : sizeof(float);
+    size_t each =
+        key->kernel == KERNEL_unary ? sizeof(uint16_t) : sizeof(float);
     struct table *a = mem_alloc(sizeof(*a));
     if (a == NULL)
         return NULL;

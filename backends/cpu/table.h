@@ -22,10 +22,10 @@
  *  turns. They have 2 MiB at most. */
 #define TABLES 8u
 
-/** What a table is of: text is KERNEL_unary, and then its values are 16 bits
+/** What a table is of: kernel is KERNEL_unary, and then its values are 16 bits
  *  of dtype y, or KERNEL_unary_backward, for slopes in float32. */
 struct table_key {
-    uint32_t text, kind;
+    uint32_t kernel, kind;
     float alpha, beta;
     uint32_t x, y; /* dtypes; y is 0 for slopes */
 };
@@ -76,7 +76,7 @@ void tables_destroy(struct tables *t);
 
 /** The table of that key until table_return, or NULL without memory for it:
  *  then nothing is to be returned. Its bits are those of `code`, the variant of
- *  the text for this kind. */
+ *  the kernel for this kind. */
 struct table *table_take(struct tables *t, const struct table_key *key,
                          const struct backend_kernel *code, struct team *team);
 void table_return(struct tables *t, struct table *table);

@@ -13,7 +13,7 @@ const struct mma_kind *mma_kind(const struct mma *mma, ssq_dtype dtype)
     return &mma->kind[dtype == SSQ_BF16];
 }
 
-/* With the lock: what a variant's products are, once. A text that the driver
+/* With the lock: what a variant's products are, once. A source that the driver
  * does not take is as bad as a wrong product. */
 static ssq_status try_variant(const struct mma *mma, struct backend_device *d,
                               struct mma_kind *kind, unsigned variant)

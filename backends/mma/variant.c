@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* As the text lists them: LEVEL X A_TURNED B_TURNED LARGE. */
+/* As the source lists them: LEVEL X A_TURNED B_TURNED LARGE. */
 #define TURNED(LEVEL, X)                                                       \
     {LEVEL, X, 0, 0, 0}, {LEVEL, X, 0, 0, 1}, {LEVEL, X, 0, 1, 0},             \
         {LEVEL, X, 0, 1, 1}, {LEVEL, X, 1, 0, 0}, {LEVEL, X, 1, 0, 1},         \
@@ -42,7 +42,7 @@ uint32_t mma_tile(unsigned variant)
     return (variant & MMA_LARGE) != 0 ? 128 : 64;
 }
 
-/* Stages of 32 of k of both factors, as ROOM in the text has them. */
+/* Stages of 32 of k of both factors, as ROOM in the source has them. */
 uint32_t mma_local_bytes(const struct mma *mma, unsigned variant)
 {
     bool large = (variant & MMA_LARGE) != 0;

@@ -9,9 +9,9 @@ opencl_la_SOURCES = lib/core/module/disk_cache.c lib/core/module/disk_cache.h \
 if HAVE_CLBLAST
 opencl_la_SOURCES += backends/opencl/gemm_clblast.c
 endif
-nodist_opencl_la_SOURCES = kernels/kernel_text.c kernels/kernel_text.h
+nodist_opencl_la_SOURCES = kernels/kernel_source.c kernels/kernel_source.h
 opencl_la_CPPFLAGS = $(AM_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=120
 opencl_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	-Wl,-z,defs
 opencl_la_LIBADD = $(CLBLAST_LIBS) $(OPENCL_LIBS)
-$(opencl_la_OBJECTS): | kernel_table.h kernels/kernel_text.h
+$(opencl_la_OBJECTS): | kernel_table.h kernels/kernel_source.h

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c - kernel texts made into programs of a device.
+/* program.c - kernel sources made into programs of a device.
  *
  * Nothing that changes a number is asked of the compiler: no -cl-fast-*, no
  * -cl-mad-enable, no -cl-denorms-are-zero. A program is kept on disk under all
@@ -12,7 +12,7 @@
 #include "lib/core/module/disk_cache.h"
 #include "backends/common/room.h"
 #include "kernel_table.h"
-#include "kernels/kernel_text.h"
+#include "kernels/kernel_source.h"
 
 /* Append " -DNAME=VALUE" to the options, which are far shorter than their
  * room. */
@@ -103,7 +103,7 @@ struct program_identity {
     char key[2048];
 };
 
-/* The file's name has no hash of the kernel's text, so that a changed kernel
+/* The file's name has no hash of the kernel's source, so that a changed kernel
  * writes over the old one. The key has two, with different beginnings: one of
  * 64 bits might meet by chance. */
 static void program_identify(const struct backend_device *d,
@@ -119,12 +119,12 @@ static void program_identify(const struct backend_device *d,
     snprintf(id->name, sizeof(id->name), "%.64s-%016llx", kernel->name,
              (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, id->key,
                                                  (size_t)n));
-    const struct kernel_text *text = &kernel_texts[kernel->id];
+    const struct kernel_source *source = &kernel_sources[kernel->id];
     uint64_t a = DISK_CACHE_HASH, b = ~DISK_CACHE_HASH;
-    for (uint32_t i = 0; i < text->n; i++) {
-        size_t bytes = strlen(text->piece[i]);
-        a = disk_cache_hash(a, text->piece[i], bytes);
-        b = disk_cache_hash(b, text->piece[i], bytes);
+    for (uint32_t i = 0; i < source->n; i++) {
+        size_t bytes = strlen(source->piece[i]);
+        a = disk_cache_hash(a, source->piece[i], bytes);
+        b = disk_cache_hash(b, source->piece[i], bytes);
     }
     snprintf(id->key + n, sizeof(id->key) - (size_t)n, "%016llx%016llx\n",
              (unsigned long long)a, (unsigned long long)b);
@@ -154,17 +154,17 @@ static cl_program program_load(struct backend_device *d,
     return p;
 }
 
-/* Compile a kernel's text, which is put together from texts that several
+/* Compile a kernel's source, which is put together from pieces that several
  * kernels share. */
 static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
                           const struct program_identity *id,
                           cl_program *program)
 {
-    const struct kernel_text *text = &kernel_texts[kernel->id];
+    const struct kernel_source *source = &kernel_sources[kernel->id];
     const char *pieces[64];
     uint32_t n = 0;
-    for (; n < text->n && n < sizeof(pieces) / sizeof(pieces[0]); n++)
-        pieces[n] = text->piece[n];
+    for (; n < source->n && n < sizeof(pieces) / sizeof(pieces[0]); n++)
+        pieces[n] = source->piece[n];
     cl_int e;
     cl_program p = CL(CreateProgramWithSource)(d->context, n, pieces, NULL, &e);
     if (p == NULL)

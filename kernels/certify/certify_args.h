@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify_args.h - the primitives of a device's certificate, for the texts that
- * run them and for the host that compares: see lib/certify/certificate.h.
+/* certify_args.h - the primitives of a device's certificate, for the sources
+ * that run them and for the host that compares: see lib/certify/certificate.h.
  *
  * A list has X(INDEX, NAME, TRAIT, VALUE) for each primitive: its n words of y
  * begin at INDEX * n, and VALUE is one of them, made of word i of the operands:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gather_args.h - the parameters of gather.k, one_hot.k, and scatter_add.k and
- * the texts that sort for it.
+ * the sources that sort for it.
  *
  * Rows of a table are named by an index. The shape is the index's, outer of its
  * dimensions, and then a row's. */
@@ -35,8 +35,8 @@ struct gather_args {
     u32 x_steps[WALK_RANK]; /* the index's, then x's */
 };
 
-/* scatter_add.k: key and pos are sorted by the texts below; carry has room for
- * two rows. */
+/* scatter_add.k: key and pos are sorted by the sources below; carry has room
+ * for two rows. */
 struct scatter_add_args {
     u32 dy_at;
     u32 key_at;

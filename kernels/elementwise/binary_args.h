@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary_args.h - the parameters of the texts of ops on two operands. */
+/* binary_args.h - the parameters of the sources of ops on two operands. */
 #ifndef KERNELS_ELEMENTWISE_BINARY_ARGS_H
 #define KERNELS_ELEMENTWISE_BINARY_ARGS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary_args.h - the parameters of the texts of unary ops. */
+/* unary_args.h - the parameters of the sources of unary ops. */
 #ifndef KERNELS_ELEMENTWISE_UNARY_ARGS_H
 #define KERNELS_ELEMENTWISE_UNARY_ARGS_H
 

@@ -22,8 +22,8 @@
  *   DX_OF_Y     dx is the same if y is given for x: a tape does not keep x
  *
  * From it are made the public functions (lib/op/elementwise/unary.c), the
- * variants of the texts, the policy's classes, the vars of tapes and the counts
- * of the tests. */
+ * variants of the sources, the policy's classes, the vars of tapes and the
+ * counts of the tests. */
 #ifndef KERNELS_ELEMENTWISE_UNARY_KINDS_H
 #define KERNELS_ELEMENTWISE_UNARY_KINDS_H
 

@@ -24,8 +24,8 @@
  * Then each subgroup puts its matrices one by one into shared memory, where the
  * epilogue of all gemm kernels reads them.
  *
- * This is no text of the dialect: Vulkan alone has these matrices. Their shape
- * and the subgroup's size are the device's and come as constants when a
+ * This is no source of the dialect: Vulkan alone has these matrices. Their
+ * shape and the subgroup's size are the device's and come as constants when a
  * pipeline is made. Nothing but the type of the matrices knows that elements
  * are f16, and float16 is named for nothing else, because
  * backends/vulkan/coopmat_words.c makes the module for bf16 of this one's

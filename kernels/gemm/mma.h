@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma.h - NVIDIA's instructions for matrices that a warp holds together, as
- * PTX in a text that is CUDA, or OpenCL C for NVIDIA's driver.
+ * PTX in a source that is CUDA, or OpenCL C for NVIDIA's driver.
  *
  * An item's registers of a matrix are those of the PTX ISA: four of a, of 16
  * rows by 16 of k, two of b, and four sums of 16 rows by 8 columns. LEVEL is

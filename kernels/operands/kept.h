@@ -13,7 +13,7 @@
  *
  * Items that are neighbours touch neighbouring places, which are in different
  * banks, and neighbouring quads. A pass that only sums, or takes the largest,
- * does not ask which element it has. A text has
+ * does not ask which element it has. A source has
  *
  *     bool quads = pc.x_step == 1u && QUADS_FROM(float, x, from) && ...
  *     u32 wide = KEPT_WIDE(size, quads);

@@ -5,7 +5,7 @@
  * every operand a kernel of runs.h has a loop for each dtype that it may be of,
  * dense or strided: many times as much to compile as what it computes, and the
  * same in all kernels. In the cpu backend's C those loops are functions, which
- * all variants of a text share: fetch_F and put_F. RUN_MOVES is 1 there. */
+ * all variants of a source share: fetch_F and put_F. RUN_MOVES is 1 there. */
 #ifndef KERNELS_OPERANDS_RUN_MOVES_H
 #define KERNELS_OPERANDS_RUN_MOVES_H
 

@@ -7,7 +7,7 @@
  * whatever dtypes and strides, and it and those of dense operands become
  * vector instructions of a processor. An item of a GPU has runs of one, and
  * where the dialect has quads (quads.h) of four, which it asks memory for at
- * once where they lie side by side. A text with few runs, and much to do for
+ * once where they lie side by side. A source with few runs, and much to do for
  * each, defines RUN_ALONE before its headers: then a GPU's are of one.
  *
  *     EACH_RUN(i, run)
@@ -46,7 +46,7 @@ struct run_shape {
     u32 form;
     u32 size[RUN_RANK - 1];
 };
-/* For texts that only use what is said here of dtypes. */
+/* For sources that only use what is said here of dtypes. */
 struct run_dtypes {
     u32 form;
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cuda.sh - the kernels as CUDA: by clang, which needs no toolkit, and with
 # SSQ_TEST_FULL=1 by nvcc. The front end finds what the language forbids; the
-# build makes PTX of the same texts, which tests/fakecuda runs.
+# build makes PTX of the same sources, which tests/fakecuda runs.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 

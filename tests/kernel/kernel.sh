@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# kernel.sh - compile every kernel text in all of its variants; read with ".".
+# kernel.sh - compile every kernel source in all of its variants; read with ".".
 #
 # Shapes of work-groups: "1 16", a processor's, and "64 4", a GPU's, as WG and
 # WIDTH. A failure names the kernel, the dialect and what the compiler said.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
-texts=$(cd "$srcdir" && sed -n 's/^kernel_texts += //p' lists.mk)
+texts=$(cd "$srcdir" && sed -n 's/^kernel_sources += //p' lists.mk)
 
 # kernel_list TEXT: its variants.
 kernel_list() {
     sh "$srcdir/kernels/embed.sh" list "$srcdir" "$1"
 }
 
-# kernel_batches DIALECT SHAPES COMMAND...: a case per text; the command gets
+# kernel_batches DIALECT SHAPES COMMAND...: a case per source; the command gets
 # -DWG= and -DWIDTH= and the name of a source with all variants.
 kernel_batches() {
     dialect=$1

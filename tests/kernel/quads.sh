@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# quads.sh - texts that take four neighbours at a time (kernels/operands/quads.h,
-# runs.h) have accesses of that width in the PTX that ships, in every variant.
+# quads.sh - sources that take four neighbours at a time
+# (kernels/operands/quads.h, runs.h) have accesses of that width in the PTX that
+# ships, in every variant.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 . "$srcdir/tests/kernel/shipped.sh"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shipped.sh - the PTX that ships, text by text; read with ".".
+# shipped.sh - the PTX that ships, source by source; read with ".".
 
 packs=${builddir:-.}/kernels
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - every kernel text compiles everywhere, in all of its variants.
+# tests.mk - every kernel source compiles everywhere, in all of its variants.
 
 kernel_scripts = tests/kernel/c.sh tests/kernel/cuda.sh \
 	tests/kernel/glsl.sh tests/kernel/opencl.sh tests/kernel/quads.sh

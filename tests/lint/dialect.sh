@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# dialect.sh - kernel texts stay as doc/design/dialect.md says: short bodies,
+# dialect.sh - kernel sources stay as doc/design/dialect.md says: short bodies,
 # structs of parameters, few programs; and the page's own text compiles.
 #
 # Each rule is a function that prints what breaks it, and is tried on a text that

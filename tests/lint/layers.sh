@@ -38,7 +38,7 @@ tap_ok "$(($(grep -c '' "$tmp/includes") < 900))" \
     "$(grep -c '' "$tmp/includes") lines include our headers"
 
 # The layer of a file is the longest row that its path begins with. Generated
-# files (kernels/kernel_text.h) count as kernels. A row must not allow
+# files (kernels/kernel_source.h) count as kernels. A row must not allow
 # includes that do not occur.
 ${AWK:-awk} '
     function layer(path) {

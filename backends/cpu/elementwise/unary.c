@@ -112,7 +112,7 @@ static void run_chunk(void *context, uint32_t i, uint32_t worker)
     uint16_t *x = l->x + from;
     struct floats_at y = from_on(&l->y, from);
     (void)worker;
-    if (l->key.text == KERNEL_unary) {
+    if (l->key.kernel == KERNEL_unary) {
         if (l->values != NULL)
             l->kernels->map(y.p, x, l->values, n, l->n);
         else
@@ -130,7 +130,7 @@ static void run_chunk(void *context, uint32_t i, uint32_t worker)
 static ssq_status unary_run(struct backend_device *d, struct lookup *l,
                             const uint8_t keys[LAUNCH_KEYS])
 {
-    ssq_status st = cpu_kernel_get(d, &kernels[l->key.text], keys, &l->exact);
+    ssq_status st = cpu_kernel_get(d, &kernels[l->key.kernel], keys, &l->exact);
     if (st != SSQ_OK)
         return st;
     l->kernels = d->isa->table;
@@ -142,12 +142,12 @@ static ssq_status unary_run(struct backend_device *d, struct lookup *l,
     return SSQ_OK;
 }
 
-static struct table_key unary_key_of(uint32_t text, uint32_t kind, float alpha,
-                                     float beta)
+static struct table_key unary_key_of(uint32_t kernel, uint32_t kind,
+                                     float alpha, float beta)
 {
     struct table_key key;
     memset(&key, 0, sizeof(key)); /* it is compared by its bytes */
-    key.text = text;
+    key.kernel = kernel;
     key.kind = kind;
     key.alpha = alpha;
     key.beta = beta;
