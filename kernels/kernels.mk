@@ -58,7 +58,8 @@ kernels/kernel_source.h.stamp: $(kernel_inputs)
 # is named after a source has no suffix.
 kernels/kernel_source.c: $(kernel_inputs) $(nvidia_sources) \
 		kernels/kernel_source.h
-	$(embed) source.c $(srcdir) $(kernel_sources) $(nvidia_sources) >$@.all && \
+	$(embed) source.c $(srcdir) $(kernel_sources) $(nvidia_sources) \
+		>$@.all && \
 		sed '/pieces_/s/\.nv//g' $@.all >$@.new && rm -f $@.all && \
 		mv $@.new $@
 
