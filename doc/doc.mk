@@ -49,6 +49,7 @@ dist_guide_DATA = \
 performancedir = $(docdir)/performance
 dist_performance_DATA = \
 	doc/performance/README.md \
+	doc/performance/compilers.md \
 	doc/performance/cpu.md \
 	doc/performance/cuda.md \
 	doc/performance/opencl.md \

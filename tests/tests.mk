@@ -104,5 +104,6 @@ include $(top_srcdir)/tests/cpu/tests.mk
 include $(top_srcdir)/tests/gpu/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
+include $(top_srcdir)/tests/vendors/tests.mk
 include $(top_srcdir)/tests/targets.mk
 -include $(srcdir)/tests/long.mk

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# intel.sh - every variant as OpenCL C, by Intel's offline compiler. It runs
+# inside the folder of tests/distro-env; see README.md.
+#
+# usage: intel.sh ocloc:GPU OUT TEXT...
+#
+# For each text: OUT/TEXT.log has ocloc's messages, OUT/TEXT.info the description
+# of its kernels, OUT/TEXT.sections the sizes of their code. OUT/failed has the
+# texts that were refused.
+set -u
+gpu=${1#*:} out=$2
+shift 2
+
+# The commands are named after their versions. The legacy one, 24.35, is for
+# GPUs before Gen12.
+case $gpu in
+bdw | skl | kbl | cfl | apl | glk | icllp | ehl) wanted='ocloc-24.35.*' ;;
+*) wanted='ocloc-2[5-9].* ocloc-[3-9]*' ;;
+esac
+ocloc=
+for command in $(cd /usr/bin && ls $wanted 2>/dev/null); do
+    ocloc=/usr/bin/$command
+done
+[ -n "$ocloc" ] && [ -f /usr/bin/llvm-objcopy ] || {
+    echo 'there is no ocloc for it, or no llvm-objcopy' >"$out/skipped"
+    exit 0
+}
+"$ocloc" ids "$gpu" >/dev/null 2>&1 || {
+    echo "${ocloc##*/} does not know it" >"$out/skipped"
+    exit 0
+}
+
+options='-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt'
+options="$options -DNATIVE_EXACT_DIV -DWG=256 -DWIDTH=4 -I/work/source"
+for text; do
+    "$ocloc" compile -q -file "/work/batch/$text.cl" -device "$gpu" \
+        -options "$options" -output_no_suffix -output code -out_dir "$out" \
+        >"$out/$text.log" 2>&1 &&
+        llvm-objcopy --dump-section ".ze_info=$out/$text.info" \
+            "$out/code.bin" /dev/null &&
+        llvm-readelf -SW "$out/code.bin" >"$out/$text.sections" ||
+        echo "$text" >>"$out/failed"
+done
+rm -f "$out"/code.*
+times >"$out/times"
