@@ -143,7 +143,7 @@ report() {
     rule "$1" scalar 'no scalar register is spilled into vector registers'
     rule "$1" scratch 'no kernel has memory of an item'
     rule "$1" local 'no kernel has more than 16 KiB of local memory'
-    rule "$1" code 'no kernel has more than 32 KiB of code'
+    rule "$1" code 'no kernel has too much code'
 }
 
 # ---- the page ----
@@ -171,6 +171,26 @@ write_page() {
     sed 's/^/# /' "$results/changes.txt"
 }
 
+# limits: say of each part what it leaves open.
+limits() {
+    for target in $targets; do
+        case $target in
+        clang:*)
+            echo '# clang: nothing is executed; ROCm has a newer LLVM and' \
+                'other options'
+            ;;
+        ocloc:*)
+            echo "# ocloc: nothing is executed; Intel's Vulkan driver has" \
+                'another compiler'
+            ;;
+        *)
+            echo "# ${target%:*}: nothing is executed; the kernel driver is" \
+                'replaced, and other drivers of the GPU have other compilers'
+            ;;
+        esac
+    done | sort -u
+}
+
 # ---- all of it ----
 
 mkdir -p "$results"
@@ -191,6 +211,7 @@ case " $targets" in
     fi
     ;;
 esac
+limits
 run_targets
 for target in $targets; do
     [ -f "$env/work/out/$target/skipped" ] || rows "$target"
@@ -208,10 +229,10 @@ for target in $targets; do
     echo "# $target: $(seconds "$target") seconds of a processor"
 done
 sed -n 's/^exceptions //p' "$tmp/faults" >"$tmp/out"
-if [ -n "${VENDORS_TEXTS-}" ]; then
-    tap_skip 'some texts are left out' 'all exceptions apply'
+if [ -n "${VENDORS_TEXTS-}${VENDORS_TARGETS-}" ]; then
+    tap_skip 'some texts or targets are left out' 'all exceptions apply'
 else
     tap_empty 'all exceptions apply'
-    write_page
 fi
+[ -n "${VENDORS_TEXTS-}" ] || write_page
 tap_done 3

@@ -20,8 +20,6 @@ BEGIN {
     OFS = "\t"
     # the columns of a row from the fifth on, and the rules
     measures = split("spill scalar scratch local code", measure, " ")
-    limit["local"] = 16384 # what every Vulkan device has
-    limit["code"] = 32768  # an instruction cache of AMD's
     n = split(processors, list, " ")
     for (i = 1; i <= n; i++)
         processor[list[i]] = 1
@@ -34,9 +32,20 @@ function glob(pattern) {
     return "^" pattern "$"
 }
 
-# How much a variant may have of measure m.
+# The rule for measure m: local memory that every Vulkan device has, and code
+# that fits into an instruction cache of AMD, or twice as much for GPUs with
+# instructions of 16 bytes.
+function limit(m) {
+    if (m == "local")
+        return 16384
+    if (m == "code")
+        return $1 ~ /^(ocloc|nvk):/ ? 65536 : 32768
+    return 0
+}
+
+# The bound of measure m for this variant, by the rule and the exceptions.
 function most(m,    i, bound) {
-    bound = limit[m] + 0
+    bound = limit(m)
     for (i = 1; i <= exceptions; i++)
         if (of[i] == m && $1 ~ target[i] && $2 ~ variant[i]) {
             seen[i] = 1
@@ -89,7 +98,7 @@ $3 == "error" {
     for (i = 1; i <= measures; i++) {
         m = measure[i]
         x = $(i + 4)
-        if (x == "-" || x + 0 <= limit[m] + 0)
+        if (x == "-" || x + 0 <= limit(m))
             continue
         bad = 1
         if (x > most(m))

@@ -33,10 +33,12 @@ $1 == "made" {
         at = index($i, "=")
         said[substr($i, 1, at - 1)] = substr($i, at + 1)
     }
-    scratch = value("Scratch size,Scratch,SLM Size")
+    scratch = value("Scratch size,Scratch,SLM size")
     code = value("Code size,Code Size")
     if (target ~ /^radv:/) # of all items of a subgroup
         scratch /= said["Subgroup"]
+    if (target ~ /^nvk:/) # 16 bytes are always there
+        scratch = scratch > 16 ? scratch : 0
     if (target ~ /^turnip:/) { # it counts words, and accesses to scratch
         code *= 4
         scratch = sum("STP Count,LDP Count")
