@@ -309,7 +309,7 @@ clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
 		variant-validation variant-coverage variant-fuzz \
 		variant-mutants \
-		variant-distros variant-vendors \
+		variant-distros \
 		reproducible consumer doc/reference \
 		tests/pocl tests/mesa tests/nvidia \
 		tests/cache tests/cache-cl-opt-disable

@@ -18,7 +18,8 @@ page=$srcdir/doc/performance/compilers.md
 processors=$(sed -n 's/^processor_texts = //p' "$srcdir/kernels/kernels.mk" |
     sed 's|kernels/[a-z]*/||g; s|\.k||g')
 
-# Those that take longest begin first. NVK takes minutes for a large kernel.
+# Those that take longest begin first. make check-ptxas compiles
+# for NVIDIA's GPUs too.
 all='ocloc:dg2 ocloc:pvc ocloc:bmg ocloc:skl turnip:750 radv:navi31 radv:gfx1201
     radv:navi21 radv:vega10 honeykrisp:m1 clang:gfx1100 clang:gfx1201
     clang:gfx1030 clang:gfx906'
@@ -165,7 +166,6 @@ write_page() {
         printf '%s\t%s\t%s\t%s\n' "$target" "$rest" "$(seconds "$target")" \
             "$(date -u +%Y-%m-%d)"
     done <"$tmp/figures" >>"$tmp/new"
-    : >"$results/changes.txt"
     ${AWK:-awk} -v changes="$results/changes.txt" -f "$here/page.awk" \
         "$tmp/new" "$page" >"$results/compilers.md"
     sed 's/^/# /' "$results/changes.txt"
@@ -176,7 +176,7 @@ limits() {
     for target in $targets; do
         case $target in
         clang:*)
-            echo '# clang: nothing is executed; ROCm has a newer LLVM and' \
+            echo '# clang: nothing is executed; ROCm has its own LLVM and' \
                 'other options'
             ;;
         ocloc:*)
@@ -194,6 +194,7 @@ limits() {
 # ---- all of it ----
 
 mkdir -p "$results"
+: >"$results/changes.txt"
 [ -x "$env/enter" ] || {
     tap_missing vendors "no folder $env: tests/distro-env vendors $env" \
         'kernels by the compilers of vendors'

@@ -23,7 +23,11 @@ check-vendors: $(vendors_pack)
 	cat variant-vendors/changes.txt; \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
+clean-local: clean-vendors
+clean-vendors:
+	rm -rf variant-vendors
+
 # After a run of all targets: its figures become the page's.
 update-vendors:
 	cp variant-vendors/compilers.md $(srcdir)/doc/performance/compilers.md
-.PHONY: check-vendors update-vendors
+.PHONY: check-vendors clean-vendors update-vendors

@@ -37,8 +37,8 @@ $1 == "made" {
     code = value("Code size,Code Size")
     if (target ~ /^radv:/) # of all items of a subgroup
         scratch /= said["Subgroup"]
-    if (target ~ /^nvk:/) # 16 bytes are always there
-        scratch = scratch > 16 ? scratch : 0
+    if (target ~ /^nvk:/) # every kernel has 16 bytes
+        scratch -= 16
     if (target ~ /^turnip:/) { # it counts words, and accesses to scratch
         code *= 4
         scratch = sum("STP Count,LDP Count")
