@@ -5,9 +5,9 @@
 # exceptions.txt does not list. README.md describes the parts.
 #
 # VENDORS_ENV is a folder that tests/distro-env made. VENDORS_TARGETS='radv:navi31
-# ocloc:bmg' are some of the targets, VENDORS_TEXTS='unary gemm_tiled' some of the
-# texts. The directory variant-vendors of the build gets compilers.md, the page of
-# doc/performance with the new figures, and changes.txt, the differences.
+# ocloc:bmg' are some of the targets, VENDORS_KERNELS='unary gemm_tiled' some of
+# the kernels. The directory variant-vendors of the build gets compilers.md, the
+# page of doc/performance with the new figures, and changes.txt, the differences.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 
@@ -15,11 +15,11 @@ here=$srcdir/tests/vendors
 env=${VENDORS_ENV:-$builddir/distro-env/vendors}
 results=$builddir/variant-vendors
 page=$srcdir/doc/performance/compilers.md
-processors=$(sed -n 's/^processor_texts = //p' "$srcdir/kernels/kernels.mk" |
+processors=$(sed -n 's/^processor_sources = //p' "$srcdir/kernels/kernels.mk" |
     sed 's|kernels/[a-z]*/||g; s|\.k||g')
 
-# Those that take longest begin first. make check-ptxas compiles
-# for NVIDIA's GPUs too.
+# Those that take longest begin first. make check-ptxas compiles for NVIDIA's
+# GPUs, too.
 all='ocloc:dg2 ocloc:pvc ocloc:bmg ocloc:skl turnip:750 radv:navi31 radv:gfx1201
     radv:navi21 radv:vega10 honeykrisp:m1 clang:gfx1100 clang:gfx1201
     clang:gfx1030 clang:gfx906'
@@ -31,23 +31,23 @@ targets=${VENDORS_TARGETS:-$all}
 
 # ---- what the folder needs ----
 
-# The sources, and each text in all variants as one source.
+# The sources, and each kernel in all variants as one source.
 write_batches() {
     rm -rf "$env/work"
     mkdir -p "$env/work/source" "$env/work/batch" "$env/work/out" &&
         cp -R "$srcdir/kernels" "$env/work/source" &&
         cp "$here"/*.sh "$env/work" || return
     names=
-    for text in $texts; do
-        short=$(basename "$text" .k)
-        case " ${VENDORS_TEXTS:-$short} " in
+    for kernel in $texts; do
+        short=$(basename "$kernel" .k)
+        case " ${VENDORS_KERNELS:-$short} " in
         *" $short "*) ;;
         *) continue ;;
         esac
         names="$names $short"
         batch=$env/work/batch/$short
-        kernel_list "$text" >"$batch.list"
-        ${AWK:-awk} -v text="$text" -v top="$srcdir" \
+        kernel_list "$kernel" >"$batch.list"
+        ${AWK:-awk} -v text="$kernel" -v top="$srcdir" \
             -f "$srcdir/tests/kernel/batch.awk" "$batch.list" >"$batch.cl"
     done
     expected=$(cat "$env"/work/batch/*.list | grep -c '')
@@ -93,7 +93,7 @@ run_targets() {
         "$env" "$names"
 }
 
-# results_of SUFFIX...: for each text its list and its files in $out.
+# results_of SUFFIX...: for each kernel its list and its files in $out.
 results_of() {
     for short in $names; do
         echo "$env/work/batch/$short.list"
@@ -230,10 +230,10 @@ for target in $targets; do
     echo "# $target: $(seconds "$target") seconds of a processor"
 done
 sed -n 's/^exceptions //p' "$tmp/faults" >"$tmp/out"
-if [ -n "${VENDORS_TEXTS-}${VENDORS_TARGETS-}" ]; then
-    tap_skip 'some texts or targets are left out' 'all exceptions apply'
+if [ -n "${VENDORS_KERNELS-}${VENDORS_TARGETS-}" ]; then
+    tap_skip 'some kernels or targets are left out' 'all exceptions apply'
 else
     tap_empty 'all exceptions apply'
 fi
-[ -n "${VENDORS_TEXTS-}" ] || write_page
+[ -n "${VENDORS_KERNELS-}" ] || write_page
 tap_done 3

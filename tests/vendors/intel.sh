@@ -3,11 +3,11 @@
 # intel.sh - every variant as OpenCL C, by Intel's offline compiler. It runs
 # inside the folder of tests/distro-env; see README.md.
 #
-# usage: intel.sh ocloc:GPU OUT TEXT...
+# usage: intel.sh ocloc:GPU OUT KERNEL...
 #
-# For each text: OUT/TEXT.log has ocloc's messages, OUT/TEXT.info the description
-# of its kernels, OUT/TEXT.sections the sizes of their code. OUT/failed has the
-# texts that were refused.
+# For each kernel: OUT/KERNEL.log has ocloc's messages, OUT/KERNEL.info the
+# description of its kernels, and OUT/KERNEL.sections the sizes of their code.
+# OUT/failed has the kernels that were refused.
 set -u
 gpu=${1#*:} out=$2
 shift 2
@@ -33,14 +33,14 @@ done
 
 options='-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt'
 options="$options -DNATIVE_EXACT_DIV -DWG=256 -DWIDTH=4 -I/work/source"
-for text; do
-    "$ocloc" compile -q -file "/work/batch/$text.cl" -device "$gpu" \
+for kernel; do
+    "$ocloc" compile -q -file "/work/batch/$kernel.cl" -device "$gpu" \
         -options "$options" -output_no_suffix -output code -out_dir "$out" \
-        >"$out/$text.log" 2>&1 &&
-        llvm-objcopy --dump-section ".ze_info=$out/$text.info" \
+        >"$out/$kernel.log" 2>&1 &&
+        llvm-objcopy --dump-section ".ze_info=$out/$kernel.info" \
             "$out/code.bin" /dev/null &&
-        llvm-readelf -SW "$out/code.bin" >"$out/$text.sections" ||
-        echo "$text" >>"$out/failed"
+        llvm-readelf -SW "$out/code.bin" >"$out/$kernel.sections" ||
+        echo "$kernel" >>"$out/failed"
 done
 rm -f "$out"/code.*
 times >"$out/times"

@@ -9,7 +9,7 @@
  * subgroup. Two calls of Vulkan are wrapped to request the driver's statistics,
  * and one adds memory that a device without hardware may lack.
  *
- * usage: pipelines [TEXT...]     the texts named, for example unary; else all
+ * usage: pipelines [KERNEL...]   the kernels named, for example unary; else all
  *
  * It prints lines of fields, with tabs between them:
  *
@@ -220,8 +220,8 @@ void coopmat_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
 
 /* ---- all pipelines ---- */
 
-/* True for a text that the command line asks for. */
-static bool text_wanted(const char *name, int argc, char **argv)
+/* True for a kernel that the command line asks for. */
+static bool kernel_wanted(const char *name, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
@@ -229,8 +229,8 @@ static bool text_wanted(const char *name, int argc, char **argv)
     return argc < 2;
 }
 
-/* All variants of a text; returns how many failed. */
-static unsigned text_make(struct backend_device *d, const struct kernel *k)
+/* All variants of a kernel; returns how many failed. */
+static unsigned kernel_make(struct backend_device *d, const struct kernel *k)
 {
     unsigned failed = 0;
     for (uint32_t v = 0; v < k->nvariants; v++) {
@@ -266,9 +266,9 @@ int main(int argc, char **argv)
         return 1;
     }
     for (unsigned k = 0; k < KERNEL_COUNT; k++)
-        if (text_wanted(kernels[k].name, argc, argv)) {
+        if (kernel_wanted(kernels[k].name, argc, argv)) {
             made += kernels[k].nvariants;
-            failed += text_make(d, &kernels[k]);
+            failed += kernel_make(d, &kernels[k]);
         }
     vulkan_device_close(d);
     printf("done\t%u\t%u\n", made, failed);

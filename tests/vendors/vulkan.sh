@@ -3,7 +3,7 @@
 # vulkan.sh - every pipeline, by one of Mesa's drivers, for a GPU that need not
 # exist. It runs inside the folder of tests/distro-env; see README.md.
 #
-# usage: vulkan.sh DRIVER:GPU OUT [TEXT...]
+# usage: vulkan.sh DRIVER:GPU OUT [KERNEL...]
 #
 # OUT/pipelines has the lines of pipelines.c, OUT/messages the driver's messages,
 # and OUT/times the seconds of the processor.
