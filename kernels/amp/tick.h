@@ -48,6 +48,10 @@ FN STRUCT(tick_words) tick_begin(STRUCT(tick_given) given)
 {
     EXACT STRUCT(tick_words) now;
 
+    /* This decides whether the step is skipped: always if a label is out of
+     * range. If gradients are not finite, only with a scaler, and not if the
+     * scaler applies such steps at its minimum (SSQ_FLOOR_APPLY: poisoned).
+     * Without a scaler a step that is not finite is applied. */
     now.skip = given.labels || (given.scaled && given.bad && !given.poisoned);
     /* The clock stops at its end: t = 0 would begin sgd's buffers anew. */
     now.t = given.last_t == 0xffffffffu ? given.last_t : given.last_t + 1u;
