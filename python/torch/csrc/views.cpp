@@ -244,6 +244,17 @@ static bool is_set_to(const Tensor &x, const Tensor &y)
            x.sizes() == y.sizes() && x.strides() == y.strides();
 }
 
+/* `parameter.data = x` may move a parameter to or from the device. Without it
+ * module.to() would make new parameters, and lose which ones are shared. */
+static bool has_compatible_shallow_copy_type(const Tensor &x, const Tensor &y)
+{
+    auto dense = [](const Tensor &t) {
+        return t.layout() == c10::kStrided &&
+               t.key_set().has_any(c10::DispatchKeySet(c10::DispatchKey::Dense));
+    };
+    return dense(x) && dense(y);
+}
+
 static bool fill_scalar(Call &c)
 {
     set_all(c.tensor(0), c.scalar(1));
@@ -291,6 +302,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("set_.source_Tensor", TORCH_FN(set_tensor));
     m.impl("set_", TORCH_FN(set_none));
     m.impl("is_set_to", TORCH_FN(is_set_to));
+    m.impl("_has_compatible_shallow_copy_type",
+           TORCH_FN(has_compatible_shallow_copy_type));
     m.impl("unfold", TORCH_FN(at::native::unfold));
     m.impl("view_as_real", TORCH_FN(at::native::view_as_real));
     m.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
