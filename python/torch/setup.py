@@ -45,7 +45,7 @@ setup(
             sorted(glob.glob("csrc/*.cpp")),
             extra_compile_args=["-O2", f"-std={STANDARD}", "-g0", "-fvisibility=hidden", "-Wall",
                                 "-Wno-missing-field-initializers", *compile_flags],
-            extra_link_args=[*link_flags, "-Wl,-z,defs" if False else "-Wl,-O1"],
+            extra_link_args=[*link_flags, "-Wl,-O1"],
         )
     ],
     cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
