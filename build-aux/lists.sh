@@ -55,8 +55,9 @@ write() {
     files kernel_sources kernels/*/[a-z]*.k
     files kernel_headers kernels/*/[a-z]*.h
     files suite_sources tests/op/*/[a-z]*.[ch]
-    files torch_device python/torch/csrc/[a-z]*.cpp python/torch/csrc/[a-z]*.h \
-        python/torch/sesqui_torch/*.py
+    files torch_device python/torch-device/csrc/[a-z]*.cpp \
+        python/torch-device/csrc/[a-z]*.h \
+        python/torch-device/sesqui_torch/*.py
     printf '\nop_tables =\n'
     sed -n '/^#define SSQ_OPS/,/[^\\]$/p' lib/core/module/ops.h |
         tr -cs 'A-Za-z0-9_()' '\n' |

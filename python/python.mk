@@ -23,8 +23,8 @@ python_examples = python/examples/digits.ipynb \
 EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
 	python/README.md python/build_wheel.py python/pyproject.toml \
 	python/stubs.py python/wheel-check bench/python/torch_step.py \
-	$(torch_device) python/torch/README.md python/torch/pyproject.toml \
-	python/torch/setup.py
+	$(torch_device) python/torch-device/README.md \
+	python/torch-device/pyproject.toml python/torch-device/setup.py
 
 # make python-shim: the optional compiled part of the package, for Python 3.10
 # and later. It needs Python's headers (libpython3-dev), of any version. make

@@ -39,7 +39,7 @@ def _load():
     found = glob.glob(os.path.join(here, "_C*.so"))
     if not found:
         raise ImportError(f"sesqui_torch: the extension is not in {here}: build it with"
-                          " `pip install --no-build-isolation ./python/torch`")
+                          " `pip install --no-build-isolation ./python/torch-device`")
     torch.utils.rename_privateuse1_backend("sesqui")
     torch.ops.load_library(found[0])
     from . import _device
