@@ -20,7 +20,7 @@
 # Three groups are printed:
 #
 #   files   all code of the library, and the tests that every op must be in:
-#           all in tests/op, and any test, tool, example or Python file that
+#           all in conformance, and any test, tool, example or Python file that
 #           names at least half of the manifest, because it lists all ops
 #   scalar  kernels/scalar and tests/scalar: a scalar function of the same name,
 #           from which the op is made. It may have existed before
@@ -134,8 +134,7 @@ git grep -lIi -e "$op" -- . ':!*.md' ':!doc' ':!NEWS' ':!tests/fuzz/corpus' \
             scalar = scalar line
             nscalar++
         } else if ($1 ~ /^python\/torch-device\// ||
-            2 * $2 < $3 && $1 !~ /^tests\/op\// &&
-            $1 ~ /^(bench|examples|python|tests|tools)\//) {
+            2 * $2 < $3 && $1 ~ /^(bench|examples|python|tests|tools)\//) {
             uses = uses line
             nuses++
         } else {

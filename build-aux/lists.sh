@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # lists.sh - writes lists.mk: the files of each directory, as make's lists, and
-# the tables of tests of the ops of lib/core/module/ops.h.
+# the tables of conformance/.
 #
 # usage: sh build-aux/lists.sh, in the top folder of the source
 #
@@ -32,6 +32,17 @@ files() {
     done
 }
 
+# The names of the tables, in the order in which they run: NAME for each
+# definition of a NAME_suite. What most ops need comes first; a directory that is
+# not in this list comes last.
+tables() {
+    for at in data elementwise random reduce gemm softmax loss norm conv pool \
+        attention rnn metrics amp '*'; do
+        cat conformance/$at/*.c 2>/dev/null || :
+    done | sed -n 's/^const struct suite \([a-z0-9_]*\)_suite = .*/\1/p' |
+        awk '!seen[$0]++'
+}
+
 # Directories of a layer, and files of the layer itself.
 write() {
     echo '# lists.mk - made by build-aux/lists.sh: do not edit.'
@@ -54,14 +65,12 @@ write() {
     files vulkan_sources backends/vulkan/[a-z]*.[ch]
     files kernel_sources kernels/*/[a-z]*.k
     files kernel_headers kernels/*/[a-z]*.h
-    files suite_sources tests/op/*/[a-z]*.[ch]
+    files suite_sources conformance/*/[a-z]*.[ch]
     files torch_device python/torch-device/csrc/[a-z]*.cpp \
         python/torch-device/csrc/[a-z]*.h \
         python/torch-device/sesqui_torch/*.py
     printf '\nop_tables =\n'
-    sed -n '/^#define SSQ_OPS/,/[^\\]$/p' lib/core/module/ops.h |
-        tr -cs 'A-Za-z0-9_()' '\n' |
-        sed -n 's|^TABLE(\([a-z0-9_]*\))$|op_tables += tests/op/\1|p'
+    tables | sed 's|^|op_tables += conformance/|'
 }
 
 new=lists.mk.$$

@@ -22,8 +22,8 @@ libcore_a_CFLAGS = $(core_cflags)
 
 # The reference and the test harness are most of the time that tests take.
 if FAST_BUILD
-$(filter-out backends/reference/% tests/op/draw.o tests/op/element.o \
-	tests/op/plot.o tests/op/suite.o,$(libcore_a_OBJECTS) \
+$(filter-out backends/reference/% conformance/draw.o conformance/element.o \
+	conformance/harness.o conformance/plot.o,$(libcore_a_OBJECTS) \
 	$(libsuite_a_OBJECTS)): CFLAGS += -O1
 endif
 

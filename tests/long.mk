@@ -23,8 +23,9 @@ long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/scalar/compile_scalar.sh
 # Timings, long loops, and a driver's other configurations.
 long_tests += tests/api/bench_suites.sh tests/api/throughput.sh \
-	tests/comm/examples.sh tests/fakecuda/programs.sh \
-	tests/fakecuda/ptx.sh tests/fakecuda/races.sh tests/op/long_test \
+	tests/comm/examples.sh tests/conformance/long_test \
+	tests/fakecuda/programs.sh tests/fakecuda/ptx.sh \
+	tests/fakecuda/races.sh \
 	tests/opencl/nvidia.sh tests/vulkan/big tests/vulkan/validation.sh
 
 # These begin first, or one of them would be left at the end, alone.

@@ -63,10 +63,10 @@ MOSTLYCLEANFILES += check-op.out check-op.tap
 # The bits of all tables on all devices, a line for each case and device: before
 # and after a large move, diff says what differs.
 digests: all
-	$(MAKE) tests/op/tables$(EXEEXT)
+	$(MAKE) tests/conformance/tables$(EXEEXT)
 	@$(AM_TESTS_ENVIRONMENT) SSQ_TEST_DIGEST=1; export SSQ_TEST_DIGEST; \
 	for t in $(op_tables); do \
-		./tests/op/tables$(EXEEXT) $$t || exit 1; \
+		./tests/conformance/tables$(EXEEXT) $$t || exit 1; \
 	done >digests.txt.new && \
 	sed -n 's/^# digest //p' digests.txt.new >digests.txt && \
 	wc -l digests.txt
@@ -277,7 +277,8 @@ run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
 	$(MKDIR_P) `dirname $$log`; rm -f $$log $(1)/$(2).trs; \
 	echo "  RUN      $(2)"; \
 	case $(2) in *.sh) prefix='$(SHELL)'; file='$(abs_top_srcdir)'/$(2);; \
-	*.table) prefix='$(3) ./tests/op/tables$(EXEEXT)'; file=$(2);; \
+	*.table) prefix='$(3) ./tests/conformance/tables$(EXEEXT)'; \
+		file=$(2);; \
 	*) prefix='$(3)'; file=./$(2);; esac; \
 	( $(AM_TESTS_ENVIRONMENT) $(tap_driver) --test-name $(2) \
 		--log-file $$log --trs-file $(1)/$(2).trs --color-tests no \

@@ -93,7 +93,7 @@ include $(top_srcdir)/tests/fuzz/tests.mk
 include $(top_srcdir)/tests/scalar/tests.mk
 include $(top_srcdir)/tests/opencl/tests.mk
 include $(top_srcdir)/tests/amp/tests.mk
-include $(top_srcdir)/tests/op/tests.mk
+include $(top_srcdir)/tests/conformance/tests.mk
 include $(top_srcdir)/tests/vulkan/tests.mk
 include $(top_srcdir)/tests/fakecuda/tests.mk
 include $(top_srcdir)/tests/tape/tests.mk

@@ -7,7 +7,7 @@
  * dies or hangs, that table is at fault, and another child continues after it.
  * If the time of a table is over while its cases still progress, the table is
  * not finished. That is not a fault: the machine may be busy. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tools/certify.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* certify_child.c - the process of `sesqui certify` that a driver may kill. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tools/certify.h"
 
 /** Seconds between two lines that report the progress of a table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - the names that --op takes, and the message for an unknown name. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tools/tool.h"
 
 #include <string.h>

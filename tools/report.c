@@ -5,7 +5,7 @@
  * It contains no personal detail: the names of the user and of the machine, and
  * the home directory, are replaced. Each section is written before the next one
  * begins: if a driver ends the process, the earlier sections are kept. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tools/tool.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Every case of the tables is tried with every implementation, in a dry
  * capture: nothing is compiled or computed. If the contract refuses the calls
  * of a case, and they are refused, nothing is lacking. */
-#include "tests/op/suite_run.h"
+#include "conformance/suite_run.h"
 #include "tools/tool.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * matrix products. ssq_gemm_tune does the work; this file creates the tensors.
  *
  * Without shapes it tunes the products that `sesqui bench` times. */
-#include "tests/op/gemm/gemm_case.h"
+#include "conformance/gemm/gemm_case.h"
 #include "tools/tool.h"
 
 #include <inttypes.h>

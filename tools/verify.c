@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verify.c - `sesqui verify`: compares every implementation of every op with
  * the reference, and prints TAP. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tools/tool.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* optimizer_norm.c - the global norm, and clipping by it. */
 #include "tests/amp/train.h"
 
-#include "tests/bounds.h"
+#include "conformance/bounds.h"
 
 static float norm_of(const struct rig *r, ssq_optimizer *o)
 {

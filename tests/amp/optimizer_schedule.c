@@ -6,7 +6,7 @@
 #include "lib/amp/optimizer/optimizer.h"
 #include "tests/amp/train.h"
 
-#include "tests/running.h"
+#include "conformance/running.h"
 
 /* One float32 weight and its gradient. */
 struct weight {

@@ -71,7 +71,6 @@ TESTS += $(optimizer_tests)
 full_tests += tests/amp/optimizer_alloc tests/amp/optimizer_master \
 	tests/amp/optimizer_skip tests/amp/optimizer_state tests/amp/save
 train_sources = tests/amp/train.c tests/amp/train.h
-EXTRA_DIST += tests/running.h
 
 tests_amp_optimizer_alloc_SOURCES = tests/amp/optimizer_alloc.c $(train_sources)
 tests_amp_optimizer_alloc_LDADD = libcore.a -lm

@@ -4,7 +4,7 @@
 #ifndef TESTS_COMM_BATCH_NORM_H
 #define TESTS_COMM_BATCH_NORM_H
 
-#include "tests/bounds_channel.h"
+#include "conformance/bounds_channel.h"
 #include "tests/comm/comm.h"
 
 #define EPS      1e-5f

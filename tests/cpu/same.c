@@ -3,7 +3,7 @@
  * same bits, and with every set of instructions, which must pass. The device
  * reads both when it opens. Every 29th case, under a checker that is twenty
  * times slower every 61st; all with SSQ_TEST_FULL=1. */
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 #include "tests/tap.h"
 #include "tests/cpu/sets.h"
 

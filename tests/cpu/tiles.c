@@ -4,7 +4,7 @@
  * where they are allowed and from k = 302 on, infinities and NaNs, a child of
  * fork; and, on a processor that has them, the bits of the model. */
 #include "tests/core/core.h"
-#include "tests/op/suite.h"
+#include "conformance/suite.h"
 
 #include <math.h>
 

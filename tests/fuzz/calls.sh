@@ -42,10 +42,10 @@ ssq_device_props_get pure
 ssq_device_verdict_get of kept files: tests/api/certify
 ssq_device_verdict_keep likewise
 ssq_dtype_from_name pure
-ssq_gemm_explain runs nothing: tests/op/gemm
+ssq_gemm_explain runs nothing: conformance/gemm
 ssq_gemm_pack what is packed takes weights' place: tests/cpu/pack
 ssq_gemm_repack likewise
-ssq_gemm_tune measures: tests/op/gemm_tune
+ssq_gemm_tune measures: conformance/gemm_tune
 ssq_gemm_tuning_clear likewise
 ssq_gemm_tuning_get likewise
 ssq_gemm_tuning_path likewise

@@ -10,7 +10,7 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 cd "$srcdir" || exit 1
-layers='.ci backends bench build-aux comms doc examples include kernels lib m4 tests tools'
+layers='.ci backends bench build-aux comms conformance doc examples include kernels lib m4 tests tools'
 
 # Files that a build or a run of tests has left in a source tree do not count.
 find $layers \( -name '.[ld]*' -o -path tests/cache -o -path tests/pocl \
@@ -48,7 +48,7 @@ families() {
     (cd "$1" && ls -d */) | grep -vxE "$2" | tr '\n' ' '
 }
 kernels=$(families kernels '(certify|dialect|operands|scalar)/')
-for layer in lib/plan backends/reference tests/op; do
+for layer in lib/plan backends/reference conformance; do
     [ "$(families $layer none)" = "$kernels" ] ||
         echo "$layer: $(families $layer none), kernels: $kernels"
 done >"$tmp/out"

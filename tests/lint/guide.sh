@@ -90,7 +90,7 @@ grep -oE '\bssq_[a-z0-9_]*[a-z0-9]\b' "$tmp/text" | sort -u |
     grep -vxE 'ssq_(x|x_create|x_destroy)' >"$tmp/used"
 comm -23 "$tmp/used" "$tmp/known" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/used") functions and types of the text exist"
-grep -rhoE 'SSQ_[A-Z0-9_]+' include lib backends comms tests kernels \
+grep -rhoE 'SSQ_[A-Z0-9_]+' include lib backends comms conformance tests kernels \
     m4 configure.ac |
     sort -u >"$tmp/known"
 grep -oE '\bSSQ_[A-Z0-9_]*[A-Z0-9]\b' "$tmp/text" | sort -u >"$tmp/used"
@@ -99,7 +99,7 @@ tap_empty "$(grep -c '' "$tmp/used") constants and variables of the text exist"
 
 # Files in the text; a program is named without its .c.
 for f in doc/*.md doc/*/*.md README.md CONTRIBUTING.md; do
-    grep -oE '\b(include|lib|kernels|backends|comms|tests|tools|examples|doc|build-aux)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' \
+    grep -oE '\b(include|lib|kernels|backends|comms|conformance|tests|tools|examples|doc|build-aux)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' \
         "$f" | sort -u | sed "s|^|$f |"
     grep -oE '\]\([a-z0-9_./-]+\)' "$f" |
         sed "s|^](|$f $(dirname "$f")/|; s|)\$||"

@@ -34,8 +34,8 @@ tap_ok "$((n < 2))" "include/ has more than one header: $n"
 # kernels/prebuilt_*.h, of a tarball, are no headers but tables that one source
 # includes behind the types of their elements. Alone, nothing calls an internal
 # header's functions, of which clang warns.
-for h in $(cd "$srcdir" && find lib kernels backends comms tests tools examples \
-    -name '*.h' ! -path 'kernels/prebuilt_*.h' | LC_ALL=C sort); do
+for h in $(cd "$srcdir" && find lib kernels backends comms conformance tests \
+    tools examples -name '*.h' ! -path 'kernels/prebuilt_*.h' | LC_ALL=C sort); do
     alone "$CC" c c11 "$h" -I"$srcdir" -I"$srcdir/include" -I"$builddir" \
         -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off \
         -Wno-unused-function

@@ -30,9 +30,9 @@ tap_ok "$(($(out_of_order "$tmp/wrong" | grep -c '') - 1))" \
     'a row that allows a later one is found'
 
 # What is included, as "FILE HEADER", headers by their path from the top.
-find kernels lib backends comms include tools examples -type f \
+find kernels lib backends comms conformance include tools examples -type f \
     \( -name '*.[chk]' -o -name '*.comp' \) ! -name 'prebuilt*' \
-    -exec grep -HoE '^#include ["<](sesqui|kernels|lib|backends|comms|tests|tools|examples)[/.][^">]*' {} + |
+    -exec grep -HoE '^#include ["<](sesqui|kernels|lib|backends|comms|conformance|tests|tools|examples)[/.][^">]*' {} + |
     sed 's/:#include ["<]/ /; s/ sesqui/ include\/sesqui/' >"$tmp/includes"
 tap_ok "$(($(grep -c '' "$tmp/includes") < 900))" \
     "$(grep -c '' "$tmp/includes") lines include our headers"
@@ -42,7 +42,7 @@ tap_ok "$(($(grep -c '' "$tmp/includes") < 900))" \
 # includes that do not occur.
 ${AWK:-awk} '
     function layer(path) {
-        if (path ~ /^(include|tests|tools|examples)\//)
+        if (path ~ /^(conformance|include|tests|tools|examples)\//)
             return substr(path, 1, index(path, "/") - 1)
         while (sub(/\/[^\/]*$/, "", path))
             if (path in rows)
@@ -132,7 +132,8 @@ tap_empty "$(grep -c '' "$tmp/files") files of $plan exist"
 grep -oE '`([a-z_0-9]+\(\)|[A-Z_]{4,})`' "$plan" | tr -d '`()' | sort -u \
     >"$tmp/names"
 while read -r name; do
-    grep -rqw -- "$name" lib kernels backends comms tools include ||
+    grep -rqw -- "$name" lib kernels backends comms conformance tools \
+        include ||
         echo "$name"
 done <"$tmp/names" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/names") functions and macros of $plan exist"

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 cd "$srcdir" || exit 1
-dirs='include lib kernels backends comms tools examples tests doc'
+dirs='include lib kernels backends comms conformance tools examples tests doc'
 find $dirs -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \) \
     ! -path '*/.*' ! -path 'kernels/prebuilt_*.h' | LC_ALL=C sort >"$tmp/code"
 find $dirs m4 configure.ac Makefile.am build-aux/tally build-aux/progress \
@@ -133,9 +133,9 @@ xargs grep -nE '^# *include *["<]' /dev/null <"$tmp/code" >"$tmp/includes"
 grep -E '^include/' "$tmp/includes" |
     grep -vE '<(sesqui(/[a-z0-9_/]+)?\.h|std(def|int|bool)\.h)>' >"$tmp/out"
 tap_empty 'public headers include public headers, stddef, stdint and stdbool'
-grep -E '^lib/' "$tmp/includes" | grep -E '["<](backends|tools|tests|examples)/' \
+grep -E '^lib/' "$tmp/includes" | grep -E '["<](backends|conformance|tools|tests|examples)/' \
     >"$tmp/out"
-tap_empty 'lib/ includes nothing of backends, tools, tests or examples'
+tap_empty 'lib/ includes nothing of backends, conformance, tools, tests or examples'
 grep -E '^backends/' "$tmp/includes" |
     awk -F: '{
         split($1, mine, "/")
@@ -147,11 +147,11 @@ grep -E '^backends/' "$tmp/includes" |
                 !(mine[2] ~ /^(guard|cpu)$/ && theirs == "reference"))
                 print
         }
-        if ($3 ~ /["<](tools|tests|examples)\//)
+        if ($3 ~ /["<](conformance|tools|tests|examples)\//)
             print
     }' >"$tmp/out"
 tap_empty 'no backend includes another, but common, mma, pack; guard and cpu the reference'
-grep -E '^examples/' "$tmp/includes" | grep -E '["<](lib|backends|kernels|tests)/' \
+grep -E '^examples/' "$tmp/includes" | grep -E '["<](lib|backends|kernels|conformance|tests)/' \
     >"$tmp/out"
 tap_empty 'the examples use the public API only'
 

@@ -59,7 +59,8 @@ tap_empty 'libsesqui.so needs only the libraries of libc'
 grep -E 'RPATH|RUNPATH|TEXTREL' "$tmp/dynamic" >"$tmp/out"
 tap_empty 'libsesqui.so has no run path and no text relocations'
 # what the objects of tests, tools and examples call, tables and macros included
-find "$builddir/tests" "$builddir/tools" "$builddir/examples" -name '*.o' \
+find "$builddir/conformance" "$builddir/tests" "$builddir/tools" \
+    "$builddir/examples" -name '*.o' \
     -exec $NM -u {} + | awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u \
     >"$tmp/called"
 # those of init.h are called by a program of init.sh, that of mpi.h by programs

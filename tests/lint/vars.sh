@@ -25,7 +25,7 @@ tap_ok $? "$n ops, one for each word TAPE and each function with a gradient"
 
 # refused FUNCTIONS TEXT [KIND]
 refused() {
-    printf '#define SSQ_OPS(X) \\\n    X(a, 0, %s, NO_TABLE, IN_HEADER)\n' "$1" \
+    printf '#define SSQ_OPS(X) \\\n    X(a, 0, %s, IN_HEADER)\n' "$1" \
         >"$tmp/ops.h"
     echo "    ${3-}" >"$tmp/kinds.h"
     made table "$tmp/kinds.h" "$tmp/ops.h" >/dev/null 2>"$tmp/err"

@@ -9,7 +9,7 @@
 # A recipe that writes to its target, by > or -o or cp, and not to $@.new.
 # libtool, which is asked to compile by -c, moves what it makes by itself.
 (cd "$srcdir" &&
-    find Makefile.am lib kernels backends comms tools examples tests doc -type f \
+    find Makefile.am lib kernels backends comms conformance tools examples tests doc -type f \
         \( -name '*.mk' -o -name '*.am' \) ! -path '*/.*') >"$tmp/rules"
 tap_ok "$(($(grep -c '' "$tmp/rules") < 10))" \
     "there are rules to look at: $(grep -c '' "$tmp/rules") files"

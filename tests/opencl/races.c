@@ -10,7 +10,7 @@
 #include <CL/cl.h>
 
 #include "tests/api/training.h"
-#include "tests/op/suite_run.h"
+#include "conformance/suite_run.h"
 #include "tests/core/driver.h"
 
 /* Of each table so many cases, among so many that are looked at; none with

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "tests/bounds_rows.h"
+#include "conformance/bounds_rows.h"
 
 #define ROWS    6
 #define CLASSES 5

@@ -4,9 +4,9 @@
  * A chain h = relu(x w1' + bias), y = h w2, sum = sum / 2 + h w2 is captured
  * once and launched with other inputs each time. What each product read is read
  * back, so that each is compared with its own float64 sums under the bound of
- * tests/bounds.h. */
+ * conformance/bounds.h. */
 
-#include "tests/bounds.h"
+#include "conformance/bounds.h"
 #include "tests/core/driver.h"
 
 /** Sizes that are no multiple of a matrix's, and more than a tile. */

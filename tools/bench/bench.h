@@ -147,8 +147,8 @@ bool roofline_check(const char *path);
 bool roofline_write(const char *path, const char *device, const struct roofs *r,
                     const struct bench_rows *all);
 
-/** Time the largest cases of tests/op's tables. False: the reason was printed,
- *  or the library's text says it. */
+/** Time the largest cases of conformance's tables. False: the reason was
+ * printed, or the library's text says it. */
 bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,
                  struct bench_rows *all);
 /** Time the calls of calls.c. start: seconds until the device's

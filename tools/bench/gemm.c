@@ -3,7 +3,7 @@
  * with large weights, and a batch of small products. Sizes are MxNxK or
  * MxNxKxBATCH. gemm_packed has a b that was packed before; only standard input
  * can name it. */
-#include "tests/bounds.h"
+#include "conformance/bounds.h"
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - times the largest cases of the tables of tests/op.
+/* tables.c - times the largest cases of the tables of conformance.
  *
  * Cases are ranked by their costs. Each case states its cost in admission mode,
  * without computing. The peaks are measured in the same run, on the same device
@@ -9,13 +9,13 @@
  * A row may take options.seconds. A case that would take longer at the
  * throughputs of the peaks is left out, and named; the next cheaper case is
  * timed instead. A case that takes longer than expected is timed once. */
-#include "tests/op/suite_run.h"
+#include "conformance/suite_run.h"
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/** More than BENCH_RUNS of tests/op/suite.c. */
+/** More than BENCH_RUNS of conformance/harness.c. */
 #define RUNS 64
 /** Runs of a case at least: one to warm up, and one that is timed. */
 #define LEAST_RUNS 2.0

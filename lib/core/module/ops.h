@@ -9,7 +9,7 @@
  *
  * Each property that every op has is in the op's entry here, and nowhere else:
  *
- *     X(name, walked, functions, tables, struct)
+ *     X(name, walked, functions, struct)
  *
  * walked     which operands are traversed together (bit i: view i), so that the
  *            op can be split into windows. The others are scalars that every
@@ -28,8 +28,6 @@
  *            UNARY_FUNCTIONS are the lines of UNARY_KINDS in
  *            kernels/elementwise/unary_kinds.h, UNARY_BACKWARDS their
  *            backwards. TAPE(...) after a function: tapes offer it, see below.
- * tables     its tables of tests: TABLE(x) is x_suite of tests/op. The tables
- *            run in this order.
  * struct     MADE_OF(members): the members after the header. IN_HEADER: struct
  *            X_op is in lib/op/<directory>/<family>.h, because its members need
  *            comments.
@@ -66,7 +64,6 @@
 /* Words of an entry that are defined here. A file that expands the list defines
  * the other words. */
 #define NO_FUNCTION
-#define NO_TABLE
 #define TAPE(...)
 #define IN_HEADER
 #define BY_PLAN 256
@@ -79,126 +76,113 @@
 /** All ops, grouped by family. */
 /* clang-format off */
 #define SSQ_OPS(X) \
-    X(upload, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(download, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(fill, 1, ANY(fill), TABLE(fill), IN_HEADER) \
+    X(upload, 0, NO_FUNCTION, IN_HEADER) \
+    X(download, 0, NO_FUNCTION, IN_HEADER) \
+    X(fill, 1, ANY(fill), IN_HEADER) \
     X(copy, 3, ANY(copy) ANY(transpose) PROMOTE(concat) \
-      PROMOTE(slice_assign), TABLE(copy) TABLE(arrange), IN_HEADER) \
-    X(cast, 3, ANY(cast), TABLE(cast), IN_HEADER) \
-    X(unary, 3, UNARY_FUNCTIONS, TABLE(unary), IN_HEADER) \
-    X(unary_backward, 7, UNARY_BACKWARDS, TABLE(unary_backward), IN_HEADER) \
+      PROMOTE(slice_assign), IN_HEADER) \
+    X(cast, 3, ANY(cast), IN_HEADER) \
+    X(unary, 3, UNARY_FUNCTIONS, IN_HEADER) \
+    X(unary_backward, 7, UNARY_BACKWARDS, IN_HEADER) \
     X(binary, 7, PROMOTE(add) TAPE(y:broadcast) \
       PROMOTE(sub) TAPE(y:broadcast) PROMOTE(mul) TAPE(y:broadcast) \
       PROMOTE(div) TAPE(y:broadcast) PROMOTE(maximum) TAPE(y:broadcast) \
       PROMOTE(minimum) TAPE(y:broadcast) FLOAT32(pow) TAPE(y:broadcast) \
-      PROMOTE(axpby), TABLE(binary), IN_HEADER) \
+      PROMOTE(axpby), IN_HEADER) \
     X(binary_backward, 15, BACKWARD(add) BACKWARD(sub) BACKWARD(mul) \
       BACKWARD(div) BACKWARD(maximum) BACKWARD(minimum) BACKWARD(pow), \
-      TABLE(binary_backward), IN_HEADER) \
-    X(compare, 7, PROMOTE(eq) PROMOTE(ne) PROMOTE(lt) PROMOTE(le) PROMOTE(gt) \
-      PROMOTE(ge), TABLE(compare), IN_HEADER) \
-    X(where, 15, PROMOTE(where) TAPE(y:where backward=OWN vars=a,b), \
-      TABLE(where), IN_HEADER) \
-    X(glu, 7, PROMOTE(glu) TAPE(y:like), TABLE(glu), \
-      MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
-    X(glu_backward, 15, BACKWARD(glu), TABLE(glu_backward), \
-      MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
-    X(scale, 3, ANY(scale) TAPE(y:like backward=OWN vars=x), TABLE(scale), \
       IN_HEADER) \
+    X(compare, 7, PROMOTE(eq) PROMOTE(ne) PROMOTE(lt) PROMOTE(le) PROMOTE(gt) \
+      PROMOTE(ge), IN_HEADER) \
+    X(where, 15, PROMOTE(where) TAPE(y:where backward=OWN vars=a,b), \
+      IN_HEADER) \
+    X(glu, 7, PROMOTE(glu) TAPE(y:like), \
+      MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
+    X(glu_backward, 15, BACKWARD(glu), \
+      MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
+    X(scale, 3, ANY(scale) TAPE(y:like backward=OWN vars=x), IN_HEADER) \
     X(random, 1, ANY(random_uniform) ANY(random_normal) \
-      ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), \
-      TABLE(random) TABLE(init), IN_HEADER) \
+      ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), IN_HEADER) \
     X(dropout, 7, ANY(dropout) TAPE(y:like vars=x) BACKWARD(dropout), \
-      TABLE(dropout), IN_HEADER) \
+      IN_HEADER) \
     X(reduce, 3, FLOAT32(sum) TAPE(y:reduce) FLOAT32(sum_to) \
       FLOAT32(mean) TAPE(y:reduce) \
       ANY(max) TAPE(y:reduce backward=max_backward same=x ONCE) \
       ANY(min) TAPE(y:reduce backward=max_backward same=x ONCE) \
-      FLOAT32(prod) TAPE(y:reduce backward=OWN vars=x), \
-      TABLE(reduce), IN_HEADER) \
-    X(argmax, 3, ANY(argmax) ANY(argmin), TABLE(argmax), IN_HEADER) \
+      FLOAT32(prod) TAPE(y:reduce backward=OWN vars=x), IN_HEADER) \
+    X(argmax, 3, ANY(argmax) ANY(argmin), IN_HEADER) \
     X(reduce_backward, 15, BACKWARD(sum) BACKWARD(mean) BACKWARD(max), \
-      TABLE(reduce_backward), IN_HEADER) \
-    X(norm, 0, FLOAT32(norm), TABLE(l2_norm), IN_HEADER) \
+      IN_HEADER) \
+    X(norm, 0, FLOAT32(norm), IN_HEADER) \
     X(gemm, BY_PLAN, \
       HALF(gemm) TAPE(d:gemm backward=OWN vars=a,b,bias as_is=bias) \
       HALF(gemm_batched) \
-      TAPE(d:gemm_batched backward=OWN vars=a,b,bias as_is=bias), \
-      TABLE(gemm) TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
-      TABLE(gemm_explain), IN_HEADER) \
+      TAPE(d:gemm_batched backward=OWN vars=a,b,bias as_is=bias), IN_HEADER) \
     X(softmax, BY_PLAN, FLOAT32(softmax) TAPE(y:like) \
-      FLOAT32(log_softmax) TAPE(y:like), TABLE(softmax), IN_HEADER) \
+      FLOAT32(log_softmax) TAPE(y:like), IN_HEADER) \
     X(softmax_backward, BY_PLAN, BACKWARD(softmax) BACKWARD(log_softmax), \
-      TABLE(softmax_backward), IN_HEADER) \
+      IN_HEADER) \
     X(cross_entropy, BY_PLAN, \
       FLOAT32(cross_entropy) TAPE(loss:class_loss backward=cross_entropy) \
-      FLOAT32(nll_loss) TAPE(loss:class_loss backward=nll_loss), \
-      TABLE(cross_entropy), IN_HEADER) \
+      FLOAT32(nll_loss) TAPE(loss:class_loss backward=nll_loss), IN_HEADER) \
     X(loss, BY_PLAN, FLOAT32(mse) TAPE(loss:loss backward=mse) \
       FLOAT32(l1) TAPE(loss:loss backward=l1) \
       FLOAT32(smooth_l1) TAPE(loss:loss backward=smooth_l1) \
       FLOAT32(huber) TAPE(loss:loss backward=huber) \
       FLOAT32(bce_with_logits) TAPE(loss:loss backward=bce_with_logits), \
-      TABLE(loss), IN_HEADER) \
+      IN_HEADER) \
     X(layer_norm, BY_PLAN, \
       FLOAT32(layer_norm) TAPE(y:like mean:rows rstd:rows) \
-      FLOAT32(rms_norm) TAPE(y:like rstd:rows), TABLE(layer_norm), IN_HEADER) \
+      FLOAT32(rms_norm) TAPE(y:like rstd:rows), IN_HEADER) \
     X(layer_norm_backward, BY_PLAN, BACKWARD(layer_norm) BACKWARD(rms_norm), \
-      TABLE(layer_norm_backward), IN_HEADER) \
+      IN_HEADER) \
     X(channel_norm, 0, FLOAT32(batch_norm) \
       TAPE(y:like mean:channels rstd:channels float32=gamma,beta) \
       FLOAT32(group_norm) \
-      TAPE(y:like mean:groups rstd:groups float32=gamma,beta), \
-      TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
+      TAPE(y:like mean:groups rstd:groups float32=gamma,beta), IN_HEADER) \
     X(channel_norm_backward, 0, BACKWARD(batch_norm) BACKWARD(group_norm), \
-      TABLE(batch_norm_backward) TABLE(group_norm_backward), IN_HEADER) \
+      IN_HEADER) \
     X(conv, BY_PLAN, HALF(conv2d) TAPE(y:conv db=dbias as_is=bias) \
       BACKWARDS(conv2d) HALF(conv_transpose2d) \
       TAPE(y:conv_transpose db=dbias as_is=bias) BACKWARDS(conv_transpose2d), \
-      TABLE(conv) TABLE(conv_backward) TABLE(conv_transpose) \
-      TABLE(slide_misuse), IN_HEADER) \
+      IN_HEADER) \
     X(pool, BY_PLAN, \
       ANY(max_pool2d) TAPE(y:pool argmax:argmax same=x ONCE) \
       ANY(avg_pool2d) TAPE(y:pool ONCE) \
       ANY(global_avg_pool2d) TAPE(y:global_pool ONCE) \
       BACKWARD(max_pool2d) BACKWARD(avg_pool2d) BACKWARD(global_avg_pool2d), \
-      TABLE(max_pool) TABLE(max_pool_backward) TABLE(avg_pool) \
-      TABLE(avg_pool_backward), IN_HEADER) \
+      IN_HEADER) \
     X(gather, BY_PLAN, ANY(gather_rows) TAPE(y:gather backward=OWN vars=x), \
-      TABLE(gather), IN_HEADER) \
-    X(scatter_add, BY_PLAN, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
       IN_HEADER) \
-    X(one_hot, BY_PLAN, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
-    X(index_check, 0, ANY(index_check), TABLE(index_check), IN_HEADER) \
+    X(scatter_add, BY_PLAN, PROMOTE(scatter_add_rows), IN_HEADER) \
+    X(one_hot, BY_PLAN, ANY(one_hot), IN_HEADER) \
+    X(index_check, 0, ANY(index_check), IN_HEADER) \
     X(attention, BY_PLAN, HALF(attention) TAPE(y:attention lse:lse ONCE), \
-      TABLE(attention) TABLE(attention_edges) TABLE(attention_misuse), \
       IN_HEADER) \
-    X(attention_backward, BY_PLAN, BACKWARD(attention), \
-      TABLE(attention_backward), IN_HEADER) \
+    X(attention_backward, BY_PLAN, BACKWARD(attention), IN_HEADER) \
     X(rotary, BY_PLAN, ANY(rotary) TAPE(y:like ONCE) BACKWARD(rotary), \
-      TABLE(rotary), IN_HEADER) \
+      IN_HEADER) \
     X(lstm_cell, BY_PLAN, HALF(lstm_cell) HALF(lstm) \
       TAPE(y:steps hn:state cn:cell reserve:lstm_reserve as_is=b_ih,b_hh \
-           float32=c0 ONCE), \
-      TABLE(lstm_cell) TABLE(lstm), IN_HEADER) \
+           float32=c0 ONCE), IN_HEADER) \
     X(lstm_cell_backward, BY_PLAN, BACKWARD(lstm_cell) BACKWARD(lstm), \
-      TABLE(lstm_cell_backward), IN_HEADER) \
+      IN_HEADER) \
     X(gru_cell, BY_PLAN, HALF(gru_cell) HALF(gru_reset) HALF(gru) \
       TAPE(y:steps hn:state reserve:gru_reserve as_is=b_ih,b_hh ONCE), \
-      TABLE(gru_cell) TABLE(gru), IN_HEADER) \
+      IN_HEADER) \
     X(gru_cell_backward, BY_PLAN, BACKWARD(gru_cell) BACKWARD(gru_reset) \
-      BACKWARD(gru), TABLE(gru_cell_backward), IN_HEADER) \
+      BACKWARD(gru), IN_HEADER) \
     X(top_k_accuracy, BY_PLAN, ANY(top_k_accuracy) FLOAT32(perplexity), \
-      TABLE(metrics), IN_HEADER) \
-    X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(scaler_update, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(check, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(unscale, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(accumulate, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(master, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(tick, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(lamb, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
-    X(optimizer, 0, NO_FUNCTION, TABLE(optimizer), IN_HEADER) \
+      IN_HEADER) \
+    X(scaler_join, 0, NO_FUNCTION, IN_HEADER) \
+    X(scaler_update, 0, NO_FUNCTION, IN_HEADER) \
+    X(check, 0, NO_FUNCTION, IN_HEADER) \
+    X(unscale, 0, NO_FUNCTION, IN_HEADER) \
+    X(accumulate, 0, NO_FUNCTION, IN_HEADER) \
+    X(master, 0, NO_FUNCTION, IN_HEADER) \
+    X(tick, 0, NO_FUNCTION, IN_HEADER) \
+    X(lamb, 0, NO_FUNCTION, IN_HEADER) \
+    X(optimizer, 0, NO_FUNCTION, IN_HEADER) \
     /* the end of the list */
 /* clang-format on */
 
@@ -248,7 +232,7 @@ static inline const struct view *op_views_const(const struct op *op)
             NULL, 0, NULL, 0                                                   \
     }
 
-#define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) struct NAME##_op STRUCT;
+#define X(NAME, WALKED, FUNCTIONS, STRUCT) struct NAME##_op STRUCT;
 SSQ_OPS(X)
 #undef X
 

@@ -5,7 +5,7 @@
  * the others, any number of them, count rows. There is at least one row, and
  * one element in each. A sum over a row of n is double, or takes at most 64 +
  * ceil(n / 64) dependent float32 additions: blocks of n / 64, then their sums.
- * tests/bounds_rows.h relies on this. */
+ * conformance/bounds_rows.h relies on this. */
 #ifndef LIB_OP_SOFTMAX_SOFTMAX_H
 #define LIB_OP_SOFTMAX_SOFTMAX_H
 
