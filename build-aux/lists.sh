@@ -54,7 +54,8 @@ write() {
         backends/guard/[a-z]*.[ch] backends/cpu/[a-z]*.[ch] \
         backends/cpu/*/[a-z]*.[ch] \
         comms/local/[a-z]*.[ch]
-    files cpu_isa_sources backends/cpu/isa/[a-z]*.[ch]
+    files cpu_isa_sources backends/cpu/isa/[a-z]*.[ch] \
+        backends/cpu/isa/*/[a-z]*.[ch]
     files common_sources backends/common/[a-z]*.[ch]
     files mma_sources backends/mma/[a-z]*.[ch]
     files pack_sources backends/pack/[a-z]*.[ch]

@@ -4,7 +4,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv/conv.h"
 #include "backends/cpu/norm/cross_entropy.h"
-#include "backends/cpu/gemm/dense.h"
+#include "backends/cpu/elementwise/dense.h"
 #include "backends/cpu/norm/extreme.h"
 #include "backends/cpu/gemm/gemm.h"
 #include "backends/cpu/norm/layer_norm.h"

@@ -37,7 +37,7 @@ EXTRA_LIBRARIES += libcpu_plain.a libcpu_avx2.a libcpu_avx512.a
 if BUILD_PLAIN
 libcpu_plain_a_SOURCES = $(cpu_isa_sources)
 else
-libcpu_plain_a_SOURCES = backends/cpu/isa/terms.c
+libcpu_plain_a_SOURCES = backends/cpu/isa/device/terms.c
 endif
 libcpu_plain_a_CPPFLAGS = $(AM_CPPFLAGS) $(cpu_plain_set)
 libcpu_plain_a_CFLAGS = $(cpu_isa_flags)

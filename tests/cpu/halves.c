@@ -4,7 +4,7 @@
  * the system gives tiles, which a filter in a child refuses. */
 #define _GNU_SOURCE
 #include "backends/cpu/gemm/gemm_tiles.h"
-#include "backends/cpu/isa/tile_model.h"
+#include "backends/cpu/isa/gemm/tile_model.h"
 #include "tests/core/core.h"
 
 #include <errno.h>

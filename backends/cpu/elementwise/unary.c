@@ -8,7 +8,7 @@
 #include "backends/cpu/elementwise/unary.h"
 
 #include "backends/cpu/cpu.h"
-#include "backends/cpu/gemm/dense.h"
+#include "backends/cpu/elementwise/dense.h"
 #include "backends/cpu/norm/rows.h"
 #include "kernel_table.h"
 #include "kernels/elementwise/unary_args.h"

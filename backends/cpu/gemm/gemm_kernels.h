@@ -5,7 +5,7 @@
  * consists of panels of several lines, in words of 4 bytes: the first words of
  * all lines of a panel, then the second ones. A word is a float32 or, for dot
  * products, two bf16 that are adjacent in k. For AMX tiles, panels
- * have the layout in which these are loaded (isa/gemm_pack_tiles.c), which
+ * have the layout in which these are loaded (isa/gemm/gemm_pack_tiles.c), which
  * differs for a and b. A tile of sums is a panel of a times one of b:
  *
  *                  columns: 2 vectors

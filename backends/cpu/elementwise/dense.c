@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense.c - casts, sums and products of many elements that are neighbours. What
+ * has strides, mixed dtypes or few elements is left to the plans; bits are the
+ * same. */
+#include "backends/cpu/elementwise/dense.h"
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/norm/rows.h"
+#include "kernels/elementwise/elementwise.h"
+#include "lib/core/base/size.h"
+#include "lib/core/module/data.h"
+#include "lib/op/elementwise/elementwise.h"
+
+/* Fewer elements are no less quick by their plan. */
+#define LEAST 1024
+/* Elements that a thread takes at a time. */
+#define CHUNK 32768
+/* A vector's bytes, the longest: a store past the caches has whole ones. */
+#define LINE 64u
+
+struct dense_run {
+    const struct dense *d;
+    const struct dense_kernels *kernels;
+    size_t n;
+};
+
+ISA_KERNELS(dense_kernels)
+
+static void task(void *context, uint32_t i, uint32_t worker)
+{
+    const struct dense_run *r = context;
+    size_t from = (size_t)i * CHUNK;
+    (void)worker;
+    r->kernels->map(r->d, from, r->n - from < CHUNK ? r->n : from + CHUNK);
+}
+
+void dense_run(struct backend_queue *queue, enum dense_kind kind,
+               const struct view *a, const struct view *b, const struct view *y)
+{
+    struct backend_device *device = queue->device;
+    const int64_t n = view_elements(y);
+    struct dense d = {.kind = kind,
+                      .is = a->dtype,
+                      .to = y->dtype,
+                      .a = view_host(a),
+                      .b = b == NULL ? NULL : view_host(b),
+                      .y = view_host(y)};
+    struct dense_run r = {&d, kernels_of(device->isa), (size_t)n};
+    d.past = rows_past(y) && (uintptr_t)d.y % LINE == 0;
+    rows_loop(device->team, (uint64_t)n, size_div_up(n, CHUNK), task, &r);
+}
+
+bool dense_check(const struct view *x, const struct view *y, struct why *why)
+{
+    if (!dtype_is_float(x->dtype) || !dtype_is_float(y->dtype))
+        return refuse(why, "%s to %s: not both are floats",
+                      ssq_dtype_name(x->dtype), ssq_dtype_name(y->dtype));
+    if (!view_contiguous(x) || !view_contiguous(y))
+        return refuse(why, "an operand is not contiguous");
+    if (view_elements(x) < LEAST)
+        return refuse(why, "%lld elements, expected %d or more",
+                      (long long)view_elements(x), LEAST);
+    return true;
+}
+
+/* ---- casts ---- */
+
+static bool check_cast(const struct backend_device *d, const struct cast_op *op,
+                       struct why *why)
+{
+    (void)d;
+    if (op->x.dtype == op->y.dtype)
+        return refuse(why, "a cast between equal dtypes is a copy");
+    if (op->rounding != SSQ_ROUND_NEAREST && op->y.dtype != SSQ_F32)
+        return refuse(why, "only rounding to nearest");
+    return dense_check(&op->x, &op->y, why);
+}
+
+static ssq_status run_cast(struct backend_queue *queue,
+                           const struct cast_op *op)
+{
+    dense_run(queue, DENSE_CAST, &op->x, NULL, &op->y);
+    return SSQ_OK;
+}
+
+const struct cast_impl cpu_cast[] = {
+    {.name = "dense", .check = check_cast, .run = run_cast},
+    {.name = NULL},
+};
+
+/* ---- sums and products ---- */
+
+static bool check_binary(const struct backend_device *d,
+                         const struct binary_op *op, struct why *why)
+{
+    (void)d;
+    if (op->kind != BINARY_ADD && op->kind != BINARY_SUB &&
+        op->kind != BINARY_MUL)
+        return refuse(why, "only sums, differences and products");
+    if (op->a.dtype != op->y.dtype || op->b.dtype != op->y.dtype)
+        return refuse(why, "operands have several dtypes");
+    return dense_check(&op->a, &op->y, why) && dense_check(&op->b, &op->y, why);
+}
+
+static ssq_status run_binary(struct backend_queue *queue,
+                             const struct binary_op *op)
+{
+    enum dense_kind kind = op->kind == BINARY_ADD   ? DENSE_ADD
+                           : op->kind == BINARY_SUB ? DENSE_SUB
+                                                    : DENSE_MUL;
+    dense_run(queue, kind, &op->a, &op->b, &op->y);
+    return SSQ_OK;
+}
+
+const struct binary_impl cpu_binary[] = {
+    {.name = "dense", .check = check_binary, .run = run_binary},
+    {.name = NULL},
+};
