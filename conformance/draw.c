@@ -46,7 +46,7 @@ static double normal(struct draws *d)
 
 /* Where float32 subnormals are flushed, far enough above them that differences
  * and products with ordinary numbers are none. */
-static double tiny(const struct draws *d, ssq_dtype dtype)
+static double draw_tiny(const struct draws *d, ssq_dtype dtype)
 {
     return d->flushed && dtype != SSQ_F16 ? 0x1p-100
                                           : element_least_normal(dtype);
@@ -58,7 +58,7 @@ static double huge(const struct draws *d, ssq_dtype dtype)
     return d->flushed && dtype != SSQ_F16 ? 0x1p100 : element_largest(dtype);
 }
 
-static double special(struct draws *d, ssq_dtype dtype)
+static double draw_special(struct draws *d, ssq_dtype dtype)
 {
     /* up to 2^4; or so that no slope between is subnormal where it is lost */
     unsigned powers = d->flushed ? 6 : 9;
@@ -78,9 +78,9 @@ static double special(struct draws *d, ssq_dtype dtype)
     case 6:
         return -huge(d, dtype);
     case 7:
-        return tiny(d, dtype) * draw_uniform(d);
+        return draw_tiny(d, dtype) * draw_uniform(d);
     case 8:
-        return -tiny(d, dtype);
+        return -draw_tiny(d, dtype);
     case 9:
         return 2.0 * bound_eta(dtype); /* the least subnormal */
     default:
@@ -100,12 +100,12 @@ static double draw_float(struct draws *d, ssq_dtype dtype, enum fill fill)
     case FILL_INTEGERS:
         return (double)(random_word(d) % 17) - 8.0;
     case FILL_TINY:
-        return normal(d) * tiny(d, dtype);
+        return normal(d) * draw_tiny(d, dtype);
     case FILL_HUGE:
         return (draw_uniform(d) < 0.5 ? -1.0 : 1.0) * element_largest(dtype) *
                (0.5 + 0.5 * draw_uniform(d));
     case FILL_SPECIAL:
-        return special(d, dtype);
+        return draw_special(d, dtype);
     case FILL_ZERO:
         return 0.0;
     case FILL_NAN:
@@ -116,7 +116,7 @@ static double draw_float(struct draws *d, ssq_dtype dtype, enum fill fill)
     return 0.0;
 }
 
-static double draw(struct draws *d, ssq_dtype dtype, enum fill fill)
+static double conformance_draw(struct draws *d, ssq_dtype dtype, enum fill fill)
 {
     if (dtype == SSQ_U8)
         return fill == FILL_ZERO ? 0.0
@@ -153,8 +153,8 @@ static struct drawn *find_drawn(const struct draws *d, ssq_dtype dtype,
 }
 
 /* Keep them if there is memory: they can be drawn again. */
-static void keep(struct draws *d, const struct drawn *head,
-                 const uint32_t *bits)
+static void draw_keep(struct draws *d, const struct drawn *head,
+                      const uint32_t *bits)
 {
     struct drawn *k = malloc(sizeof(*k) + head->n * sizeof(*bits));
     if (k == NULL)
@@ -177,8 +177,8 @@ void draw_bits(struct draws *d, ssq_dtype dtype, enum fill fill, uint32_t *bits,
     struct drawn head = {
         .before = d->random, .dtype = dtype, .fill = fill, .n = n};
     for (size_t i = 0; i < n; i++)
-        bits[i] = element_bits(draw(d, dtype, fill), dtype);
+        bits[i] = element_bits(conformance_draw(d, dtype, fill), dtype);
     head.after = d->random;
     if (n <= KEPT_ELEMENTS)
-        keep(d, &head, bits);
+        draw_keep(d, &head, bits);
 }

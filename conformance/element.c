@@ -71,7 +71,7 @@ static double f32_value(uint32_t u)
 
 /* The exponent and fraction of a half, moved to their places in a float, give
  * its value times 2^-112. Inf and NaN get the float's exponent. */
-static double f16_value(uint32_t u)
+static double element_f16_value(uint32_t u)
 {
     uint32_t a = (u & 0x7fff) << 13, special = (u & 0x7c00) == 0x7c00;
     double v = f32_value(special ? a | 0x7f800000u : a) * 0x1p112;
@@ -86,7 +86,7 @@ double element_value(uint32_t u, ssq_dtype d)
     case SSQ_U8:
         return (double)u;
     case SSQ_F16:
-        return f16_value(u);
+        return element_f16_value(u);
     case SSQ_BF16:
         return f32_value(u << 16);
     default:
@@ -104,7 +104,7 @@ void element_values(double *value, const uint32_t *u, size_t n, ssq_dtype d)
         return;
     case SSQ_F16:
         for (size_t i = 0; i < n; i++)
-            value[i] = f16_value(u[i]);
+            value[i] = element_f16_value(u[i]);
         return;
     default:
         for (size_t i = 0; i < n; i++)

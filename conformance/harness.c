@@ -21,8 +21,8 @@
 #define BENCH_RUNS 9
 
 /* Memory of harness_alloc. */
-struct block {
-    struct block *next;
+struct harness_block {
+    struct harness_block *next;
     max_align_t data[];
 };
 
@@ -34,7 +34,7 @@ struct keep {
 
 struct harness_state {
     struct plot *plots;
-    struct block *blocks;
+    struct harness_block *blocks;
     struct keep keeps[KEEPS];
     uint32_t **first; /* outputs of the first device's run, for harness_same */
     /* outputs in first, and room for them; outputs of this run so far */
@@ -46,7 +46,7 @@ struct harness_state {
     bool required; /* UNSUPPORTED is a failure */
 };
 
-static double now(void)
+static double harness_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -103,7 +103,7 @@ bool harness_fail(struct harness *b, const char *format, ...)
 }
 
 /* Nothing is compared when there is nothing to compare. */
-static bool passes(const struct harness *b)
+static bool harness_passes(const struct harness *b)
 {
     return dead(b) || b->bench || b->admit;
 }
@@ -121,7 +121,7 @@ static bool good(struct harness *b, ssq_status st)
 
 void *harness_alloc(struct harness *b, size_t bytes)
 {
-    struct block *k = calloc(1, sizeof(*k) + (bytes == 0 ? 1 : bytes));
+    struct harness_block *k = calloc(1, sizeof(*k) + (bytes == 0 ? 1 : bytes));
     if (k == NULL)
         abort(); /* a test without memory tests nothing */
     k->next = b->state->blocks;
@@ -155,8 +155,8 @@ double harness_uniform(struct harness *b)
 /* An operand with a buffer full of sentinels, and two tensors over it: the
  * operand's own, and all of the bytes. The values are there even after a
  * failure, so that a case's oracle may write them. */
-static void make(struct harness *b, struct operand *x, ssq_dtype dtype,
-                 int rank, const int64_t *shape, enum layout layout)
+static void harness_make(struct harness *b, struct operand *x, ssq_dtype dtype,
+                         int rank, const int64_t *shape, enum layout layout)
 {
     *x = (struct operand){.dtype = dtype, .rank = rank, .n = 1};
     b->dtypes |= 1u << dtype;
@@ -217,7 +217,7 @@ static bool filling(const struct harness *b)
 
 /* Send the image, and take the values that are really there: of a broadcast
  * operand the last. */
-static void send(struct harness *b, struct operand *x)
+static void harness_send(struct harness *b, struct operand *x)
 {
     plot_read(x, x->plot->image);
     good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
@@ -229,14 +229,14 @@ static void send_input(struct harness *b, struct operand *x)
 {
     flush_input(b, x);
     plot_write(x, x->plot->image);
-    send(b, x);
+    harness_send(b, x);
 }
 
 void harness_input(struct harness *b, struct operand *x, ssq_dtype dtype,
                    int rank, const int64_t *shape, enum layout layout,
                    enum fill fill)
 {
-    make(b, x, dtype, rank, shape, layout);
+    harness_make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
         return;
     draw_bits(&b->state->draws, dtype, fill, x->bits, (size_t)x->n);
@@ -247,7 +247,7 @@ void harness_values(struct harness *b, struct operand *x, ssq_dtype dtype,
                     int rank, const int64_t *shape, enum layout layout,
                     const double *value)
 {
-    make(b, x, dtype, rank, shape, layout);
+    harness_make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
         return;
     for (int64_t i = 0; i < x->n; i++)
@@ -259,7 +259,7 @@ void harness_raw(struct harness *b, struct operand *x, ssq_dtype dtype,
                  int rank, const int64_t *shape, enum layout layout,
                  const uint32_t *bits)
 {
-    make(b, x, dtype, rank, shape, layout);
+    harness_make(b, x, dtype, rank, shape, layout);
     if (!filling(b))
         return;
     memcpy(x->bits, bits, (size_t)x->n * sizeof(*bits));
@@ -287,13 +287,13 @@ ssq_tensor *harness_large(struct harness *b, ssq_dtype dtype, int rank,
 void harness_output(struct harness *b, struct operand *y, ssq_dtype dtype,
                     int rank, const int64_t *shape, enum layout layout)
 {
-    make(b, y, dtype, rank, shape, layout);
+    harness_make(b, y, dtype, rank, shape, layout);
     if (filling(b))
-        send(b, y);
+        harness_send(b, y);
 }
 
 /* FNV-1a over the raw elements: one changed bit anywhere changes the digest. */
-static void digest(struct harness *b, const struct operand *y)
+static void harness_digest(struct harness *b, const struct operand *y)
 {
     for (int64_t i = 0; i < y->n; i++)
         b->digest = (b->digest ^ y->bits[i]) * 0x100000001b3u;
@@ -314,7 +314,7 @@ void harness_read(struct harness *b, struct operand *y)
     if (!good(b, st))
         return;
     plot_read(y, got);
-    digest(b, y);
+    harness_digest(b, y);
     /* the image with these elements: the expected bytes of the buffer */
     plot_write(y, p->image);
     if (memcmp(got, p->image, p->size) == 0)
@@ -352,7 +352,7 @@ void harness_leave(struct harness *b)
 /* Would one more run, as long as the last, end after the budget? */
 static bool spent(const struct harness *b, double last)
 {
-    double end = now() + last;
+    double end = harness_now() + last;
     return b->state->runs > 0 && b->budget > 0.0 &&
            end - b->state->start > b->budget;
 }
@@ -365,7 +365,7 @@ static bool bench_more(struct harness *b)
     if (s->runs > 0) {
         good(b, ssq_queue_sync(b->queue));
         int at = s->runs > 1 ? s->runs - 2 : 0;
-        s->seconds[at] = now() - s->began;
+        s->seconds[at] = harness_now() - s->began;
         s->peer[at] = b->peer != NULL && !dead(b) ? b->peer(b) : 0.0;
         last = s->seconds[at] + s->peer[at];
     }
@@ -376,7 +376,7 @@ static bool bench_more(struct harness *b)
         return false;
     }
     s->runs++;
-    s->began = now();
+    s->began = harness_now();
     if (s->runs == 1)
         s->start = s->began;
     return true;
@@ -418,7 +418,7 @@ bool harness_refused(struct harness *b, ssq_status want, ssq_status got)
     b->refused += got == want && got != SSQ_OK;
     if (got != want && b->admit)
         return good(b, got == SSQ_OK ? SSQ_ERR_INVALID : got);
-    if (got != want && !passes(b))
+    if (got != want && !harness_passes(b))
         return harness_fail(b, "answered %s, expected %s (%s)",
                             ssq_status_name(got), ssq_status_name(want),
                             ssq_last_error());
@@ -426,8 +426,8 @@ bool harness_refused(struct harness *b, ssq_status want, ssq_status got)
 }
 
 /* Fail by element i. */
-static bool differ(struct harness *b, const struct operand *y, int64_t i,
-                   double want, double allowed)
+static bool harness_differ(struct harness *b, const struct operand *y,
+                           int64_t i, double want, double allowed)
 {
     return harness_fail(
         b,
@@ -445,8 +445,8 @@ double harness_flushed_error(const struct harness *b, double want)
 /* Is got as near to want as doc/design/numbers.md promises? An infinity is
  * right where the exact result may be one after the error, and required where
  * it must be. */
-static bool within(const struct harness *b, double got, double want,
-                   double error, ssq_dtype d)
+static bool harness_within(const struct harness *b, double got, double want,
+                           double error, ssq_dtype d)
 {
     double over = bound_overflow(d);
     error += harness_flushed_error(b, want);
@@ -466,27 +466,27 @@ static bool within(const struct harness *b, double got, double want,
 bool harness_bound(struct harness *b, const struct operand *y,
                    const double *want, const double *error)
 {
-    for (int64_t i = 0; i < y->n && !passes(b); i++)
-        if (!within(b, y->value[i], want[i], error[i], y->dtype))
-            return differ(b, y, i, want[i],
-                          bound_store(want[i], error[i], y->dtype));
+    for (int64_t i = 0; i < y->n && !harness_passes(b); i++)
+        if (!harness_within(b, y->value[i], want[i], error[i], y->dtype))
+            return harness_differ(b, y, i, want[i],
+                                  bound_store(want[i], error[i], y->dtype));
     return !dead(b);
 }
 
 bool harness_bound1(struct harness *b, const struct operand *y,
                     const double *want, double error)
 {
-    for (int64_t i = 0; i < y->n && !passes(b); i++)
-        if (!within(b, y->value[i], want[i], error, y->dtype))
-            return differ(b, y, i, want[i],
-                          bound_store(want[i], error, y->dtype));
+    for (int64_t i = 0; i < y->n && !harness_passes(b); i++)
+        if (!harness_within(b, y->value[i], want[i], error, y->dtype))
+            return harness_differ(b, y, i, want[i],
+                                  bound_store(want[i], error, y->dtype));
     return !dead(b);
 }
 
 bool harness_ulps(struct harness *b, const struct operand *y,
                   const double *want, double ulps)
 {
-    for (int64_t i = 0; i < y->n && !passes(b); i++) {
+    for (int64_t i = 0; i < y->n && !harness_passes(b); i++) {
         double w = want[i], g = y->value[i];
         if ((isnan(w) && isnan(g)) || w == g)
             continue;
@@ -500,13 +500,13 @@ bool harness_ulps(struct harness *b, const struct operand *y,
             isinf(g) ? fabs(w) + ulps * ulp >= over && signbit(g) == signbit(w)
                      : fabs(g - w) <= ulps * ulp + lost;
         if (isnan(w) || isnan(g) || isinf(w) || !fine)
-            return differ(b, y, i, w, ulps * ulp);
+            return harness_differ(b, y, i, w, ulps * ulp);
     }
     return !dead(b);
 }
 
-static bool same_bits(const struct harness *b, uint32_t got, uint32_t want,
-                      ssq_dtype d)
+static bool harness_same_bits(const struct harness *b, uint32_t got,
+                              uint32_t want, ssq_dtype d)
 {
     double g = element_value(got, d), w = element_value(want, d);
     double lost = harness_flushed_error(b, w);
@@ -517,8 +517,8 @@ static bool same_bits(const struct harness *b, uint32_t got, uint32_t want,
 bool harness_bits(struct harness *b, const struct operand *y,
                   const uint32_t *want)
 {
-    for (int64_t i = 0; i < y->n && !passes(b); i++)
-        if (!same_bits(b, y->bits[i], want[i], y->dtype))
+    for (int64_t i = 0; i < y->n && !harness_passes(b); i++)
+        if (!harness_same_bits(b, y->bits[i], want[i], y->dtype))
             return harness_fail(
                 b, "element %lld of %lld is 0x%x, expected 0x%x", (long long)i,
                 (long long)y->n, (unsigned)y->bits[i], (unsigned)want[i]);
@@ -528,7 +528,7 @@ bool harness_bits(struct harness *b, const struct operand *y,
 bool harness_same(struct harness *b, const struct operand *y)
 {
     struct harness_state *s = b->state;
-    if (passes(b))
+    if (harness_passes(b))
         return !dead(b);
     size_t k = s->compared++;
     if (k < s->firsts)
@@ -555,7 +555,7 @@ static void end_run(struct harness *b)
     }
     s->plots = NULL;
     while (s->blocks != NULL) {
-        struct block *next = s->blocks->next;
+        struct harness_block *next = s->blocks->next;
         free(s->blocks);
         s->blocks = next;
     }
@@ -590,7 +590,8 @@ void harness_state_destroy(struct harness_state *s)
 
 /* For support in a dry capture: every call is checked and dispatched, and
  * nothing is compiled or run. */
-static void run_case(struct harness *b, const struct suite *suite, size_t i)
+static void harness_run_case(struct harness *b, const struct suite *suite,
+                             size_t i)
 {
     harness_enter(b);
     bool ok = suite->run(b, i) && !b->failed;
@@ -619,7 +620,7 @@ bool harness_run(struct harness *b, const struct suite *suite, size_t i,
     s->compared = 0;
     /* by the case alone: every device and implementation has the same inputs */
     s->draws.random = 0x5e591 + i * 0x10001u;
-    run_case(b, suite, i);
+    harness_run_case(b, suite, i);
     end_run(b);
     return !b->failed;
 }

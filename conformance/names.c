@@ -107,7 +107,7 @@ const char *suite_op(const char *function)
     return op_of_function(function, strlen(function));
 }
 
-static int by_text(const void *a, const void *b)
+static int names_by_text(const void *a, const void *b)
 {
     const char *const *x = a, *const *y = b;
     return strcmp(*x, *y);
@@ -125,7 +125,7 @@ static void collect(void)
     }
     for (size_t i = 0; suites[i] != NULL; i++)
         names[n++] = suites[i]->name;
-    qsort(names, n, sizeof(names[0]), by_text);
+    qsort(names, n, sizeof(names[0]), names_by_text);
     for (size_t i = 0; i < n; i++)
         if (count == 0 || strcmp(names[count - 1], names[i]) != 0)
             names[count++] = names[i];

@@ -49,7 +49,8 @@ static bool seed_row(const struct array *a, unsigned char *row)
 
 /* Levels for the factors that have none yet, the first factor another one in
  * each row. */
-static void fill_row(const struct array *a, unsigned char *row, size_t r)
+static void pairwise_fill_row(const struct array *a, unsigned char *row,
+                              size_t r)
 {
     for (int i = 0; i < a->factors; i++) {
         int f = (int)((r + (size_t)i) % (size_t)a->factors), best = -1;
@@ -68,7 +69,7 @@ static void fill_row(const struct array *a, unsigned char *row, size_t r)
 }
 
 /* Note the pairs of a row. */
-static void cover(struct array *a, const unsigned char *row)
+static void pairwise_cover(struct array *a, const unsigned char *row)
 {
     for (int f = 0; f < a->factors; f++)
         for (int g = f + 1; g < a->factors; g++) {
@@ -106,10 +107,10 @@ size_t pairwise(const unsigned char *levels, int factors, unsigned char *row,
             took = r;
         memset(row, OPEN, (size_t)factors);
         if (a.left > 0 && seed_row(&a, row))
-            fill_row(&a, row, r);
+            pairwise_fill_row(&a, row, r);
         else
             random_row(&a, row, r);
-        cover(&a, row);
+        pairwise_cover(&a, row);
     }
     return a.left == 0 && took > rows ? rows : took;
 }

@@ -29,20 +29,20 @@ int64_t plot_lay_out(struct operand *x, enum layout layout)
 }
 
 /* Elements with one distance from each to the next. */
-struct row {
+struct plot_row {
     int64_t n, step;
 };
 
-static struct row row_of(const struct operand *x)
+static struct plot_row plot_row_of(const struct operand *x)
 {
     int last = x->rank - 1;
     if (x->plot->dense || x->rank == 0)
-        return (struct row){x->n, 1};
-    return (struct row){x->shape[last], x->plot->stride[last]};
+        return (struct plot_row){x->n, 1};
+    return (struct plot_row){x->shape[last], x->plot->stride[last]};
 }
 
 /* The byte at which row r begins. */
-static uint64_t row_at(const struct operand *x, int64_t r)
+static uint64_t plot_row_at(const struct operand *x, int64_t r)
 {
     const struct plot *p = x->plot;
     int64_t at = 0;
@@ -54,8 +54,8 @@ static uint64_t row_at(const struct operand *x, int64_t r)
 }
 
 /* memcpy of a constant size is one move, and an image need not be aligned. */
-static void write_row(unsigned char *to, const uint32_t *bits, struct row row,
-                      size_t size)
+static void write_row(unsigned char *to, const uint32_t *bits,
+                      struct plot_row row, size_t size)
 {
     size_t step = (size_t)row.step * size;
     for (int64_t i = 0; i < row.n; i++, to += step) {
@@ -69,8 +69,8 @@ static void write_row(unsigned char *to, const uint32_t *bits, struct row row,
     }
 }
 
-static void read_row(const unsigned char *from, uint32_t *bits, struct row row,
-                     size_t size)
+static void read_row(const unsigned char *from, uint32_t *bits,
+                     struct plot_row row, size_t size)
 {
     size_t step = (size_t)row.step * size;
     for (int64_t i = 0; i < row.n; i++, from += step) {
@@ -88,15 +88,16 @@ static void read_row(const unsigned char *from, uint32_t *bits, struct row row,
 
 void plot_write(const struct operand *x, unsigned char *image)
 {
-    struct row row = row_of(x);
+    struct plot_row row = plot_row_of(x);
     for (int64_t i = 0, r = 0; i < x->n; i += row.n, r++)
-        write_row(image + row_at(x, r), x->bits + i, row, x->plot->element);
+        write_row(image + plot_row_at(x, r), x->bits + i, row,
+                  x->plot->element);
 }
 
 void plot_read(struct operand *x, const unsigned char *image)
 {
-    struct row row = row_of(x);
+    struct plot_row row = plot_row_of(x);
     for (int64_t i = 0, r = 0; i < x->n; i += row.n, r++)
-        read_row(image + row_at(x, r), x->bits + i, row, x->plot->element);
+        read_row(image + plot_row_at(x, r), x->bits + i, row, x->plot->element);
     element_values(x->value, x->bits, (size_t)x->n, x->dtype);
 }

@@ -115,13 +115,13 @@ static struct held *held_open(const char *only)
 /* How many cases an implementation ran, and why it refused some: its first
  * reasons that differ. */
 #define REASONS 4
-struct use {
+struct suite_run_use {
     const char *impl; /* NULL: it refused none */
     size_t taken, reasons;
     char text[REASONS][160];
 };
 
-static void use_refused(struct use *u, const struct harness *b)
+static void use_refused(struct suite_run_use *u, const struct harness *b)
 {
     char text[sizeof(u->text[0])];
     u->impl = b->impl;
@@ -134,8 +134,8 @@ static void use_refused(struct use *u, const struct harness *b)
 }
 
 /* A run of the tables: what all of its cases are done with. */
-struct run {
-    struct use (*use)[IMPLS]; /* of each harness */
+struct conformance_suite_run {
+    struct suite_run_use (*use)[IMPLS]; /* of each harness */
     const struct suite *suite;
     const char *only;
     suite_report_fn report;
@@ -148,7 +148,8 @@ struct run {
 };
 
 /* Does the suite's op lose float32 subnormals on this device? */
-static bool flushes(const struct suite *suite, const struct harness *b)
+static bool suite_run_flushes(const struct suite *suite,
+                              const struct harness *b)
 {
     return b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED &&
            !suite->subnormals;
@@ -156,22 +157,24 @@ static bool flushes(const struct suite *suite, const struct harness *b)
 
 /* The reference runs first even when it was not asked for, and once more for
  * those that flush: it is of their report only if it fails there. */
-static bool reported(const struct run *r, const struct harness *b, bool ok)
+static bool suite_run_reported(const struct conformance_suite_run *r,
+                               const struct harness *b, bool ok)
 {
     if (r->only != NULL && strcmp(r->only, b->props.name) != 0)
         return false;
-    return flushes(r->suite, b) == r->flushed || !ok;
+    return suite_run_flushes(r->suite, b) == r->flushed || !ok;
 }
 
 /* An implementation that refused a case, and why. */
-struct refusal {
+struct suite_run_refusal {
     const char *impl;
     char text[sizeof(((struct harness *)NULL)->text)];
 };
 
 /* Report the n refusals of case i; `elsewhere`: some implementation ran it. */
-static void report_refusals(const struct run *r, size_t i, struct harness *b,
-                            const struct refusal *refused, size_t n,
+static void report_refusals(const struct conformance_suite_run *r, size_t i,
+                            struct harness *b,
+                            const struct suite_run_refusal *refused, size_t n,
                             bool elsewhere)
 {
     for (size_t k = 0; k < n; k++) {
@@ -180,7 +183,7 @@ static void report_refusals(const struct run *r, size_t i, struct harness *b,
         b->skipped = true;
         b->elsewhere = elsewhere;
         snprintf(b->text, sizeof(b->text), "%s", refused[k].text);
-        if (reported(r, b, true))
+        if (suite_run_reported(r, b, true))
             r->report(r->user, b->props.name, b->impl, r->suite, i, b, true);
     }
     b->elsewhere = false;
@@ -188,11 +191,12 @@ static void report_refusals(const struct run *r, size_t i, struct harness *b,
 
 /* Case i on a device, by each of its implementations. On a required device one
  * of them has to take it. */
-static size_t run_device(struct run *r, size_t i, struct harness *b)
+static size_t run_device(struct conformance_suite_run *r, size_t i,
+                         struct harness *b)
 {
     const char *op = r->suite->op;
-    struct use *use = r->use[b - r->harnesses];
-    struct refusal refused[IMPLS];
+    struct suite_run_use *use = r->use[b - r->harnesses];
+    struct suite_run_refusal refused[IMPLS];
     size_t failed = 0, refusals = 0;
     bool taken = false;
     for (size_t k = 0; k < IMPLS; k++) {
@@ -209,7 +213,7 @@ static size_t run_device(struct run *r, size_t i, struct harness *b)
             use_refused(&use[k], b);
             refused[refusals].impl = b->impl;
             snprintf(refused[refusals++].text, sizeof(b->text), "%s", b->text);
-        } else if (reported(r, b, ok)) {
+        } else if (suite_run_reported(r, b, ok)) {
             r->report(r->user, b->props.name, b->impl, r->suite, i, b, ok);
         }
         failed += !ok;
@@ -221,9 +225,10 @@ static size_t run_device(struct run *r, size_t i, struct harness *b)
 }
 
 /* Report the implementations of a device that ran no case of the suite. */
-static void report_idle(const struct run *r, struct harness *b)
+static void report_idle(const struct conformance_suite_run *r,
+                        struct harness *b)
 {
-    const struct use *use = r->use[b - r->harnesses];
+    const struct suite_run_use *use = r->use[b - r->harnesses];
     b->skipped = b->elsewhere = b->idle = true;
     b->failed = false;
     for (size_t k = 0; k < IMPLS; k++)
@@ -243,7 +248,7 @@ static bool is_driver(const struct harness *b)
 }
 
 /* Is it another driver's turn? */
-static bool is_others(const struct run *r, size_t i, size_t d)
+static bool is_others(const struct conformance_suite_run *r, size_t i, size_t d)
 {
     size_t before = 0, drivers = 0;
     for (size_t k = 0; k < r->n; k++) {
@@ -254,7 +259,8 @@ static bool is_others(const struct run *r, size_t i, size_t d)
 }
 
 /* Does this run leave case i out on driver d? */
-static bool left_out(const struct run *r, size_t i, size_t d)
+static bool suite_run_left_out(const struct conformance_suite_run *r, size_t i,
+                               size_t d)
 {
     size_t stride = r->suite->stride;
     return is_driver(&r->harnesses[d]) &&
@@ -264,14 +270,16 @@ static bool left_out(const struct run *r, size_t i, size_t d)
 
 /* Devices that keep float32 subnormals, and then, on data without them, those
  * that flush them: each time after the reference. */
-static size_t run_flushed(struct run *r, size_t i, bool flushed)
+static size_t run_flushed(struct conformance_suite_run *r, size_t i,
+                          bool flushed)
 {
     size_t failed = 0;
     r->flushed = flushed;
     harness_case_begin(r->harnesses[0].state, flushed);
     for (size_t d = 0; d < r->n; d++)
-        if ((d == 0 || flushes(r->suite, &r->harnesses[d]) == flushed) &&
-            !left_out(r, i, d))
+        if ((d == 0 ||
+             suite_run_flushes(r->suite, &r->harnesses[d]) == flushed) &&
+            !suite_run_left_out(r, i, d))
             failed += run_device(r, i, &r->harnesses[d]);
     return failed;
 }
@@ -296,20 +304,20 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
     struct held *h = held_open(only);
     const size_t n = h->n;
     struct harness *harnesses = h->harnesses;
-    struct run r = {.suite = suite,
-                    .only = only,
-                    .report = report,
-                    .user = user,
-                    .harnesses = harnesses,
-                    .n = n,
-                    .take_turns = turns};
+    struct conformance_suite_run r = {.suite = suite,
+                                      .only = only,
+                                      .report = report,
+                                      .user = user,
+                                      .harnesses = harnesses,
+                                      .n = n,
+                                      .take_turns = turns};
     if (turns)
         r.turns = turns_of(suite);
     r.use = calloc(DEVICES, sizeof(*r.use));
     if (r.use == NULL)
         tap_bail("no memory for %zu devices", n);
     for (size_t d = 0; d < n; d++)
-        flushing += flushes(suite, &harnesses[d]);
+        flushing += suite_run_flushes(suite, &harnesses[d]);
     for (size_t i = 0; i < suite->n && n > 0; i += case_stride(suite)) {
         failed += run_flushed(&r, i, false);
         if (flushing > 0)

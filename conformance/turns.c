@@ -50,7 +50,7 @@ struct turns turns_of(const struct suite *suite)
     return t;
 }
 
-static unsigned count(uint64_t bits)
+static unsigned turns_count(uint64_t bits)
 {
     unsigned n = 0;
     for (; bits != 0; bits &= bits - 1)
@@ -60,7 +60,7 @@ static unsigned count(uint64_t bits)
 
 bool turns_has(const struct turns *t, size_t i, size_t driver)
 {
-    const unsigned mixes = count(t->mixes);
+    const unsigned mixes = turns_count(t->mixes);
     if (t->suite->turn != NULL) {
         int turn = t->suite->turn(i);
         return turn == SUITE_ALL || (size_t)turn % PARTS == driver % 2;
@@ -70,7 +70,7 @@ bool turns_has(const struct turns *t, size_t i, size_t driver)
         return (size_t)suite_half(i) == driver % 2;
     /* each driver has a mix, and not the same one in all tables */
     const unsigned parts = mixes < PARTS ? mixes : PARTS;
-    unsigned rank = count(t->mixes & ((UINT64_C(1) << mix) - 1));
+    unsigned rank = turns_count(t->mixes & ((UINT64_C(1) << mix) - 1));
     rank += (unsigned)suite_turn(t->suite->name);
     return rank % parts == driver % 2;
 }

@@ -52,7 +52,7 @@ static struct {
 
 /* ---- a rank ---- */
 
-struct place {
+struct collectives_place {
     int rank;
     ssq_queue *queue;
     ssq_comm *comm;
@@ -62,7 +62,7 @@ struct place {
 };
 
 /** A case: x and y are the same where it is in place. */
-struct work {
+struct collectives_work {
     enum op op;
     ssq_dtype dtype;
     int64_t bytes;
@@ -95,7 +95,7 @@ static void wait_for_all(void)
 }
 
 /* The mean over ranks of what each tells. */
-static double mean_of(const struct place *p, double x)
+static double mean_of(const struct collectives_place *p, double x)
 {
     double sum = 0.0;
     if (!all.local) {
@@ -112,7 +112,8 @@ static double mean_of(const struct place *p, double x)
 
 /* ---- calls ---- */
 
-static void call(const struct place *p, const struct work *w)
+static void call(const struct collectives_place *p,
+                 const struct collectives_work *w)
 {
     const ssq_tensor *const list[] = {w->x};
     ssq_status st = SSQ_OK;
@@ -134,7 +135,8 @@ static void call(const struct place *p, const struct work *w)
 }
 
 /* Seconds of a call, the mean of so many. */
-static double ours(const struct place *p, const struct work *w, int calls)
+static double ours(const struct collectives_place *p,
+                   const struct collectives_work *w, int calls)
 {
     double spent = 0.0;
     for (int i = 0; i < calls; i += all.depth) {
@@ -148,7 +150,8 @@ static double ours(const struct place *p, const struct work *w, int calls)
     return mean_of(p, spent / calls);
 }
 
-static double theirs(const struct place *p, const struct work *w, int calls)
+static double theirs(const struct collectives_place *p,
+                     const struct collectives_work *w, int calls)
 {
     int n = (int)(w->bytes / (int64_t)sizeof(float)), part = n / all.ranks;
     double spent = 0.0;
@@ -171,7 +174,7 @@ static double theirs(const struct place *p, const struct work *w, int calls)
 
 /* ---- a case ---- */
 
-static bool read_case(const char *text, struct work *w)
+static bool read_case(const char *text, struct collectives_work *w)
 {
     static const char *const dtypes[] = {"f32", "f16", "bf16"};
     char op[24], dtype[8];
@@ -193,8 +196,8 @@ static bool read_case(const char *text, struct work *w)
     return known == 3 && w->bytes > 0 && w->bytes <= (int64_t)1 << 32;
 }
 
-static ssq_tensor *tensor(const struct place *p, const struct work *w,
-                          int64_t bytes)
+static ssq_tensor *tensor(const struct collectives_place *p,
+                          const struct collectives_work *w, int64_t bytes)
 {
     int64_t n = bytes * 8 / ssq_dtype_bits(w->dtype);
     ssq_tensor *t = NULL;
@@ -203,7 +206,7 @@ static ssq_tensor *tensor(const struct place *p, const struct work *w,
     return t;
 }
 
-static void make(const struct place *p, struct work *w)
+static void make(const struct collectives_place *p, struct collectives_work *w)
 {
     int64_t part = w->bytes / all.ranks;
     w->x = tensor(p, w, w->op == ALL_GATHER ? part : w->bytes);
@@ -219,7 +222,7 @@ static void make(const struct place *p, struct work *w)
     memset(w->to, 0, (size_t)w->bytes);
 }
 
-static void drop(struct work *w)
+static void drop(struct collectives_work *w)
 {
     ssq_tensor_destroy(&w->x);
     ssq_tensor_destroy(&w->y);
@@ -240,7 +243,8 @@ static double median(double *seconds, int n)
 }
 
 /* The first calls are not counted; the next say how many are. */
-static int calls_of(const struct place *p, const struct work *w)
+static int calls_of(const struct collectives_place *p,
+                    const struct collectives_work *w)
 {
     (void)ours(p, w, 2 * all.depth);
     if (!all.local)
@@ -251,9 +255,9 @@ static int calls_of(const struct place *p, const struct work *w)
     return (n < 2 ? 2 : n) * all.depth;
 }
 
-static void run_case(const struct place *p, const char *text)
+static void run_case(const struct collectives_place *p, const char *text)
 {
-    struct work w = {.op = ALL_REDUCE};
+    struct collectives_work w = {.op = ALL_REDUCE};
     double we[MOST_ROUNDS], they[MOST_ROUNDS];
     if (!read_case(text, &w)) {
         if (p->rank == 0)
@@ -283,7 +287,7 @@ static void run_case(const struct place *p, const char *text)
 
 static void *run_cases(void *place)
 {
-    struct place *p = place;
+    struct collectives_place *p = place;
     char text[64];
     need(ssq_queue_create(all.dev[p->rank], NULL, &p->queue), "queue");
     for (int i = 0; i < p->n; i++)
@@ -304,14 +308,14 @@ static void *run_cases(void *place)
 
 static void run_local(int n, char **cases)
 {
-    static struct place p[MOST_RANKS];
+    static struct collectives_place p[MOST_RANKS];
     pthread_barrier_init(&all.barrier, NULL, (unsigned)all.ranks);
     for (int r = 0; r < all.ranks; r++)
         need(ssq_device_open(all.device, NULL, &all.dev[r]), all.device);
     need(ssq_comm_local_create(all.dev, (unsigned)all.ranks, NULL, all.comm),
          "group");
     for (int r = 0; r < all.ranks; r++) {
-        p[r] = (struct place){
+        p[r] = (struct collectives_place){
             .rank = r, .comm = all.comm[r], .n = n, .cases = cases};
         if (pthread_create(&p[r].thread, NULL, run_cases, &p[r]) != 0)
             need(SSQ_ERR_NOMEM, "thread");
@@ -322,7 +326,7 @@ static void run_local(int n, char **cases)
 
 static void run_mpi(int n, char **cases)
 {
-    struct place p = {.n = n, .cases = cases};
+    struct collectives_place p = {.n = n, .cases = cases};
     MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &all.ranks);
     if (all.ranks > MOST_RANKS)

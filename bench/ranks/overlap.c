@@ -83,7 +83,7 @@ static double now(void)
 
 /* ---- a trainer ---- */
 
-struct rank {
+struct overlap_rank {
     ssq_device *dev;
     ssq_queue *queue;
     ssq_comm *comm;
@@ -91,7 +91,7 @@ struct rank {
     ssq_trainer *trainer[KINDS];
 };
 
-static void make(struct rank *r)
+static void make(struct overlap_rank *r)
 {
     const int64_t shape[] = {all.batch, all.width};
     need(ssq_device_open(all.device, NULL, &r->dev), all.device);
@@ -111,7 +111,7 @@ static void make(struct rank *r)
              "trainer");
 }
 
-static void drop(struct rank *r)
+static void drop(struct overlap_rank *r)
 {
     for (int k = 0; k < KINDS; k++)
         ssq_trainer_destroy(&r->trainer[k]);
@@ -122,7 +122,7 @@ static void drop(struct rank *r)
 }
 
 /* Seconds of a step, the mean over ranks. */
-static double step(const struct rank *r, int kind)
+static double step(const struct overlap_rank *r, int kind)
 {
     char name[16];
     double mean, began;
@@ -153,7 +153,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The first steps make memory, and are not divided. */
-static void run(const struct rank *r, double median[KINDS])
+static void run(const struct overlap_rank *r, double median[KINDS])
 {
     static double took[KINDS][MOST_ROUNDS];
     for (int warm = 0; warm < 3; warm++)
@@ -212,7 +212,7 @@ static bool read_options(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct rank r = {.dev = NULL};
+    struct overlap_rank r = {.dev = NULL};
     double t[KINDS];
     int level = 0, rank = 0, ranks = 0;
     if (!read_options(argc, argv))

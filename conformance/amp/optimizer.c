@@ -257,7 +257,7 @@ static bool run_defaults(struct harness *b, const struct oracle_kind *kind)
     return ok;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool amp_optimizer_run(struct harness *b, size_t i)
 {
     const struct storage *storage;
     if (i >= CASES)
@@ -269,7 +269,7 @@ static bool run(struct harness *b, size_t i)
 }
 
 /* A kernel for each kind and storage. */
-static int turn(size_t i)
+static int optimizer_turn(size_t i)
 {
     const struct storage *storage;
     if (i >= AT_DEFAULTS)
@@ -278,7 +278,7 @@ static int turn(size_t i)
     return suite_turn(c->kind) + (int)(storage - optimizer_storages);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void optimizer_describe(size_t i, char *text, size_t bytes)
 {
     const struct storage *storage;
     if (i >= CASES) {
@@ -300,9 +300,9 @@ extern const struct suite optimizer_suite;
 const struct suite optimizer_suite = {.op = "optimizer",
                                       .name = "optimizer",
                                       .n = CASES,
-                                      .describe = describe,
-                                      .run = run,
-                                      .turn = turn,
+                                      .describe = optimizer_describe,
+                                      .run = amp_optimizer_run,
+                                      .turn = optimizer_turn,
                                       .bit_equal = true,
                                       .large = LARGE,
                                       .floor = 2 * CASES};

@@ -18,7 +18,8 @@ struct num oracle_correction(double b, unsigned t)
 
 /* ||x|| over n elements: what the elements' errors do, then the bound of
  * ssq_norm: (chain + 2 + 8) / 2 + 1 roundings, chain min(n, 64) + 8. */
-static struct num norm_of(double squares, double error_squares, double n)
+static struct num optimizer_oracle_norm_of(double squares, double error_squares,
+                                           double n)
 {
     double v = sqrt(squares), chain = fmin(n, 64.0) + 8.0;
     double e = sqrt(error_squares);
@@ -35,7 +36,8 @@ static void coefficients(const struct oracle *o, const double (*g)[MOST],
     for (int k = 0; k < TENSORS; k++)
         for (int64_t i = 0; i < o->n[k]; i++, n++)
             squares += g[k][i] * g[k][i];
-    struct num norm = norm_of(squares, 0.0, n), one = num_exact(1.0);
+    struct num norm = optimizer_oracle_norm_of(squares, 0.0, n),
+               one = num_exact(1.0);
     /* the partials of the tensors are folded once more: 2 additions */
     norm.e += 2.0 * RUNNING_U * norm.v;
     *coef = one;
@@ -103,8 +105,9 @@ static void step_lamb(struct oracle *o, int k, const struct num *g,
     }
     struct num ratio = lr;
     if (n > 0 && (c->decay != 0.0 || c->nvlamb))
-        ratio = num_mul(lr, num_div(norm_of(sum[0], error[0], (double)n),
-                                    norm_of(sum[1], error[1], (double)n)));
+        ratio = num_mul(
+            lr, num_div(optimizer_oracle_norm_of(sum[0], error[0], (double)n),
+                        optimizer_oracle_norm_of(sum[1], error[1], (double)n)));
     for (int64_t i = 0; i < n; i++)
         o->p[k][i] = num_sub(o->p[k][i], num_mul(ratio, u[i]));
 }

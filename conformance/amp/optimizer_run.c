@@ -36,7 +36,7 @@ static const char *const tensor_names[TENSORS] = {"a", "empty", "b"};
 
 /* ---- the run ---- */
 
-struct trial {
+struct optimizer_run_trial {
     const struct config *c;
     const struct storage *s;
     struct operand param[TENSORS], grad[TENSORS];
@@ -44,7 +44,8 @@ struct trial {
     struct oracle o;
 };
 
-static ssq_optimizer_options options_of(const struct trial *t, double lr)
+static ssq_optimizer_options
+optimizer_run_options_of(const struct optimizer_run_trial *t, double lr)
 {
     const struct config *c = t->c;
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -74,7 +75,7 @@ static ssq_optimizer_options options_of(const struct trial *t, double lr)
     return o;
 }
 
-static bool need(struct harness *b, ssq_status st)
+static bool optimizer_run_need(struct harness *b, ssq_status st)
 {
     if (st != SSQ_OK && !b->failed)
         harness_fail(b, "%s", ssq_last_error());
@@ -82,16 +83,18 @@ static bool need(struct harness *b, ssq_status st)
 }
 
 /* The default group has the first tensor, another one the rest. */
-static void set_up(struct harness *b, struct trial *t)
+static void optimizer_run_set_up(struct harness *b,
+                                 struct optimizer_run_trial *t)
 {
     double start[MOST];
-    ssq_optimizer_options first = options_of(t, t->c->lr);
-    ssq_optimizer_options second = options_of(t, 2.0 * t->c->lr);
+    ssq_optimizer_options first = optimizer_run_options_of(t, t->c->lr);
+    ssq_optimizer_options second = optimizer_run_options_of(t, 2.0 * t->c->lr);
     ssq_group *group = NULL;
     ssq_status st =
         ssq_optimizer_create(b->device, t->c->kind, &first, &t->optimizer);
-    if (!need(b, st) ||
-        !need(b, ssq_optimizer_group(t->optimizer, &second, &group)))
+    if (!optimizer_run_need(b, st) ||
+        !optimizer_run_need(b,
+                            ssq_optimizer_group(t->optimizer, &second, &group)))
         return;
     for (int k = 0; k < TENSORS; k++) {
         const struct shape *s = &shapes[k];
@@ -102,13 +105,14 @@ static void set_up(struct harness *b, struct trial *t)
         harness_values(b, &t->grad[k], t->s->grad, s->rank, s->d, LAYOUT_DENSE,
                        start);
         if (!b->failed && !b->skipped)
-            need(b,
-                 ssq_optimizer_add(t->optimizer, tensor_names[k], t->param[k].t,
-                                   t->grad[k].t, k == 0 ? NULL : group));
+            optimizer_run_need(b,
+                               ssq_optimizer_add(t->optimizer, tensor_names[k],
+                                                 t->param[k].t, t->grad[k].t,
+                                                 k == 0 ? NULL : group));
     }
 }
 
-static void start_oracle(struct trial *t)
+static void start_oracle(struct optimizer_run_trial *t)
 {
     oracle_begin(&t->o, t->c, t->s->param,
                  t->s->master == SSQ_MASTER_NONE && t->s->param != SSQ_F32);
@@ -130,7 +134,8 @@ static bool touchy(const struct config *c)
 
 /* Gradients of one step, of very different sizes. One element's are always 0,
  * so that 0 / (0 + eps) is met. */
-static void draw_gradients(struct harness *b, const struct trial *t,
+static void draw_gradients(struct harness *b,
+                           const struct optimizer_run_trial *t,
                            double (*g)[MOST])
 {
     bool large = touchy(t->c);
@@ -146,7 +151,8 @@ static void draw_gradients(struct harness *b, const struct trial *t,
         }
 }
 
-static void send_gradients(struct harness *b, const struct trial *t,
+static void send_gradients(struct harness *b,
+                           const struct optimizer_run_trial *t,
                            double (*g)[MOST])
 {
     for (int k = 0; k < TENSORS; k++) {
@@ -154,8 +160,9 @@ static void send_gradients(struct harness *b, const struct trial *t,
         for (int64_t i = 0; i < t->param[k].n; i++)
             host[i] = (float)g[k][i];
         if (!b->failed && !b->skipped)
-            need(b, ssq_tensor_write(b->queue, t->grad[k].t, host,
-                                     MOST * sizeof(*host), SSQ_F32));
+            optimizer_run_need(b,
+                               ssq_tensor_write(b->queue, t->grad[k].t, host,
+                                                MOST * sizeof(*host), SSQ_F32));
     }
 }
 
@@ -184,13 +191,15 @@ static ssq_status fetch_one(void *user, const char *name, const ssq_tensor *x)
     return ssq_copy(f->b->queue, &copy);
 }
 
-static bool fetch(struct harness *b, const struct trial *t, int k,
-                  const char *slot, struct operand *y)
+static bool optimizer_run_fetch(struct harness *b,
+                                const struct optimizer_run_trial *t, int k,
+                                const char *slot, struct operand *y)
 {
     char name[64];
     snprintf(name, sizeof(name), "%s%s", k < 0 ? "" : tensor_names[k], slot);
     struct fetch f = {.b = b, .name = name};
-    need(b, ssq_optimizer_visit(b->queue, t->optimizer, fetch_one, &f));
+    optimizer_run_need(
+        b, ssq_optimizer_visit(b->queue, t->optimizer, fetch_one, &f));
     if (!f.found)
         return harness_fail(b, "there is no %s", name);
     harness_read(b, &f.y);
@@ -200,8 +209,10 @@ static bool fetch(struct harness *b, const struct trial *t, int k,
 
 /* The bound must be able to fail: below 1e-2, but that 40 stochastic stores of
  * weights up to 16 may be 40 units in the last place off. */
-static bool compare(struct harness *b, const struct trial *t,
-                    const struct operand *y, const struct num *want)
+static bool optimizer_run_compare(struct harness *b,
+                                  const struct optimizer_run_trial *t,
+                                  const struct operand *y,
+                                  const struct num *want)
 {
     double v[MOST], e[MOST];
     for (int64_t i = 0; i < y->n; i++) {
@@ -216,10 +227,11 @@ static bool compare(struct harness *b, const struct trial *t,
 }
 
 /* The float32 words that a split parameter and its remainder make. */
-static bool compare_split(struct harness *b, const struct trial *t, int k)
+static bool compare_split(struct harness *b,
+                          const struct optimizer_run_trial *t, int k)
 {
     struct operand rest;
-    if (!fetch(b, t, k, ".remainder", &rest))
+    if (!optimizer_run_fetch(b, t, k, ".remainder", &rest))
         return false;
     for (int64_t i = 0; i < t->param[k].n; i++) {
         uint32_t low = rest.bits[2 * i] | rest.bits[2 * i + 1] << 8;
@@ -237,7 +249,7 @@ static bool compare_split(struct harness *b, const struct trial *t, int k)
 }
 
 /* Has the group this slot? A buffer is only there if an option asks for it. */
-static bool has_slot(const struct config *c, const char *slot)
+static bool optimizer_run_has_slot(const struct config *c, const char *slot)
 {
     if (slot == NULL)
         return false;
@@ -248,28 +260,32 @@ static bool has_slot(const struct config *c, const char *slot)
     return strcmp(slot, ".grad_avg") != 0 || c->centered;
 }
 
-static bool compare_all(struct harness *b, struct trial *t)
+static bool optimizer_run_compare_all(struct harness *b,
+                                      struct optimizer_run_trial *t)
 {
     struct operand y;
     for (int k = 0; k < TENSORS; k++) {
         harness_read(b, &t->param[k]);
-        if (!compare(b, t, &t->param[k], t->o.p[k]))
+        if (!optimizer_run_compare(b, t, &t->param[k], t->o.p[k]))
             return false;
         if (t->s->master == SSQ_MASTER_SPLIT && t->s->param == SSQ_BF16 &&
             !compare_split(b, t, k))
             return false;
         if (t->s->master == SSQ_MASTER_F32 &&
             (t->s->param != SSQ_F32 || t->s->flat) &&
-            (!fetch(b, t, k, ".master", &y) || !compare(b, t, &y, t->o.p[k])))
+            (!optimizer_run_fetch(b, t, k, ".master", &y) ||
+             !optimizer_run_compare(b, t, &y, t->o.p[k])))
             return false;
         for (int s = 0; s < 3; s++) {
             const char *slot = t->o.kind->slot[s];
-            if (has_slot(t->c, slot) &&
-                (!fetch(b, t, k, slot, &y) || !compare(b, t, &y, t->o.s[s][k])))
+            if (optimizer_run_has_slot(t->c, slot) &&
+                (!optimizer_run_fetch(b, t, k, slot, &y) ||
+                 !optimizer_run_compare(b, t, &y, t->o.s[s][k])))
                 return false;
         }
     }
-    return fetch(b, t, -1, "control", &y) && harness_same(b, &y) &&
+    return optimizer_run_fetch(b, t, -1, "control", &y) &&
+           harness_same(b, &y) &&
            ((y.bits[0] == STEPS && y.bits[1] == STEPS) ||
             harness_fail(b, "t is %u, the counter %u", y.bits[0], y.bits[1]));
 }
@@ -290,18 +306,18 @@ static bool fill_one(struct harness *b, ssq_dtype dtype, ssq_tensor **t)
 {
     const int64_t n = LARGE_ELEMENTS;
     ssq_fill_args f = SSQ_FILL_INIT;
-    if (!need(b, ssq_tensor_create(b->device, dtype, 1, &n, t)))
+    if (!optimizer_run_need(b, ssq_tensor_create(b->device, dtype, 1, &n, t)))
         return false;
     f.x = *t;
     f.value = 0.25;
-    return b->admit || need(b, ssq_fill(b->queue, &f));
+    return b->admit || optimizer_run_need(b, ssq_fill(b->queue, &f));
 }
 
 /* A capture needs the optimizer's state. */
 static bool make_state(struct harness *b, ssq_optimizer *o)
 {
     harness_leave(b);
-    bool ok = need(b, ssq_optimizer_model_to_master(b->queue, o));
+    bool ok = optimizer_run_need(b, ssq_optimizer_model_to_master(b->queue, o));
     harness_enter(b);
     return ok;
 }
@@ -314,10 +330,12 @@ bool optimizer_run_large(struct harness *b, const struct storage *s)
     options.lr = 1e-3;
     options.master = s->master;
     b->bytes = large_bytes(s);
-    bool ok = fill_one(b, s->param, &param) && fill_one(b, s->grad, &grad) &&
-              need(b, ssq_optimizer_create(b->device, "adamw", &options, &o)) &&
-              need(b, ssq_optimizer_add(o, "a", param, grad, NULL)) &&
-              make_state(b, o);
+    bool ok =
+        fill_one(b, s->param, &param) && fill_one(b, s->grad, &grad) &&
+        optimizer_run_need(
+            b, ssq_optimizer_create(b->device, "adamw", &options, &o)) &&
+        optimizer_run_need(b, ssq_optimizer_add(o, "a", param, grad, NULL)) &&
+        make_state(b, o);
     if (ok)
         HARNESS_OP(b, ssq_optimizer_step(b->queue, o, NULL));
     ssq_optimizer_destroy(&o);
@@ -329,10 +347,10 @@ bool optimizer_run_large(struct harness *b, const struct storage *s)
 bool optimizer_run(struct harness *b, const struct config *c,
                    const struct storage *s)
 {
-    struct trial *t = harness_alloc(b, sizeof(*t));
+    struct optimizer_run_trial *t = harness_alloc(b, sizeof(*t));
     t->c = c;
     t->s = s;
-    set_up(b, t);
+    optimizer_run_set_up(b, t);
     start_oracle(t);
     if (!b->failed && !b->skipped)
         make_state(b, t->optimizer);
@@ -345,8 +363,8 @@ bool optimizer_run(struct harness *b, const struct config *c,
         HARNESS_OP(b, ssq_optimizer_step(b->queue, t->optimizer, NULL));
         oracle_step(&t->o, (const double(*)[MOST])g);
     }
-    bool ok =
-        b->bench || b->admit || b->failed || b->skipped || compare_all(b, t);
+    bool ok = b->bench || b->admit || b->failed || b->skipped ||
+              optimizer_run_compare_all(b, t);
     ssq_optimizer_destroy(&t->optimizer);
     return ok && !b->failed;
 }

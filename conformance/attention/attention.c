@@ -104,8 +104,9 @@ static void count_work(struct harness *b, const struct attention_case *c)
                rows * ((double)c->d * in + (double)c->dv * out + 4.0);
 }
 
-static bool run_case(struct harness *b, const struct attention_case *c,
-                     struct attention_harness *a, struct grid *y)
+static bool attention_run_case(struct harness *b,
+                               const struct attention_case *c,
+                               struct attention_harness *a, struct grid *y)
 {
     struct operand lse;
     const int64_t lse_shape[] = {c->batch, c->heads, c->tq};
@@ -146,11 +147,11 @@ static bool run_case(struct harness *b, const struct attention_case *c,
            harness_unchanged(b, &a->v.o);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool attention_run(struct harness *b, size_t i)
 {
     struct attention_harness a = {0};
     struct grid y = {0};
-    bool ok = run_case(b, &table[i], &a, &y);
+    bool ok = attention_run_case(b, &table[i], &a, &y);
     grid_done(&a.q);
     grid_done(&a.k);
     grid_done(&a.v);
@@ -158,7 +159,7 @@ static bool run(struct harness *b, size_t i)
     return ok;
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void attention_describe(size_t i, char *text, size_t bytes)
 {
     char c[200];
     snprintf(text, bytes, "attention %s",
@@ -170,6 +171,6 @@ const struct suite attention_suite = {.op = "attention",
                                       .name = "attention",
                                       .n = COUNT(table),
                                       .turn = suite_half,
-                                      .describe = describe,
-                                      .run = run,
+                                      .describe = attention_describe,
+                                      .run = attention_run,
                                       .floor = 55};

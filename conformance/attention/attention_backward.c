@@ -84,7 +84,7 @@ static const struct attention_case table[] = {
 
 /* ---- the oracle against differences ---- */
 
-struct slope {
+struct attention_backward_slope {
     struct attention_facts f;
     const double *dy;
     struct attention_want y, lse; /* work */
@@ -92,9 +92,9 @@ struct slope {
 };
 
 /* sum dy y of q, k and v, one behind the other in x. */
-static double weighted(const void *data, const double *x)
+static double attention_backward_weighted(const void *data, const double *x)
 {
-    const struct slope *s = data;
+    const struct attention_backward_slope *s = data;
     struct attention_facts f = s->f;
     f.q = x;
     f.k = x + s->q;
@@ -106,7 +106,7 @@ static double weighted(const void *data, const double *x)
     return sum;
 }
 
-static double largest(const double *x, size_t n)
+static double attention_backward_largest(const double *x, size_t n)
 {
     double m = 0.0;
     for (size_t i = 0; i < n; i++)
@@ -126,18 +126,22 @@ static double third_derivative(const struct attention_harness *a,
 {
     const struct attention_case *c = &*a->facts.c;
     double rate =
-        fabs(a->facts.scale) * fmax(largest(a->q.value, (size_t)a->q.o.n),
-                                    largest(a->k.value, (size_t)a->k.o.n));
+        fabs(a->facts.scale) *
+        fmax(attention_backward_largest(a->q.value, (size_t)a->q.o.n),
+             attention_backward_largest(a->k.value, (size_t)a->k.o.n));
     size_t scores = (size_t)(c->batch * c->heads * c->tq * c->tk);
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
         sum += fabs(dy[i]);
     double bend = c->softcap != 0.0 ? 1.0 + 1.0 / c->softcap : 1.0;
-    return 64.0 * bend * bend * sum * largest(a->v.value, (size_t)a->v.o.n) *
-           fmax(largest(a->facts.factor, scores), 1.0) * rate * rate * rate;
+    return 64.0 * bend * bend * sum *
+           attention_backward_largest(a->v.value, (size_t)a->v.o.n) *
+           fmax(attention_backward_largest(a->facts.factor, scores), 1.0) *
+           rate * rate * rate;
 }
 
-static double *joined(struct harness *b, const struct attention_harness *a)
+static double *attention_backward_joined(struct harness *b,
+                                         const struct attention_harness *a)
 {
     size_t q = (size_t)a->q.o.n, k = (size_t)a->k.o.n, v = (size_t)a->v.o.n;
     double *x = harness_alloc(b, (q + k + v) * sizeof(*x));
@@ -153,9 +157,11 @@ static struct attention_want want_alloc(struct harness *b, size_t n)
                                    harness_alloc(b, n * sizeof(double))};
 }
 
-static bool difference(struct harness *b, const struct attention_harness *a,
-                       const double *dy, struct attention_want y,
-                       struct attention_want lse)
+static bool attention_backward_difference(struct harness *b,
+                                          const struct attention_harness *a,
+                                          const double *dy,
+                                          struct attention_want y,
+                                          struct attention_want lse)
 {
     size_t q = (size_t)a->q.o.n, k = (size_t)a->k.o.n, v = (size_t)a->v.o.n;
     const struct attention_case *c = a->facts.c;
@@ -165,14 +171,16 @@ static bool difference(struct harness *b, const struct attention_harness *a,
     struct attention_want dk = {g.want + q, g.error + q};
     struct attention_want dv = {dk.want + k, dk.error + k};
     attention_backward_oracle(&a->facts, y.want, lse.want, dy, g, dk, dv);
-    struct slope s = {a->facts, dy, want_alloc(b, n), want_alloc(b, rows), q,
-                      k,        n};
+    struct attention_backward_slope s = {
+        a->facts, dy, want_alloc(b, n), want_alloc(b, rows), q, k, n};
     double size = 1.0;
     for (size_t i = 0; i < n; i++)
-        size += fabs(dy[i]) * (1.0 + largest(a->v.value, v));
-    size *= 1.0 + fabs(a->facts.scale) * (double)c->d * largest(a->q.value, q) *
-                      largest(a->k.value, k);
-    return difference_check(b, weighted, &s, joined(b, a), q + k + v, g.want,
+        size += fabs(dy[i]) * (1.0 + attention_backward_largest(a->v.value, v));
+    size *= 1.0 + fabs(a->facts.scale) * (double)c->d *
+                      attention_backward_largest(a->q.value, q) *
+                      attention_backward_largest(a->k.value, k);
+    return difference_check(b, attention_backward_weighted, &s,
+                            attention_backward_joined(b, a), q + k + v, g.want,
                             0x1p-15, third_derivative(a, dy, n), size);
 }
 
@@ -184,9 +192,11 @@ struct saved {
     struct operand lse;
 };
 
-static void make_saved(struct harness *b, const struct attention_harness *a,
-                       const struct attention_want *y,
-                       const struct attention_want *lse, struct saved *s)
+static void attention_backward_make_saved(struct harness *b,
+                                          const struct attention_harness *a,
+                                          const struct attention_want *y,
+                                          const struct attention_want *lse,
+                                          struct saved *s)
 {
     const struct attention_case *c = a->facts.c;
     const int64_t lse_shape[] = {c->batch, c->heads, c->tq};
@@ -225,15 +235,17 @@ static ssq_attention_backward_args make_args(const struct attention_harness *a,
     return args;
 }
 
-static bool run_case(struct harness *b, const struct attention_case *c,
-                     struct attention_harness *a, struct saved *s)
+static bool attention_backward_run_case(struct harness *b,
+                                        const struct attention_case *c,
+                                        struct attention_harness *a,
+                                        struct saved *s)
 {
     size_t rows = (size_t)(c->batch * c->heads * c->tq), n[3];
     attention_make(b, c, a);
     struct attention_want y = want_alloc(b, rows * (size_t)c->dv);
     struct attention_want lse = want_alloc(b, rows), want[3];
     attention_oracle(&a->facts, y, lse);
-    make_saved(b, a, &y, &lse, s);
+    attention_backward_make_saved(b, a, &y, &lse, s);
     struct grid *out[] = {&s->dq, &s->dk, &s->dv};
     double work = 2.0 * (double)(c->heads * c->batch * c->tq * c->tk);
     b->flops = work * (double)(3 * c->d + 2 * c->dv);
@@ -250,7 +262,7 @@ static bool run_case(struct harness *b, const struct attention_case *c,
                                   s->dy.value, want[0], want[1], want[2]);
         bool small = n[0] + n[1] + n[2] <= 600 && c->size <= 5.0;
         if (small && !b->bench && !b->admit &&
-            !difference(b, a, s->dy.value, y, lse))
+            !attention_backward_difference(b, a, s->dy.value, y, lse))
             return false;
     }
     for (int i = 0; i < 3; i++)
@@ -259,11 +271,12 @@ static bool run_case(struct harness *b, const struct attention_case *c,
     return harness_unchanged(b, &s->y.o) && harness_unchanged(b, &s->lse);
 }
 
-static bool run_table(struct harness *b, const struct attention_case *c)
+static bool attention_backward_run_table(struct harness *b,
+                                         const struct attention_case *c)
 {
     struct attention_harness a = {0};
     struct saved s = {0};
-    bool ok = run_case(b, c, &a, &s);
+    bool ok = attention_backward_run_case(b, c, &a, &s);
     struct grid *all[] = {&a.q, &a.k, &a.v, &s.y, &s.dy, &s.dq, &s.dk, &s.dv};
     for (size_t i = 0; i < COUNT(all); i++)
         grid_done(all[i]);
@@ -280,7 +293,7 @@ static bool run_single(struct harness *b)
     attention_make(b, &c, &a);
     struct attention_want y = want_alloc(b, 20 * 3), lse = want_alloc(b, 20);
     attention_oracle(&a.facts, y, lse);
-    make_saved(b, &a, &y, &lse, &s);
+    attention_backward_make_saved(b, &a, &y, &lse, &s);
     alone = s;
     struct grid *got[] = {&alone.dq, &alone.dk, &alone.dv};
     struct grid *all[] = {&s.dq, &s.dk, &s.dv};
@@ -301,12 +314,13 @@ static bool run_single(struct harness *b)
     return same;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool attention_backward_table_run(struct harness *b, size_t i)
 {
-    return i < COUNT(table) ? run_table(b, &table[i]) : run_single(b);
+    return i < COUNT(table) ? attention_backward_run_table(b, &table[i])
+                            : run_single(b);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void attention_backward_describe(size_t i, char *text, size_t bytes)
 {
     char c[200];
     if (i == COUNT(table))
@@ -317,10 +331,11 @@ static void describe(size_t i, char *text, size_t bytes)
 }
 
 extern const struct suite attention_backward_suite;
-const struct suite attention_backward_suite = {.op = "attention_backward",
-                                               .name = "attention_backward",
-                                               .n = COUNT(table) + 1,
-                                               .turn = suite_half,
-                                               .describe = describe,
-                                               .run = run,
-                                               .floor = 40};
+const struct suite attention_backward_suite = {
+    .op = "attention_backward",
+    .name = "attention_backward",
+    .n = COUNT(table) + 1,
+    .turn = suite_half,
+    .describe = attention_backward_describe,
+    .run = attention_backward_table_run,
+    .floor = 40};

@@ -235,17 +235,17 @@ static const struct odd odds[] = {
     {"m", 5, -(double)INFINITY, "FFFFFF", "FFF"},
 };
 
-static char class_of(double x)
+static char attention_edges_class_of(double x)
 {
     return isnan(x) ? 'N' : isfinite(x) ? 'F' : x > 0.0 ? 'I' : 'i';
 }
 
-static bool classes(struct harness *b, const struct operand *y,
-                    const char *want)
+static bool attention_edges_classes(struct harness *b, const struct operand *y,
+                                    const char *want)
 {
     for (int64_t i = 0;
          i < y->n && !b->failed && !b->bench && !b->admit && !b->skipped; i++)
-        if (class_of(y->value[i]) != want[i])
+        if (attention_edges_class_of(y->value[i]) != want[i])
             return harness_fail(b, "element %lld is %g, expected class %c",
                                 (long long)i, y->value[i], want[i]);
     return !b->failed;
@@ -266,7 +266,8 @@ static bool run_odd(struct harness *b, const struct odd *o, ssq_dtype dtype)
     harness_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, m);
     s.args.mask = s.mask.t;
     run_small(b, &s);
-    return classes(b, &s.y, o->y) && classes(b, &s.lse, o->lse);
+    return attention_edges_classes(b, &s.y, o->y) &&
+           attention_edges_classes(b, &s.lse, o->lse);
 }
 
 /* Where P is 0 an infinite value gives NaN, as 0 times Inf does. */
@@ -276,7 +277,8 @@ static bool run_no_weight(struct harness *b)
     struct small s;
     make_small(b, &s, SSQ_F32, SSQ_F32, 1, 2, 1, 2, q, k, v);
     run_small(b, &s);
-    return classes(b, &s.y, "NF") && classes(b, &s.lse, "F");
+    return attention_edges_classes(b, &s.y, "NF") &&
+           attention_edges_classes(b, &s.lse, "F");
 }
 
 /* Scores at 2^32, 256 apart in float32: two that are equal share P, a third is
@@ -299,9 +301,10 @@ static bool run_huge_scores(struct harness *b)
     run_small(b, &w);
     return harness_bound1(b, &s.y, y, mean_bound(3, 4)) &&
            harness_exact(b, &s.lse, lse) && harness_exact(b, &t.y, four) &&
-           harness_exact(b, &t.lse, zero) && classes(b, &u.y, "N") &&
-           classes(b, &u.lse, "N") && harness_exact(b, &w.y, none) &&
-           harness_exact(b, &w.lse, low);
+           harness_exact(b, &t.lse, zero) &&
+           attention_edges_classes(b, &u.y, "N") &&
+           attention_edges_classes(b, &u.lse, "N") &&
+           harness_exact(b, &w.y, none) && harness_exact(b, &w.lse, low);
 }
 
 /* Queries all of whose keys share one score, which is so large that nothing of
@@ -417,7 +420,7 @@ static bool run_whole(struct harness *b, ssq_dtype dtype, double size)
 /* f16: values at 65504 stay there, or round to Inf where their weights' sum is
  * above 1; 1e5 from float32 is Inf; a score of 2^31 is none of f16's business.
  */
-static bool run_overflow(struct harness *b)
+static bool attention_edges_run_overflow(struct harness *b)
 {
     const double q[] = {65504}, k[] = {32768, 32768}, v[] = {65504, -65504};
     const double top[] = {65504, 65504}, beyond[] = {1e5, 1e5}, inf[] = {INF};
@@ -447,9 +450,11 @@ static bool run_slope_overflow(struct harness *b)
     run_gradients(b, &s, SSQ_F32, dy);
     run_small(b, &t);
     run_gradients(b, &t, SSQ_F32, dy);
-    return classes(b, &s.dq, "I") && classes(b, &s.dk, "Ii") &&
-           classes(b, &s.dv, "FF") && classes(b, &t.dq, "F") &&
-           classes(b, &t.dk, "FF");
+    return attention_edges_classes(b, &s.dq, "I") &&
+           attention_edges_classes(b, &s.dk, "Ii") &&
+           attention_edges_classes(b, &s.dv, "FF") &&
+           attention_edges_classes(b, &t.dq, "F") &&
+           attention_edges_classes(b, &t.dk, "FF");
 }
 
 /* Dropout with p = 1 leaves nothing, and lse as it was. */
@@ -539,7 +544,7 @@ static const char *const names[NAMED] = {
     "attention without lse; without values",
 };
 
-static bool run_named(struct harness *b, enum named which)
+static bool attention_edges_run_named(struct harness *b, enum named which)
 {
     switch (which) {
     case CAUSAL:
@@ -561,7 +566,7 @@ static bool run_named(struct harness *b, enum named which)
     case HUGE_SCORES:
         return run_huge_scores(b);
     case OVERFLOW_F16:
-        return run_overflow(b);
+        return attention_edges_run_overflow(b);
     case SLOPE_OVERFLOW:
         return run_slope_overflow(b);
     case DROPPED:
@@ -577,11 +582,11 @@ static bool run_named(struct harness *b, enum named which)
 static const double wholes[] = {0.125, 1.0, 64.0, 1000.0};
 #define WHOLES (3 * COUNT(wholes))
 
-static bool run(struct harness *b, size_t i)
+static bool attention_edges_run(struct harness *b, size_t i)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
     if (i < NAMED)
-        return run_named(b, (enum named)i);
+        return attention_edges_run_named(b, (enum named)i);
     i -= NAMED;
     if (i < COUNT(shared_scores))
         return run_shared_score(b, &shared_scores[i]);
@@ -592,7 +597,7 @@ static bool run(struct harness *b, size_t i)
     return run_odd(b, &odds[i / 3], dtypes[i % 3]);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void attention_edges_describe(size_t i, char *text, size_t bytes)
 {
     static const char *const dtypes[] = {"f32", "f16", "bf16"};
     if (i < NAMED) {
@@ -624,11 +629,11 @@ static void describe(size_t i, char *text, size_t bytes)
 }
 
 extern const struct suite attention_edges_suite;
-const struct suite attention_edges_suite = {.op = "attention",
-                                            .name = "attention_edges",
-                                            .n = NAMED + COUNT(shared_scores) +
-                                                 WHOLES + 3 * COUNT(odds),
-                                            .turn = suite_half,
-                                            .describe = describe,
-                                            .run = run,
-                                            .floor = 30};
+const struct suite attention_edges_suite = {
+    .op = "attention",
+    .name = "attention_edges",
+    .n = NAMED + COUNT(shared_scores) + WHOLES + 3 * COUNT(odds),
+    .turn = suite_half,
+    .describe = attention_edges_describe,
+    .run = attention_edges_run,
+    .floor = 30};

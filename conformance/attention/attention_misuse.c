@@ -5,12 +5,13 @@
 #include <string.h>
 
 /* q, k, v, y, lse of [2, 4, 3, 5], 2 heads of keys, 6 of them, 7 columns. */
-struct operands {
+struct attention_misuse_operands {
     struct operand q, k, v, y, lse, wrong, flat, mask, step;
     ssq_attention_args a;
 };
 
-static void make(struct harness *b, struct operands *o)
+static void attention_misuse_make(struct harness *b,
+                                  struct attention_misuse_operands *o)
 {
     const int64_t q[] = {2, 4, 3, 5}, k[] = {2, 2, 6, 5}, v[] = {2, 2, 6, 7};
     const int64_t y[] = {2, 4, 3, 7}, w[] = {2, 3, 6, 5}, m[] = {3, 5};
@@ -31,56 +32,61 @@ static void make(struct harness *b, struct operands *o)
     o->a.lse = o->lse.t;
 }
 
-static void refuse(struct harness *b, const ssq_attention_args *a,
-                   const char *words)
+static void attention_misuse_refuse(struct harness *b,
+                                    const ssq_attention_args *a,
+                                    const char *words)
 {
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, a), words);
 }
 
-static bool outputs_unchanged(struct harness *b, struct operands *o)
+static bool outputs_unchanged(struct harness *b,
+                              struct attention_misuse_operands *o)
 {
     return harness_unchanged(b, &o->y) && harness_unchanged(b, &o->lse);
 }
 
-static bool run_shapes(struct harness *b)
+static bool attention_misuse_run_shapes(struct harness *b)
 {
-    struct operands o;
-    make(b, &o);
+    struct attention_misuse_operands o;
+    attention_misuse_make(b, &o);
     ssq_attention_args a = o.a;
     a.q = o.flat.t;
-    refuse(b, &a,
-           "attention: q is [2,4,3], k is [2,2,6,5], v is [2,2,6,7], "
-           "expected [batch, heads, t, d] each");
+    attention_misuse_refuse(
+        b, &a,
+        "attention: q is [2,4,3], k is [2,2,6,5], v is [2,2,6,7], "
+        "expected [batch, heads, t, d] each");
     a = o.a;
     a.k = o.wrong.t;
-    refuse(b, &a, "kv_heads 3 and 2 differ");
+    attention_misuse_refuse(b, &a, "kv_heads 3 and 2 differ");
     a.v = o.wrong.t;
-    refuse(b, &a,
-           "q is [2,4,3,5], k is [2,3,6,5]: kv_heads 3 does not divide "
-           "heads 4");
+    attention_misuse_refuse(
+        b, &a,
+        "q is [2,4,3,5], k is [2,3,6,5]: kv_heads 3 does not divide "
+        "heads 4");
     a = o.a;
     a.v = o.q.t;
-    refuse(b, &a, "kv_heads 2 and 4 differ");
+    attention_misuse_refuse(b, &a, "kv_heads 2 and 4 differ");
     a = o.a;
     a.k = o.v.t;
-    refuse(b, &a, "head sizes 5 and 7 differ");
+    attention_misuse_refuse(b, &a, "head sizes 5 and 7 differ");
     a = o.a;
     a.y = o.wrong.t;
-    refuse(b, &a, "y is [2,3,6,5], expected [2,4,3,7]");
+    attention_misuse_refuse(b, &a, "y is [2,3,6,5], expected [2,4,3,7]");
     a = o.a;
     a.mask = o.mask.t;
-    refuse(b, &a, "mask is [3,5], which does not broadcast to [2,4,3,6]");
+    attention_misuse_refuse(
+        b, &a, "mask is [3,5], which does not broadcast to [2,4,3,6]");
     a = o.a;
     a.step = o.step.t;
-    refuse(b, &a, "step has 2 elements, expected 1");
+    attention_misuse_refuse(b, &a, "step has 2 elements, expected 1");
     return outputs_unchanged(b, &o);
 }
 
 /* The same shapes, cut: batches, keys. */
 static bool run_cut(struct harness *b)
 {
-    struct operands o;
-    make(b, &o);
+    struct attention_misuse_operands o;
+    attention_misuse_make(b, &o);
     ssq_tensor *batch = NULL, *keys = NULL, *none = NULL, *rows = NULL;
     harness_status(b, ssq_tensor_slice(o.k.t, 0, 0, 1, 1, &batch));
     harness_status(b, ssq_tensor_slice(o.v.t, 2, 0, 5, 1, &keys));
@@ -88,15 +94,15 @@ static bool run_cut(struct harness *b)
     harness_status(b, ssq_tensor_slice(o.lse.t, 2, 0, 2, 1, &rows));
     ssq_attention_args a = o.a;
     a.k = batch;
-    refuse(b, &a, "batches 2 and 1 differ");
+    attention_misuse_refuse(b, &a, "batches 2 and 1 differ");
     a = o.a;
     a.v = keys;
-    refuse(b, &a, "tk 6 and 5 differ");
+    attention_misuse_refuse(b, &a, "tk 6 and 5 differ");
     a.k = a.v = none;
-    refuse(b, &a, "kv_heads 0 does not divide heads 4");
+    attention_misuse_refuse(b, &a, "kv_heads 0 does not divide heads 4");
     a = o.a;
     a.lse = rows;
-    refuse(b, &a, "lse is [2,4,2], expected [2,4,3]");
+    attention_misuse_refuse(b, &a, "lse is [2,4,2], expected [2,4,3]");
     ssq_tensor_destroy(&batch);
     ssq_tensor_destroy(&keys);
     ssq_tensor_destroy(&none);
@@ -106,36 +112,37 @@ static bool run_cut(struct harness *b)
 
 static bool run_values(struct harness *b)
 {
-    struct operands o;
-    make(b, &o);
+    struct attention_misuse_operands o;
+    attention_misuse_make(b, &o);
     ssq_attention_args a = o.a;
     a.scale = (double)NAN;
-    refuse(b, &a, "scale is nan, expected finite");
+    attention_misuse_refuse(b, &a, "scale is nan, expected finite");
     a.scale = 1e39;
-    refuse(b, &a, "scale is 1e+39, expected finite");
+    attention_misuse_refuse(b, &a, "scale is 1e+39, expected finite");
     a = o.a;
     a.dropout = -0.5;
-    refuse(b, &a, "dropout is -0.5, expected 0 to 1");
+    attention_misuse_refuse(b, &a, "dropout is -0.5, expected 0 to 1");
     a.dropout = (double)NAN;
-    refuse(b, &a, "dropout is nan");
+    attention_misuse_refuse(b, &a, "dropout is nan");
     a = o.a;
     a.softcap = -1.0;
-    refuse(b, &a, "softcap is -1, expected 0 or a positive normal float32");
+    attention_misuse_refuse(
+        b, &a, "softcap is -1, expected 0 or a positive normal float32");
     a.softcap = 1e-39;
-    refuse(b, &a, "softcap is 1e-39");
+    attention_misuse_refuse(b, &a, "softcap is 1e-39");
     a.softcap = (double)INFINITY;
-    refuse(b, &a, "softcap is inf");
+    attention_misuse_refuse(b, &a, "softcap is inf");
     a.softcap = (double)NAN;
-    refuse(b, &a, "softcap is nan");
+    attention_misuse_refuse(b, &a, "softcap is nan");
     a = o.a;
     a.q = NULL;
-    refuse(b, &a, "attention: q is NULL");
+    attention_misuse_refuse(b, &a, "attention: q is NULL");
     a = o.a;
     a.y = NULL;
-    refuse(b, &a, "attention: y is NULL");
+    attention_misuse_refuse(b, &a, "attention: y is NULL");
     a = o.a;
     a.struct_size = 8;
-    refuse(b, &a, "struct_size is 8");
+    attention_misuse_refuse(b, &a, "struct_size is 8");
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(b->queue, NULL),
                        "args is NULL");
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_attention(NULL, &o.a),
@@ -146,22 +153,22 @@ static bool run_values(struct harness *b)
 static bool run_dtypes(struct harness *b)
 {
     const int64_t k[] = {2, 2, 6, 5};
-    struct operands o;
+    struct attention_misuse_operands o;
     struct operand full, integer;
-    make(b, &o);
+    attention_misuse_make(b, &o);
     harness_input(b, &full, SSQ_F32, 4, k, LAYOUT_DENSE, FILL_NORMAL);
     harness_input(b, &integer, SSQ_I32, 4, k, LAYOUT_DENSE, FILL_ZERO);
     ssq_attention_args a = o.a;
     a.k = full.t;
-    refuse(b, &a, "k is f32, expected f16");
+    attention_misuse_refuse(b, &a, "k is f32, expected f16");
     a.k = integer.t;
-    refuse(b, &a, "k is i32, expected f32, f16, bf16");
+    attention_misuse_refuse(b, &a, "k is i32, expected f32, f16, bf16");
     a = o.a;
     a.mask = integer.t;
-    refuse(b, &a, "mask is i32, expected f32, f16, bf16, u8");
+    attention_misuse_refuse(b, &a, "mask is i32, expected f32, f16, bf16, u8");
     a = o.a;
     a.lse = o.y.t;
-    refuse(b, &a, "lse is f16, expected f32");
+    attention_misuse_refuse(b, &a, "lse is f16, expected f32");
     return outputs_unchanged(b, &o);
 }
 
@@ -169,41 +176,45 @@ static bool run_dtypes(struct harness *b)
 static bool run_places(struct harness *b)
 {
     const int64_t q[] = {2, 4, 3, 5}, y[] = {2, 4, 3, 7};
-    struct operands o;
+    struct attention_misuse_operands o;
     const int64_t k[] = {2, 2, 6, 5}, v[] = {2, 2, 6, 7};
     struct operand across, down, turned_k, turned_v;
-    make(b, &o);
+    attention_misuse_make(b, &o);
     harness_input(b, &across, SSQ_F16, 4, q, LAYOUT_TRANSPOSED, FILL_NORMAL);
     harness_output(b, &down, SSQ_F16, 4, y, LAYOUT_TRANSPOSED);
     harness_input(b, &turned_k, SSQ_F16, 4, k, LAYOUT_TRANSPOSED, FILL_NORMAL);
     harness_input(b, &turned_v, SSQ_F16, 4, v, LAYOUT_TRANSPOSED, FILL_NORMAL);
     ssq_attention_args a = o.a;
     a.q = across.t;
-    refuse(b, &a, "the last dimension of q has stride 3, expected 1");
+    attention_misuse_refuse(b, &a,
+                            "the last dimension of q has stride 3, expected 1");
     a = o.a;
     a.k = turned_k.t;
-    refuse(b, &a, "the last dimension of k has stride 6, expected 1");
+    attention_misuse_refuse(b, &a,
+                            "the last dimension of k has stride 6, expected 1");
     a = o.a;
     a.v = turned_v.t;
-    refuse(b, &a, "the last dimension of v has stride 6, expected 1");
+    attention_misuse_refuse(b, &a,
+                            "the last dimension of v has stride 6, expected 1");
     a = o.a;
     a.y = down.t;
-    refuse(b, &a, "the last dimension of y has stride 3, expected 1");
+    attention_misuse_refuse(b, &a,
+                            "the last dimension of y has stride 3, expected 1");
     ssq_tensor *part = NULL;
     harness_status(b, ssq_tensor_slice(o.y.t, 3, 0, 5, 1, &part));
     a = o.a;
     a.q = part;
-    refuse(b, &a, "attention: y overlaps q");
+    attention_misuse_refuse(b, &a, "attention: y overlaps q");
     ssq_tensor_destroy(&part);
     return outputs_unchanged(b, &o) && harness_unchanged(b, &down);
 }
 
-static bool run_backward(struct harness *b)
+static bool attention_misuse_run_backward(struct harness *b)
 {
     const int64_t q[] = {2, 4, 3, 5};
-    struct operands o;
+    struct attention_misuse_operands o;
     struct operand dq, down;
-    make(b, &o);
+    attention_misuse_make(b, &o);
     harness_output(b, &dq, SSQ_F32, 4, q, LAYOUT_DENSE);
     harness_output(b, &down, SSQ_F32, 4, q, LAYOUT_TRANSPOSED);
     ssq_attention_backward_args a = SSQ_ATTENTION_BACKWARD_INIT;
@@ -278,22 +289,22 @@ static const struct {
     const char *name;
     bool (*run)(struct harness *b);
 } cases[] = {
-    {"attention refuses shapes that disagree", run_shapes},
+    {"attention refuses shapes that disagree", attention_misuse_run_shapes},
     {"attention refuses batches, keys and rows that disagree", run_cut},
     {"attention refuses values and absent operands", run_values},
     {"attention refuses dtypes", run_dtypes},
     {"attention refuses strided last dimensions and overlap", run_places},
-    {"attention_backward refuses misuse", run_backward},
+    {"attention_backward refuses misuse", attention_misuse_run_backward},
     {"attention of 65536 keys and queries with a mask is admitted",
      run_many_scores},
 };
 
-static bool run(struct harness *b, size_t i)
+static bool attention_misuse_run(struct harness *b, size_t i)
 {
     return cases[i].run(b);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void attention_misuse_describe(size_t i, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s", cases[i].name);
 }
@@ -302,6 +313,7 @@ extern const struct suite attention_misuse_suite;
 const struct suite attention_misuse_suite = {.op = "attention",
                                              .name = "attention_misuse",
                                              .n = COUNT(cases),
-                                             .describe = describe,
-                                             .run = run,
+                                             .describe =
+                                                 attention_misuse_describe,
+                                             .run = attention_misuse_run,
                                              .floor = 7};

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-struct row {
+struct attention_oracle_row {
     const struct attention_facts *f;
     int64_t at;    /* of the query, in [batch, heads, tq] */
     int64_t key;   /* of its head's first key, in [batch, kv_heads, tk] */
@@ -17,24 +17,26 @@ struct row {
     double eta;
 };
 
-static struct row row_make(const struct attention_facts *f)
+static struct attention_oracle_row row_make(const struct attention_facts *f)
 {
     size_t n = (size_t)f->c->tk + 1;
     double *m = calloc(6 * n, sizeof(*m));
     if (m == NULL)
         abort();
-    return (struct row){.f = f,
-                        .s = m,
-                        .e = m + n,
-                        .p = m + 2 * n,
-                        .w = m + 3 * n,
-                        .g = m + 4 * n,
-                        .h = m + 5 * n,
-                        .eta = bound_attention_eta(f->flushed)};
+    return (struct attention_oracle_row){.f = f,
+                                         .s = m,
+                                         .e = m + n,
+                                         .p = m + 2 * n,
+                                         .w = m + 3 * n,
+                                         .g = m + 4 * n,
+                                         .h = m + 5 * n,
+                                         .eta =
+                                             bound_attention_eta(f->flushed)};
 }
 
 /* Score j, its product s with no mask being off by e, under a cap. */
-static void cap_score(struct row *r, int64_t j, double s, double e, double bias)
+static void cap_score(struct attention_oracle_row *r, int64_t j, double s,
+                      double e, double bias)
 {
     double cap = (double)(float)r->f->c->softcap, t = tanh(s / cap);
     r->h[j] = e;
@@ -43,7 +45,8 @@ static void cap_score(struct row *r, int64_t j, double s, double e, double bias)
     r->e[j] = bound_attention_capped(e, cap, bias, r->eta);
 }
 
-static void row_scores(struct row *r, int64_t b, int64_t h, int64_t i)
+static void row_scores(struct attention_oracle_row *r, int64_t b, int64_t h,
+                       int64_t i)
 {
     const struct attention_facts *f = r->f;
     const struct attention_case *c = f->c;
@@ -65,13 +68,13 @@ static void row_scores(struct row *r, int64_t b, int64_t h, int64_t i)
     }
 }
 
-static bool excluded(const struct row *r, int64_t j)
+static bool excluded(const struct attention_oracle_row *r, int64_t j)
 {
     return r->s[j] == -(double)INFINITY;
 }
 
 /* log(sum(exp(s + sign e))) over the keys that count. */
-static double log_sum(const struct row *r, double sign)
+static double log_sum(const struct attention_oracle_row *r, double sign)
 {
     double m = -(double)INFINITY, sum = 0.0;
     int64_t n = r->f->c->tk;
@@ -86,7 +89,7 @@ static double log_sum(const struct row *r, double sign)
 
 /* exp(a) / (exp(a) + the rest of total), total = exp(log_total) over all keys,
  * of which key j's share is exp(own). */
-static double share(double a, double own, double log_total)
+static double attention_oracle_share(double a, double own, double log_total)
 {
     double rest = fmax(1.0 - exp(own - log_total), 0.0);
     return rest == 0.0 ? 1.0 : 1.0 / (1.0 + rest * exp(log_total - a));
@@ -94,7 +97,7 @@ static double share(double a, double own, double log_total)
 
 /* The forward weights: the score of a key at one end of its interval, those of
  * all others at the other end. @return lse */
-static double row_weights(struct row *r, double *lse_error)
+static double row_weights(struct attention_oracle_row *r, double *lse_error)
 {
     const struct attention_case *c = r->f->c;
     double lse = log_sum(r, 0.0), m = -(double)INFINITY;
@@ -111,8 +114,8 @@ static double row_weights(struct row *r, double *lse_error)
         if (excluded(r, j))
             continue;
         double up = r->s[j] + r->e[j], down = r->s[j] - r->e[j];
-        double most = share(up, down, low) * (1.0 + total);
-        double least = share(down, up, high) * (1.0 - total);
+        double most = attention_oracle_share(up, down, low) * (1.0 + total);
+        double least = attention_oracle_share(down, up, high) * (1.0 - total);
         r->p[j] = exp(r->s[j] - lse);
         r->w[j] = fmax(most - r->p[j], r->p[j] - least) + r->eta;
     }
@@ -120,7 +123,8 @@ static double row_weights(struct row *r, double *lse_error)
 }
 
 /* f P in c's dtype, and its error. */
-static double factored(const struct row *r, int64_t j, double *error)
+static double factored(const struct attention_oracle_row *r, int64_t j,
+                       double *error)
 {
     double f = r->f->factor[r->at * r->f->c->tk + j];
     *error =
@@ -128,7 +132,8 @@ static double factored(const struct row *r, int64_t j, double *error)
     return f * r->p[j];
 }
 
-static void row_output(const struct row *r, double *y, double *y_error)
+static void row_output(const struct attention_oracle_row *r, double *y,
+                       double *y_error)
 {
     const struct attention_case *c = r->f->c;
     for (int64_t n = 0; n < c->dv; n++) {
@@ -151,7 +156,7 @@ void attention_oracle(const struct attention_facts *f, struct attention_want y,
                       struct attention_want lse)
 {
     const struct attention_case *c = f->c;
-    struct row r = row_make(f);
+    struct attention_oracle_row r = row_make(f);
     for (int64_t b = 0; b < c->batch; b++)
         for (int64_t h = 0; h < c->heads; h++)
             for (int64_t i = 0; i < c->tq; i++) {
@@ -205,7 +210,8 @@ static void sums_end(struct sums *s, int64_t elements, double terms,
 }
 
 /* What a given lse has lost, where it is large. The work is w. */
-static double row_rest(const struct row *r, double lse, double *error)
+static double row_rest(const struct attention_oracle_row *r, double lse,
+                       double *error)
 {
     const int64_t n = r->f->c->tk;
     double m = -(double)INFINITY, range = attention_rest_range(lse);
@@ -214,7 +220,7 @@ static double row_rest(const struct row *r, double lse, double *error)
         return 0.0;
     for (int64_t j = 0; j < n; j++)
         m = fmax(m, r->s[j]);
-    struct row x = *r;
+    struct attention_oracle_row x = *r;
     x.e = r->w;
     for (int64_t j = 0; j < n; j++)
         x.e[j] = bound_attention_exponent(r->e[j], r->s[j] - m);
@@ -227,7 +233,7 @@ static double row_rest(const struct row *r, double lse, double *error)
 }
 
 /* exp((s - lse) - rest), lse given. */
-static void row_saved(struct row *r, double lse)
+static void row_saved(struct attention_oracle_row *r, double lse)
 {
     double off, rest = row_rest(r, lse, &off);
     off += 2.0 * U_F32 * fabs(rest);
@@ -246,7 +252,7 @@ struct gradients {
     struct sums dq, dk, dv;
 };
 
-static void row_gradients(const struct row *r, const double *y,
+static void row_gradients(const struct attention_oracle_row *r, const double *y,
                           const double *dy, struct gradients *g)
 {
     const struct attention_facts *f = r->f;
@@ -293,7 +299,7 @@ void attention_backward_oracle(const struct attention_facts *f, const double *y,
     const struct attention_case *c = f->c;
     int64_t rows = c->batch * c->heads * c->tq;
     int64_t keys = c->batch * c->kv_heads * c->tk;
-    struct row r = row_make(f);
+    struct attention_oracle_row r = row_make(f);
     struct gradients g = {sums_make(dq, rows * c->d),
                           sums_make(dk, keys * c->d),
                           sums_make(dv, keys * c->dv)};

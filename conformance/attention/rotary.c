@@ -20,7 +20,7 @@ enum positions {
     CACHED_ALL /* cos and sin, x's shape with dims / 2, one of x's dtype */
 };
 
-struct entry {
+struct rotary_entry {
     int rank;
     int64_t shape[4];
     ssq_dtype in, out;
@@ -32,7 +32,7 @@ struct entry {
     bool interleaved, in_place;
 };
 
-static const struct entry table[] = {
+static const struct rotary_entry table[] = {
     {2, {1, 2}, F32, F32, DENSE, DENSE, FILL_NORMAL, 0, 0, 0, 1e4, 0, 0},
     {2, {7, 2}, F32, F32, DENSE, DENSE, FILL_NORMAL, 0, 0, 0, 1e4, 1, 0},
     {2, {7, 8}, F32, F32, DENSE, DENSE, FILL_NORMAL, 0, 0, 0, 1e4, 0, 0},
@@ -244,18 +244,18 @@ static const struct entry table[] = {
 #define ENTRIES COUNT(table)
 
 /* The operands of an entry, forward or backward. */
-struct place {
-    const struct entry *e;
+struct rotary_place {
+    const struct rotary_entry *e;
     bool backward;
     int64_t t, d, dims;
     struct operand x, y, position, freq, cosine, sine;
 };
 
-static void make_positions(struct harness *b, struct place *p)
+static void make_positions(struct harness *b, struct rotary_place *p)
 {
     static const double far[] = {2147483647.0, -2147483648.0, 16777217.0,
                                  -1.0,         0.0,           1e6};
-    const struct entry *e = p->e;
+    const struct rotary_entry *e = p->e;
     int64_t shape[4], n = p->t;
     for (int i = 0; i < e->rank - 1; i++)
         shape[i] = i == 0 ? e->shape[0] : 1;
@@ -273,9 +273,9 @@ static void make_positions(struct harness *b, struct place *p)
 }
 
 /* Numbers that no angle need have. */
-static void make_caches(struct harness *b, struct place *p)
+static void make_caches(struct harness *b, struct rotary_place *p)
 {
-    const struct entry *e = p->e;
+    const struct rotary_entry *e = p->e;
     bool all = e->positions == CACHED_ALL;
     int64_t shape[4];
     for (int i = 0; i < e->rank; i++)
@@ -287,9 +287,9 @@ static void make_caches(struct harness *b, struct place *p)
     harness_input(b, &p->sine, F32, all ? e->rank : 2, s, DENSE, FILL_NORMAL);
 }
 
-static void make_place(struct harness *b, struct place *p)
+static void make_place(struct harness *b, struct rotary_place *p)
 {
-    const struct entry *e = p->e;
+    const struct rotary_entry *e = p->e;
     p->t = e->shape[e->rank - 2];
     p->d = e->shape[e->rank - 1];
     p->dims = e->dims == 0 ? p->d : e->dims;
@@ -312,9 +312,9 @@ static void make_place(struct harness *b, struct place *p)
     harness_values(b, &p->freq, F32, 1, &pairs, DENSE, v);
 }
 
-static ssq_status call(struct harness *b, const struct place *p)
+static ssq_status rotary_call(struct harness *b, const struct rotary_place *p)
 {
-    const struct entry *e = p->e;
+    const struct rotary_entry *e = p->e;
     bool cached = e->positions >= CACHED;
     const ssq_tensor *position =
         e->positions == FROM_OFFSET || cached ? NULL : p->position.t;
@@ -349,9 +349,9 @@ static ssq_status call(struct harness *b, const struct place *p)
 
 /* The float32 product of the position and the frequency: exact in float64,
  * then rounded. */
-static double angle_of(const struct place *p, int64_t row, int64_t pair)
+static double angle_of(const struct rotary_place *p, int64_t row, int64_t pair)
 {
-    const struct entry *e = p->e;
+    const struct rotary_entry *e = p->e;
     int64_t j = row % p->t, rows = 1;
     double position = (double)(e->offset + j);
     for (int i = 1; i < e->rank - 1; i++)
@@ -364,8 +364,8 @@ static double angle_of(const struct place *p, int64_t row, int64_t pair)
 }
 
 /* c and s of a pair of a row. */
-static void turn_of(const struct place *p, int64_t row, int64_t pair, double *c,
-                    double *s)
+static void turn_of(const struct rotary_place *p, int64_t row, int64_t pair,
+                    double *c, double *s)
 {
     if (p->e->positions >= CACHED) {
         int64_t r = p->e->positions == CACHED ? row % p->t : row;
@@ -379,8 +379,8 @@ static void turn_of(const struct place *p, int64_t row, int64_t pair, double *c,
 }
 
 /* y and its error from x: forward, or with sign -1 backward. */
-static void oracle(const struct place *p, double sign, const double *x,
-                   double *want, double *error)
+static void rotary_oracle(const struct rotary_place *p, double sign,
+                          const double *x, double *want, double *error)
 {
     int64_t n = p->d == 0 ? 0 : p->x.n / p->d, pairs = p->dims / 2;
     for (int64_t row = 0; row < n; row++) {
@@ -403,52 +403,53 @@ static void oracle(const struct place *p, double sign, const double *x,
     }
 }
 
-struct slope {
-    const struct place *p;
+struct rotary_slope {
+    const struct rotary_place *p;
     const double *dy;
     double *y, *error;
 };
 
-static double weighted(const void *data, const double *x)
+static double rotary_weighted(const void *data, const double *x)
 {
-    const struct slope *s = data;
+    const struct rotary_slope *s = data;
     double sum = 0.0;
-    oracle(s->p, 1.0, x, s->y, s->error);
+    rotary_oracle(s->p, 1.0, x, s->y, s->error);
     for (int64_t i = 0; i < s->p->x.n; i++)
         sum += s->dy[i] * s->y[i];
     return sum;
 }
 
 /* The gradient of the forward oracle, which is linear. */
-static bool difference(struct harness *b, const struct place *p,
-                       const double *dx)
+static bool rotary_difference(struct harness *b, const struct rotary_place *p,
+                              const double *dx)
 {
     size_t n = (size_t)p->x.n;
     double *x = harness_alloc(b, n * sizeof(*x)), size = 1.0;
-    struct slope s = {p, p->x.value, harness_alloc(b, n * sizeof(*x)),
-                      harness_alloc(b, n * sizeof(*x))};
+    struct rotary_slope s = {p, p->x.value, harness_alloc(b, n * sizeof(*x)),
+                             harness_alloc(b, n * sizeof(*x))};
     for (size_t i = 0; i < n; i++) {
         x[i] = 2.0 * harness_uniform(b) - 1.0;
         size += 4.0 * fabs(p->x.value[i]);
     }
-    return difference_check(b, weighted, &s, x, n, dx, 0.5, 0.0, size);
+    return difference_check(b, rotary_weighted, &s, x, n, dx, 0.5, 0.0, size);
 }
 
-static bool run_table(struct harness *b, const struct entry *e, bool backward)
+static bool rotary_run_table(struct harness *b, const struct rotary_entry *e,
+                             bool backward)
 {
-    struct place p = {.e = e, .backward = backward};
+    struct rotary_place p = {.e = e, .backward = backward};
     make_place(b, &p);
     size_t n = (size_t)p.x.n;
     double *want = harness_alloc(b, n * sizeof(*want));
     double *error = harness_alloc(b, n * sizeof(*want));
-    oracle(&p, backward ? -1.0 : 1.0, p.x.value, want, error);
+    rotary_oracle(&p, backward ? -1.0 : 1.0, p.x.value, want, error);
     if (backward && e->fill == FILL_NORMAL && n <= 300 &&
-        !difference(b, &p, want))
+        !rotary_difference(b, &p, want))
         return false;
     b->flops = 30.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    HARNESS_OP(b, call(b, &p));
+    HARNESS_OP(b, rotary_call(b, &p));
     harness_read(b, &p.y);
     return harness_bound(b, &p.y, want, error) && harness_same(b, &p.y) &&
            (e->in_place || harness_unchanged(b, &p.x));
@@ -457,9 +458,10 @@ static bool run_table(struct harness *b, const struct entry *e, bool backward)
 /* There and back is where it was, to the roundings of both. */
 static bool run_back(struct harness *b)
 {
-    const struct entry e = {2, {33, 16}, F32, F32, DENSE, DENSE, FILL_NORMAL,
-                            0, 0,        0,   1e4, false, true};
-    struct place p = {.e = &e};
+    const struct rotary_entry e = {2,     {33, 16},    F32, F32, DENSE,
+                                   DENSE, FILL_NORMAL, 0,   0,   0,
+                                   1e4,   false,       true};
+    struct rotary_place p = {.e = &e};
     make_place(b, &p);
     size_t n = (size_t)p.x.n;
     double *x = harness_alloc(b, n * sizeof(*x)),
@@ -468,12 +470,12 @@ static bool run_back(struct harness *b)
     double *back = harness_alloc(b, n * sizeof(*x));
     for (size_t i = 0; i < n; i++)
         x[i] = p.x.value[i];
-    oracle(&p, 1.0, x, y, error);
-    HARNESS_OP(b, call(b, &p));
+    rotary_oracle(&p, 1.0, x, y, error);
+    HARNESS_OP(b, rotary_call(b, &p));
     p.backward = true;
-    HARNESS_OP(b, call(b, &p));
+    HARNESS_OP(b, rotary_call(b, &p));
     harness_read(b, &p.y);
-    oracle(&p, -1.0, y, x, back); /* x up to float64 */
+    rotary_oracle(&p, -1.0, y, x, back); /* x up to float64 */
     for (int64_t r = 0; r < 33; r++)
         for (int64_t i = 0; i < 8; i++) {
             int64_t one = r * 16 + i, two = one + 8;
@@ -486,20 +488,21 @@ static bool run_back(struct harness *b)
 }
 
 /* The table of frequencies is part of what a graph records. */
-static bool run_graph(struct harness *b)
+static bool rotary_run_graph(struct harness *b)
 {
-    const struct entry e = {2, {5, 300}, F32, F32, DENSE, DENSE, FILL_NORMAL,
-                            0, 7,        0,   1e4, false, false};
-    struct place p = {.e = &e};
+    const struct rotary_entry e = {2,     {5, 300},    F32,  F32, DENSE,
+                                   DENSE, FILL_NORMAL, 0,    7,   0,
+                                   1e4,   false,       false};
+    struct rotary_place p = {.e = &e};
     ssq_graph *graph = NULL;
     if (b->bench || b->admit)
         return true;
     make_place(b, &p);
     double *want = harness_alloc(b, (size_t)p.x.n * sizeof(*want));
     double *error = harness_alloc(b, (size_t)p.x.n * sizeof(*want));
-    oracle(&p, 1.0, p.x.value, want, error);
+    rotary_oracle(&p, 1.0, p.x.value, want, error);
     harness_status(b, ssq_graph_begin(b->queue));
-    harness_status(b, call(b, &p));
+    harness_status(b, rotary_call(b, &p));
     harness_status(b, ssq_graph_end(b->queue, &graph));
     for (int i = 0; i < 2; i++)
         harness_status(b, ssq_graph_launch(b->queue, graph));
@@ -508,8 +511,8 @@ static bool run_graph(struct harness *b)
     return harness_bound(b, &p.y, want, error);
 }
 
-static void refuse(struct harness *b, const ssq_rotary_args *a,
-                   const char *words)
+static void rotary_refuse(struct harness *b, const ssq_rotary_args *a,
+                          const char *words)
 {
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_rotary(b->queue, a), words);
 }
@@ -524,34 +527,36 @@ static bool run_numbers(struct harness *b)
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.x = x.t;
     a.y = y.t;
-    refuse(
+    rotary_refuse(
         b, &a,
         "rotary: all 5 elements of a row are rotated, expected an even number");
     a.dims = 3;
-    refuse(b, &a, "dims is 3, expected an even number up to 5");
+    rotary_refuse(b, &a, "dims is 3, expected an even number up to 5");
     a.dims = 6;
-    refuse(b, &a, "dims is 6, expected an even number up to 5");
+    rotary_refuse(b, &a, "dims is 6, expected an even number up to 5");
     a.dims = -2;
-    refuse(b, &a, "dims is -2, expected");
+    rotary_refuse(b, &a, "dims is -2, expected");
     a.dims = 4;
     a.base = 0.0;
-    refuse(b, &a, "base is 0, expected finite and > 0");
+    rotary_refuse(b, &a, "base is 0, expected finite and > 0");
     a.base = (double)INFINITY;
-    refuse(b, &a, "base is inf");
+    rotary_refuse(b, &a, "base is inf");
     a.base = (double)NAN;
-    refuse(b, &a, "base is nan");
+    rotary_refuse(b, &a, "base is nan");
     a.base = 1e4;
     a.offset = INT32_MAX - 1;
-    refuse(b, &a, "positions from 2147483646 on, 3 of them, exceed int32");
+    rotary_refuse(b, &a,
+                  "positions from 2147483646 on, 3 of them, exceed int32");
     a.offset = (int64_t)INT32_MIN - 1;
-    refuse(b, &a, "positions from -2147483649 on, 3 of them, exceed int32");
+    rotary_refuse(b, &a,
+                  "positions from -2147483649 on, 3 of them, exceed int32");
     a.offset = 1;
     a.position = position.t;
-    refuse(b, &a, "offset is 1, expected 0 with position");
+    rotary_refuse(b, &a, "offset is 1, expected 0 with position");
     return harness_unchanged(b, &y);
 }
 
-static bool run_shapes(struct harness *b)
+static bool rotary_run_shapes(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 6}, four = 4;
     struct operand x, y, position, freq;
@@ -561,26 +566,27 @@ static bool run_shapes(struct harness *b)
     harness_input(b, &freq, F32, 1, &four, DENSE, FILL_NORMAL);
     ssq_rotary_args a = SSQ_ROTARY_INIT;
     a.y = y.t;
-    refuse(b, &a, "rotary: x is NULL");
+    rotary_refuse(b, &a, "rotary: x is NULL");
     a.x = freq.t;
     a.y = freq.t;
-    refuse(b, &a, "rotary: x is [4], expected [.., t, d]");
+    rotary_refuse(b, &a, "rotary: x is [4], expected [.., t, d]");
     a.x = x.t;
-    refuse(b, &a, "x is [2,3,6], y is [4]");
+    rotary_refuse(b, &a, "x is [2,3,6], y is [4]");
     a.y = y.t;
     a.position = position.t;
-    refuse(b, &a,
-           "position is [4], which does not broadcast to [2,3,6] without "
-           "its last dimension");
+    rotary_refuse(
+        b, &a,
+        "position is [4], which does not broadcast to [2,3,6] without "
+        "its last dimension");
     a.position = freq.t;
-    refuse(b, &a, "position is f32, expected i32");
+    rotary_refuse(b, &a, "position is f32, expected i32");
     a.position = NULL;
     a.freq = freq.t;
-    refuse(b, &a, "freq is [4], expected [3]");
+    rotary_refuse(b, &a, "freq is [4], expected [3]");
     a.freq = position.t;
-    refuse(b, &a, "freq is i32, expected f32");
+    rotary_refuse(b, &a, "freq is i32, expected f32");
     a.struct_size = 4;
-    refuse(b, &a, "struct_size is 4");
+    rotary_refuse(b, &a, "struct_size is 4");
     ssq_rotary_backward_args d = SSQ_ROTARY_BACKWARD_INIT;
     d.dy = x.t;
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_rotary_backward(b->queue, &d),
@@ -602,28 +608,29 @@ static bool run_caches(struct harness *b)
     a.x = x.t;
     a.y = y.t;
     a.cos = c.t;
-    refuse(b, &a, "rotary: sin is NULL and cos is not");
+    rotary_refuse(b, &a, "rotary: sin is NULL and cos is not");
     a.cos = NULL;
     a.sin = c.t;
-    refuse(b, &a, "rotary: cos is NULL and sin is not");
+    rotary_refuse(b, &a, "rotary: cos is NULL and sin is not");
     a.cos = wrong.t;
-    refuse(b, &a, "cos is [2,3], which does not broadcast to [2,3,3]");
+    rotary_refuse(b, &a, "cos is [2,3], which does not broadcast to [2,3,3]");
     a.cos = c.t;
     a.sin = wrong.t;
-    refuse(b, &a, "sin is [2,3], which does not broadcast to [2,3,3]");
+    rotary_refuse(b, &a, "sin is [2,3], which does not broadcast to [2,3,3]");
     a.sin = position.t;
-    refuse(b, &a, "sin is i32, expected f32, f16, bf16");
+    rotary_refuse(b, &a, "sin is i32, expected f32, f16, bf16");
     a.sin = c.t;
     a.offset = 1;
-    refuse(b, &a,
-           "cos and sin with position NULL, freq NULL, offset 1, expected none "
-           "of the three");
+    rotary_refuse(
+        b, &a,
+        "cos and sin with position NULL, freq NULL, offset 1, expected none "
+        "of the three");
     a.offset = 0;
     a.position = position.t;
-    refuse(b, &a, "cos and sin with position given");
+    rotary_refuse(b, &a, "cos and sin with position given");
     a.position = NULL;
     a.freq = freq.t;
-    refuse(b, &a, "cos and sin with position NULL, freq given");
+    rotary_refuse(b, &a, "cos and sin with position NULL, freq given");
     return harness_unchanged(b, &y) && harness_unchanged(b, &c);
 }
 
@@ -632,16 +639,16 @@ static const char *const named[] = {
     "rotary refuses numbers", "rotary refuses shapes and dtypes",
     "rotary refuses caches"};
 
-static bool run(struct harness *b, size_t i)
+static bool rotary_run(struct harness *b, size_t i)
 {
     static bool (*const runs[])(struct harness *) = {
-        run_back, run_graph, run_numbers, run_shapes, run_caches};
+        run_back, rotary_run_graph, run_numbers, rotary_run_shapes, run_caches};
     if (i < 2 * ENTRIES)
-        return run_table(b, &table[i / 2], i % 2 != 0);
+        return rotary_run_table(b, &table[i / 2], i % 2 != 0);
     return runs[i - 2 * ENTRIES](b);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void rotary_describe(size_t i, char *text, size_t bytes)
 {
     static const char *const positions[] = {"offset",      "[t] from",
                                             "[n, t] from", "far from",
@@ -651,7 +658,7 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "%s", named[i - 2 * ENTRIES]);
         return;
     }
-    const struct entry *e = &table[i / 2];
+    const struct rotary_entry *e = &table[i / 2];
     struct shape s = {e->rank, {0}};
     for (int k = 0; k < e->rank; k++)
         s.d[k] = e->shape[k];
@@ -670,7 +677,7 @@ extern const struct suite rotary_suite;
 const struct suite rotary_suite = {.op = "rotary",
                                    .name = "rotary",
                                    .n = 2 * ENTRIES + COUNT(named),
-                                   .describe = describe,
-                                   .run = run,
+                                   .describe = rotary_describe,
+                                   .run = rotary_run,
                                    .bit_equal = true,
                                    .floor = 80};

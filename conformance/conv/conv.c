@@ -47,7 +47,7 @@ enum factor {
     FACTORS
 };
 
-static const unsigned char *row(size_t i)
+static const unsigned char *conv_row(size_t i)
 {
     static unsigned char table[ROWS][FACTORS];
     static bool made;
@@ -73,14 +73,14 @@ static const unsigned char *row(size_t i)
 }
 
 /* A call in flight. */
-struct scene {
+struct conv_scene {
     struct conv_geometry g;
     struct operand x, w, bias, y;
     ssq_activation activation;
     bool integers;
 };
 
-static ssq_conv2d_args args_of(const struct scene *t)
+static ssq_conv2d_args conv_args_of(const struct conv_scene *t)
 {
     ssq_conv2d_args args = SSQ_CONV2D_INIT;
     args.x = t->x.t;
@@ -96,10 +96,10 @@ static ssq_conv2d_args args_of(const struct scene *t)
     return args;
 }
 
-static bool finish(struct harness *b, struct scene *t)
+static bool conv_table_finish(struct harness *b, struct conv_scene *t)
 {
     const struct conv_geometry *g = &t->g;
-    ssq_conv2d_args args = args_of(t);
+    ssq_conv2d_args args = conv_args_of(t);
     bool fresh;
     b->flops = 2.0 * (double)t->y.n * conv_depth(g, MADE_MAP);
     const struct operand *used[] = {&t->x, &t->w, &t->y};
@@ -131,13 +131,13 @@ static struct conv_geometry row_geometry(const unsigned char *r)
                          r[LAYOUT] == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC);
 }
 
-static bool run_row(struct harness *b, const unsigned char *r)
+static bool conv_run_row(struct harness *b, const unsigned char *r)
 {
     int64_t shape[4];
     enum fill x = data[r[DATA]].x, w = data[r[DATA]].w;
-    struct scene t = {.g = row_geometry(r),
-                      .activation = (ssq_activation)r[ACTIVATION],
-                      .integers = w == FILL_INTEGERS};
+    struct conv_scene t = {.g = row_geometry(r),
+                           .activation = (ssq_activation)r[ACTIVATION],
+                           .integers = w == FILL_INTEGERS};
     conv_image_shape(&t.g, shape);
     harness_input(b, &t.x, pairs[r[PAIR]][0], 4, shape,
                   r[LAYOUT_X] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED, x);
@@ -151,7 +151,7 @@ static bool run_row(struct harness *b, const unsigned char *r)
     conv_map_shape(&t.g, shape);
     harness_output(b, &t.y, floats[r[Y]], 4, shape,
                    r[LAYOUT_Y] == 0 ? LAYOUT_DENSE : LAYOUT_PADDED);
-    return finish(b, &t);
+    return conv_table_finish(b, &t);
 }
 
 static void describe_row(const unsigned char *r, char *text, size_t bytes)
@@ -181,7 +181,7 @@ static const struct {
     {{3, 4, 1}, 2, {0, 5}, false}, {{3, 4, 1}, 2, {0, 0}, false},
 };
 
-static bool run_empty(struct harness *b, size_t i)
+static bool conv_run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {
         .window = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
@@ -189,7 +189,7 @@ static bool run_empty(struct harness *b, size_t i)
     memcpy(s.image, empty[i].image, sizeof(s.image));
     for (int k = 0; k < 4; k++)
         s.padding[k] = empty[i].pad ? 1 : 0;
-    struct scene t = {
+    struct conv_scene t = {
         .g = conv_geometry(&s, empty[i].channels, empty[i].n,
                            i % 2 == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC),
         .activation = SSQ_ACTIVATION_SIGMOID};
@@ -200,7 +200,7 @@ static bool run_empty(struct harness *b, size_t i)
     harness_input(b, &t.bias, F32, 1, &t.g.o, LAYOUT_DENSE, FILL_NORMAL);
     conv_map_shape(&t.g, shape);
     harness_output(b, &t.y, F32, 4, shape, LAYOUT_PADDED);
-    return finish(b, &t);
+    return conv_table_finish(b, &t);
 }
 
 /* One output of a 1x2 window on [1,1,1,2]: two products and a bias. */
@@ -255,7 +255,7 @@ static const struct dot {
     {F32, F32, F32, {0x1p127, 0x1p127}, {1, 1}, 0, INF, 0, false},
 };
 
-static bool run_dot(struct harness *b, const struct dot *t)
+static bool conv_table_run_dot(struct harness *b, const struct dot *t)
 {
     const int64_t two[] = {1, 1, 1, 2}, one[] = {1, 1, 1, 1};
     struct operand x, w, bias, y;
@@ -282,15 +282,16 @@ static bool run_padded_nan(struct harness *b)
 {
     const struct conv_shape s = {"",     {4, 3},       {3, 1},
                                  {1, 1}, {1, 0, 1, 0}, {1, 1}};
-    struct scene t = {.g = conv_geometry(&s, (struct conv_channels){1, 1, 1}, 1,
-                                         SSQ_LAYOUT_NCHW)};
+    struct conv_scene t = {.g = conv_geometry(&s,
+                                              (struct conv_channels){1, 1, 1},
+                                              1, SSQ_LAYOUT_NCHW)};
     const int64_t image[] = {1, 1, 4, 3}, window[] = {1, 1, 3, 1};
     const double w[] = {(double)NAN, 1, 1},
                  x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     harness_values(b, &t.x, F32, 4, image, LAYOUT_DENSE, x);
     harness_values(b, &t.w, F32, 4, window, LAYOUT_DENSE, w);
     harness_output(b, &t.y, F32, 4, image, LAYOUT_DENSE);
-    if (!finish(b, &t) || harness_over(b))
+    if (!conv_table_finish(b, &t) || harness_over(b))
         return !b->failed;
     for (int i = 0; i < 12; i++)
         if (!isnan(t.y.value[i]))
@@ -301,13 +302,13 @@ static bool run_padded_nan(struct harness *b)
 
 #define SINGLE (ROWS + COUNT(empty) + COUNT(dots))
 
-static void describe(size_t i, char *text, size_t bytes)
+static void conv_table_describe(size_t i, char *text, size_t bytes)
 {
     if (i < ROWS) {
-        if (row(i) == NULL)
+        if (conv_row(i) == NULL)
             snprintf(text, bytes, "conv2d: %d rows do not cover all", ROWS);
         else
-            describe_row(row(i), text, bytes);
+            describe_row(conv_row(i), text, bytes);
     } else if (i < ROWS + COUNT(empty)) {
         i -= ROWS;
         snprintf(text, bytes,
@@ -327,16 +328,16 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct harness *b, size_t i)
+static bool conv_table_run(struct harness *b, size_t i)
 {
     if (i < ROWS)
-        return row(i) != NULL
-                   ? run_row(b, row(i))
+        return conv_row(i) != NULL
+                   ? conv_run_row(b, conv_row(i))
                    : harness_fail(b, "%d rows do not cover all pairs", ROWS);
     if (i < ROWS + COUNT(empty))
-        return run_empty(b, i - ROWS);
+        return conv_run_empty(b, i - ROWS);
     if (i < SINGLE)
-        return run_dot(b, &dots[i - ROWS - COUNT(empty)]);
+        return conv_table_run_dot(b, &dots[i - ROWS - COUNT(empty)]);
     return run_padded_nan(b);
 }
 
@@ -345,6 +346,6 @@ const struct suite conv_suite = {.op = "conv",
                                  .name = "conv",
                                  .n = SINGLE + 1,
                                  .turn = suite_half,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = conv_table_describe,
+                                 .run = conv_table_run,
                                  .floor = 250};

@@ -25,7 +25,7 @@ static const enum fill fills[] = {FILL_NORMAL,   FILL_INTEGERS, FILL_TINY,
                                   FILL_POSITIVE, FILL_NORMAL,   FILL_SPECIAL};
 
 /* Every shape with each kind, the rest in turn. */
-struct entry {
+struct conv_backward_entry {
     bool transposed;
     const struct conv_shape *shape;
     size_t i;
@@ -34,7 +34,7 @@ struct entry {
 /* A convolution of an image (x; of the transposed: y) to a map, and the
  * gradients. Of the transposed, what is given and what is made change places.
  */
-struct scene {
+struct conv_backward_scene {
     bool transposed;
     struct conv_geometry g;
     struct operand image, filter, map, bias; /* given */
@@ -60,7 +60,7 @@ static void output_padding(const struct conv_geometry *g, int64_t *extra)
                                   g->dilation[i] * (g->window[i] - 1) + 1);
 }
 
-static void run_data(struct harness *b, struct scene *t)
+static void run_data(struct harness *b, struct conv_backward_scene *t)
 {
     const struct conv_geometry *g = &t->g;
     ssq_conv2d_backward_data_args args = SSQ_CONV2D_BACKWARD_DATA_INIT;
@@ -75,7 +75,8 @@ static void run_data(struct harness *b, struct scene *t)
                       : ssq_conv2d_backward_data(b->queue, &args));
 }
 
-static void run_weight(struct harness *b, struct scene *t)
+static void conv_backward_run_weight(struct harness *b,
+                                     struct conv_backward_scene *t)
 {
     const struct conv_geometry *g = &t->g;
     ssq_conv2d_backward_weight_args args = SSQ_CONV2D_BACKWARD_WEIGHT_INIT;
@@ -91,8 +92,9 @@ static void run_weight(struct harness *b, struct scene *t)
                       : ssq_conv2d_backward_weight(b->queue, &args));
 }
 
-static void run_forward(struct harness *b, struct scene *t,
-                        ssq_activation activation)
+static void conv_backward_run_forward(struct harness *b,
+                                      struct conv_backward_scene *t,
+                                      ssq_activation activation)
 {
     const struct conv_geometry *g = &t->g;
     if (t->transposed) {
@@ -120,7 +122,7 @@ static void run_forward(struct harness *b, struct scene *t,
 }
 
 /* Gradients of what forward makes: all three sums, once for all devices. */
-static bool oracles(struct harness *b, struct scene *t)
+static bool oracles(struct harness *b, struct conv_backward_scene *t)
 {
     bool all = false;
     for (int k = 0; k < 3; k++) {
@@ -136,9 +138,11 @@ static bool oracles(struct harness *b, struct scene *t)
     return all;
 }
 
-static bool compare(struct harness *b, const struct scene *t,
-                    enum conv_made made, const struct operand *y,
-                    const struct operand *bias, ssq_activation activation)
+static bool conv_backward_compare(struct harness *b,
+                                  const struct conv_backward_scene *t,
+                                  enum conv_made made, const struct operand *y,
+                                  const struct operand *bias,
+                                  ssq_activation activation)
 {
     const struct operand *a = made == MADE_IMAGE ? &t->map : &t->image;
     const struct conv_check check = {.g = &t->g,
@@ -153,7 +157,7 @@ static bool compare(struct harness *b, const struct scene *t,
 }
 
 /* db: the sum over dy of every channel. */
-static bool compare_db(struct harness *b, struct scene *t)
+static bool compare_db(struct harness *b, struct conv_backward_scene *t)
 {
     const struct operand *dy = t->transposed ? &t->image : &t->map;
     int64_t n = t->db.n, last = t->g.layout == SSQ_LAYOUT_NHWC ? 1 : 0;
@@ -179,7 +183,7 @@ static bool compare_db(struct harness *b, struct scene *t)
 
 /* The oracle's gradients are those of the oracle's forward, which is linear in
  * each operand: any step will do. */
-static bool differences(struct harness *b, const struct scene *t)
+static bool differences(struct harness *b, const struct conv_backward_scene *t)
 {
     const struct conv_geometry *g = &t->g;
     enum conv_made forward = t->transposed ? MADE_IMAGE : MADE_MAP;
@@ -221,7 +225,8 @@ static void widen(struct conv_geometry *g)
             g->image[i] += g->dilation[i] - 1 - extra[i];
 }
 
-static struct conv_geometry geometry_of(const struct entry *e)
+static struct conv_geometry
+conv_backward_geometry_of(const struct conv_backward_entry *e)
 {
     struct conv_channels c = channels[e->i % COUNT(channels)];
     if (e->transposed) /* a multiple of the channels is one of x's in both */
@@ -235,8 +240,9 @@ static struct conv_geometry geometry_of(const struct entry *e)
 }
 
 /* The operands that are given, with dtypes t: x, w, dy. */
-static void give(struct harness *b, struct scene *t, const ssq_dtype *dtypes,
-                 enum layout layout, enum fill x, enum fill w, enum fill dy)
+static void conv_backward_give(struct harness *b, struct conv_backward_scene *t,
+                               const ssq_dtype *dtypes, enum layout layout,
+                               enum fill x, enum fill w, enum fill dy)
 {
     int64_t shape[4];
     int image = t->transposed ? 2 : 0, map = 2 - image;
@@ -249,9 +255,9 @@ static void give(struct harness *b, struct scene *t, const ssq_dtype *dtypes,
     harness_input(b, &t->map, dtypes[map], 4, shape, layout, fill[map]);
 }
 
-static void make(struct harness *b, struct scene *t, ssq_dtype image,
-                 ssq_dtype filter, ssq_dtype map, ssq_dtype db,
-                 enum layout layout)
+static void conv_backward_make(struct harness *b, struct conv_backward_scene *t,
+                               ssq_dtype image, ssq_dtype filter, ssq_dtype map,
+                               ssq_dtype db, enum layout layout)
 {
     int64_t shape[4];
     conv_image_shape(&t->g, shape);
@@ -264,35 +270,38 @@ static void make(struct harness *b, struct scene *t, ssq_dtype image,
                    LAYOUT_DENSE);
 }
 
-static bool small(const struct scene *t)
+static bool conv_backward_small(const struct conv_backward_scene *t)
 {
     return t->image.n * t->filter.n < 30000 && t->image.n < 300 &&
            t->filter.n < 300;
 }
 
-static bool run_entry(struct harness *b, const struct entry *e)
+static bool conv_backward_run_entry(struct harness *b,
+                                    const struct conv_backward_entry *e)
 {
     enum fill fill = fills[e->i % COUNT(fills)];
     enum fill w = fill == FILL_POSITIVE   ? FILL_SPECIAL
                   : fill == FILL_INTEGERS ? FILL_INTEGERS
                                           : FILL_NORMAL;
-    struct scene t = {.transposed = e->transposed,
-                      .g = geometry_of(e),
-                      .integers = fill == FILL_INTEGERS};
+    struct conv_backward_scene t = {.transposed = e->transposed,
+                                    .g = conv_backward_geometry_of(e),
+                                    .integers = fill == FILL_INTEGERS};
     ssq_activation act = (ssq_activation)(e->i % 7);
     enum conv_made data = e->transposed ? MADE_MAP : MADE_IMAGE;
-    give(b, &t, triples[e->i % COUNT(triples)],
-         e->i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE, fill, w, fill);
-    make(b, &t, floats[e->i / 2 % 3], floats[e->i % 3], floats[(e->i + 1) % 3],
-         floats[e->i / 3 % 3], e->i % 5 < 2 ? LAYOUT_PADDED : LAYOUT_DENSE);
+    conv_backward_give(b, &t, triples[e->i % COUNT(triples)],
+                       e->i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE, fill, w,
+                       fill);
+    conv_backward_make(b, &t, floats[e->i / 2 % 3], floats[e->i % 3],
+                       floats[(e->i + 1) % 3], floats[e->i / 3 % 3],
+                       e->i % 5 < 2 ? LAYOUT_PADDED : LAYOUT_DENSE);
     if (e->transposed && e->i % 3 != 0)
         harness_input(b, &t.bias, floats[e->i % 3], 1, &t.g.c, LAYOUT_DENSE,
                       t.integers ? FILL_INTEGERS : FILL_NORMAL);
     b->flops = 4.0 * (double)t.map.n * conv_depth(&t.g, MADE_MAP);
     run_data(b, &t);
-    run_weight(b, &t);
+    conv_backward_run_weight(b, &t);
     if (e->transposed)
-        run_forward(b, &t, act);
+        conv_backward_run_forward(b, &t, act);
     if (harness_over(b))
         return !b->failed;
     struct operand *dx = e->transposed ? &t.made_map : &t.made_image;
@@ -301,21 +310,22 @@ static bool run_entry(struct harness *b, const struct entry *e)
     harness_read(b, &t.db);
     bool fresh = oracles(b, &t);
     bool finite = fill != FILL_SPECIAL && w != FILL_SPECIAL;
-    if (fresh && finite && small(&t) && !differences(b, &t))
+    if (fresh && finite && conv_backward_small(&t) && !differences(b, &t))
         return false;
     if (e->transposed) {
         harness_read(b, &t.made_image);
-        compare(b, &t, MADE_IMAGE, &t.made_image,
-                t.bias.t == NULL ? NULL : &t.bias, act);
+        conv_backward_compare(b, &t, MADE_IMAGE, &t.made_image,
+                              t.bias.t == NULL ? NULL : &t.bias, act);
     }
-    return compare(b, &t, data, dx, NULL, SSQ_ACTIVATION_NONE) &&
-           compare(b, &t, MADE_FILTER, &t.made_filter, NULL,
-                   SSQ_ACTIVATION_NONE) &&
+    return conv_backward_compare(b, &t, data, dx, NULL, SSQ_ACTIVATION_NONE) &&
+           conv_backward_compare(b, &t, MADE_FILTER, &t.made_filter, NULL,
+                                 SSQ_ACTIVATION_NONE) &&
            compare_db(b, &t);
 }
 
 /* <made map, map> = <image, made image> = <filter, made filter>, exactly. */
-static double product(const struct operand *a, const struct operand *b)
+static double conv_backward_product(const struct operand *a,
+                                    const struct operand *b)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < a->n; i++)
@@ -324,11 +334,12 @@ static double product(const struct operand *a, const struct operand *b)
 }
 
 /* All that a scene makes, in float32. */
-static void run_all(struct harness *b, struct scene *t)
+static void conv_backward_run_all(struct harness *b,
+                                  struct conv_backward_scene *t)
 {
-    run_forward(b, t, SSQ_ACTIVATION_NONE);
+    conv_backward_run_forward(b, t, SSQ_ACTIVATION_NONE);
     run_data(b, t);
-    run_weight(b, t);
+    conv_backward_run_weight(b, t);
     harness_read(b, &t->made_image);
     harness_read(b, &t->made_filter);
     harness_read(b, &t->made_map);
@@ -348,22 +359,25 @@ static double *channels_last(struct harness *b, const struct operand *x)
     return r;
 }
 
-static bool run_identities(struct harness *b, const struct entry *e)
+static bool run_identities(struct harness *b,
+                           const struct conv_backward_entry *e)
 {
     const ssq_dtype dtypes[] = {F16, F32, F16};
     int64_t shape[4];
-    struct scene t = {.transposed = e->transposed, .g = geometry_of(e)}, u;
+    struct conv_backward_scene t = {.transposed = e->transposed,
+                                    .g = conv_backward_geometry_of(e)},
+                               u;
     t.g.layout = SSQ_LAYOUT_NCHW;
     t.integers = true;
-    give(b, &t, dtypes, LAYOUT_DENSE, FILL_INTEGERS, FILL_INTEGERS,
-         FILL_INTEGERS);
-    make(b, &t, F32, F32, F32, F32, LAYOUT_DENSE);
-    run_all(b, &t);
+    conv_backward_give(b, &t, dtypes, LAYOUT_DENSE, FILL_INTEGERS,
+                       FILL_INTEGERS, FILL_INTEGERS);
+    conv_backward_make(b, &t, F32, F32, F32, F32, LAYOUT_DENSE);
+    conv_backward_run_all(b, &t);
     if (harness_over(b))
         return !b->failed;
-    double map = product(&t.made_map, &t.map);
-    double image = product(&t.image, &t.made_image);
-    double filter = product(&t.filter, &t.made_filter);
+    double map = conv_backward_product(&t.made_map, &t.map);
+    double image = conv_backward_product(&t.image, &t.made_image);
+    double filter = conv_backward_product(&t.filter, &t.made_filter);
     if (map != image || map != filter)
         return harness_fail(
             b, "<conv x, dy> is %.17g, <x, dx> %.17g, <w, dw> %.17g", map,
@@ -379,8 +393,8 @@ static bool run_identities(struct harness *b, const struct entry *e)
     conv_map_shape(&u.g, shape);
     harness_values(b, &u.map, t.map.dtype, 4, shape, LAYOUT_DENSE,
                    channels_last(b, &t.map));
-    make(b, &u, F32, F32, F32, F32, LAYOUT_PADDED);
-    run_all(b, &u);
+    conv_backward_make(b, &u, F32, F32, F32, F32, LAYOUT_PADDED);
+    conv_backward_run_all(b, &u);
     return harness_exact(b, &u.made_map, channels_last(b, &t.made_map)) &&
            harness_exact(b, &u.made_image, channels_last(b, &t.made_image)) &&
            harness_exact(b, &u.made_filter, channels_last(b, &t.made_filter)) &&
@@ -396,7 +410,7 @@ static const struct {
     {{3, 4, 1}, 2, {0, 5}}, {{0, 0, 1}, 0, {0, 0}},
 };
 
-static bool run_empty(struct harness *b, size_t i)
+static bool conv_backward_run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {.window = {2, 2},
                            .stride = {1, 1},
@@ -404,24 +418,26 @@ static bool run_empty(struct harness *b, size_t i)
                            .dilation = {1, 1}};
     const size_t k = i / 2;
     memcpy(s.image, empty[k].image, sizeof(s.image));
-    struct scene t = {
+    struct conv_backward_scene t = {
         .transposed = i % 2 == 1,
         .g = conv_geometry(&s, empty[k].channels, empty[k].n,
                            k % 2 == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC)};
-    give(b, &t, triples[0], LAYOUT_DENSE, FILL_NORMAL, FILL_NORMAL,
-         FILL_NORMAL);
-    make(b, &t, F16, F32, F32, F32, LAYOUT_PADDED);
+    conv_backward_give(b, &t, triples[0], LAYOUT_DENSE, FILL_NORMAL,
+                       FILL_NORMAL, FILL_NORMAL);
+    conv_backward_make(b, &t, F16, F32, F32, F32, LAYOUT_PADDED);
     if (t.transposed)
         harness_input(b, &t.bias, F32, 1, &t.g.c, LAYOUT_DENSE, FILL_NORMAL);
-    run_all(b, &t);
+    conv_backward_run_all(b, &t);
     if (harness_over(b))
         return !b->failed;
     oracles(b, &t);
-    return compare(b, &t, MADE_IMAGE, &t.made_image,
-                   t.bias.t == NULL ? NULL : &t.bias, SSQ_ACTIVATION_NONE) &&
-           compare(b, &t, MADE_MAP, &t.made_map, NULL, SSQ_ACTIVATION_NONE) &&
-           compare(b, &t, MADE_FILTER, &t.made_filter, NULL,
-                   SSQ_ACTIVATION_NONE) &&
+    return conv_backward_compare(b, &t, MADE_IMAGE, &t.made_image,
+                                 t.bias.t == NULL ? NULL : &t.bias,
+                                 SSQ_ACTIVATION_NONE) &&
+           conv_backward_compare(b, &t, MADE_MAP, &t.made_map, NULL,
+                                 SSQ_ACTIVATION_NONE) &&
+           conv_backward_compare(b, &t, MADE_FILTER, &t.made_filter, NULL,
+                                 SSQ_ACTIVATION_NONE) &&
            compare_db(b, &t);
 }
 
@@ -432,11 +448,11 @@ static bool run_empty(struct harness *b, size_t i)
 #define IDENTITIES (2 * CONV_SHAPES)
 #define CASES      (ROWS + IDENTITIES + 2 * COUNT(empty))
 
-static struct entry entry_of(size_t i)
+static struct conv_backward_entry conv_backward_entry_of(size_t i)
 {
-    struct entry e = {.transposed = i % 2 == 1,
-                      .shape = &conv_shapes[i / 2 % CONV_SHAPES],
-                      .i = i / 2};
+    struct conv_backward_entry e = {.transposed = i % 2 == 1,
+                                    .shape = &conv_shapes[i / 2 % CONV_SHAPES],
+                                    .i = i / 2};
     return e;
 }
 
@@ -450,8 +466,9 @@ static void describe_either(size_t i, char *text, size_t bytes)
                  (long long)empty[i / 2].n, (long long)empty[i / 2].channels.c);
         return;
     }
-    struct entry e = entry_of(i < ROWS ? i : i - ROWS);
-    struct conv_geometry g = geometry_of(&e);
+    struct conv_backward_entry e =
+        conv_backward_entry_of(i < ROWS ? i : i - ROWS);
+    struct conv_geometry g = conv_backward_geometry_of(&e);
     conv_describe(&g, sizes, sizeof(sizes));
     const ssq_dtype *d = triples[e.i % COUNT(triples)];
     if (i < ROWS)
@@ -468,18 +485,19 @@ static void describe_either(size_t i, char *text, size_t bytes)
 static bool run_either(struct harness *b, size_t i)
 {
     if (i >= ROWS + IDENTITIES)
-        return run_empty(b, i - ROWS - IDENTITIES);
-    struct entry e = entry_of(i < ROWS ? i : i - ROWS);
-    return i < ROWS ? run_entry(b, &e) : run_identities(b, &e);
+        return conv_backward_run_empty(b, i - ROWS - IDENTITIES);
+    struct conv_backward_entry e =
+        conv_backward_entry_of(i < ROWS ? i : i - ROWS);
+    return i < ROWS ? conv_backward_run_entry(b, &e) : run_identities(b, &e);
 }
 
 /* Both kinds have as many cases: of conv2d the even ones. */
-static void describe(size_t i, char *text, size_t bytes)
+static void conv_backward_describe(size_t i, char *text, size_t bytes)
 {
     describe_either(2 * i, text, bytes);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool conv_backward_run(struct harness *b, size_t i)
 {
     return run_either(b, 2 * i);
 }
@@ -489,8 +507,8 @@ const struct suite conv_backward_suite = {.op = "conv",
                                           .name = "conv_backward",
                                           .n = CASES / 2,
                                           .turn = suite_half,
-                                          .describe = describe,
-                                          .run = run,
+                                          .describe = conv_backward_describe,
+                                          .run = conv_backward_run,
                                           .floor = 140};
 
 static void transpose_describe(size_t i, char *text, size_t bytes)

@@ -28,8 +28,9 @@ const struct conv_shape conv_shapes[CONV_SHAPES] = {
     {"all at once", {10, 9}, {3, 2}, {4, 3}, {1, 0, 2, 3}, {2, 3}},
 };
 
-static int64_t positions(int64_t image, int64_t window, int64_t stride,
-                         int64_t before, int64_t after, int64_t dilation)
+static int64_t conv_case_positions(int64_t image, int64_t window,
+                                   int64_t stride, int64_t before,
+                                   int64_t after, int64_t dilation)
 {
     int64_t n = 0, last = dilation * (window - 1);
     for (int64_t at = -before; at + last < image + after; at += stride)
@@ -52,14 +53,15 @@ struct conv_geometry conv_geometry(const struct conv_shape *s,
         g.window[i] = s->window[i];
         g.stride[i] = s->stride[i];
         g.dilation[i] = s->dilation[i];
-        g.map[i] = positions(s->image[i], s->window[i], s->stride[i],
-                             s->padding[i], s->padding[i + 2], s->dilation[i]);
+        g.map[i] = conv_case_positions(s->image[i], s->window[i], s->stride[i],
+                                       s->padding[i], s->padding[i + 2],
+                                       s->dilation[i]);
     }
     return g;
 }
 
-static void shape_of(ssq_layout layout, int64_t n, int64_t c,
-                     const int64_t *size, int64_t *shape)
+static void conv_case_shape_of(ssq_layout layout, int64_t n, int64_t c,
+                               const int64_t *size, int64_t *shape)
 {
     bool last = layout == SSQ_LAYOUT_NHWC;
     shape[0] = n;
@@ -70,17 +72,17 @@ static void shape_of(ssq_layout layout, int64_t n, int64_t c,
 
 void conv_image_shape(const struct conv_geometry *g, int64_t *shape)
 {
-    shape_of(g->layout, g->n, g->c, g->image, shape);
+    conv_case_shape_of(g->layout, g->n, g->c, g->image, shape);
 }
 
 void conv_filter_shape(const struct conv_geometry *g, int64_t *shape)
 {
-    shape_of(g->layout, g->o, g->c / g->groups, g->window, shape);
+    conv_case_shape_of(g->layout, g->o, g->c / g->groups, g->window, shape);
 }
 
 void conv_map_shape(const struct conv_geometry *g, int64_t *shape)
 {
-    shape_of(g->layout, g->n, g->o, g->map, shape);
+    conv_case_shape_of(g->layout, g->n, g->o, g->map, shape);
 }
 
 void conv_describe(const struct conv_geometry *g, char *text, size_t bytes)
@@ -128,16 +130,16 @@ double conv_depth(const struct conv_geometry *g, enum conv_made made)
 }
 
 /* Dense index of [n,c,h,w] in a layout. */
-static int64_t index_of(ssq_layout layout, int64_t channels,
-                        const int64_t *size, int64_t n, int64_t c, int64_t h,
-                        int64_t w)
+static int64_t conv_case_index_of(ssq_layout layout, int64_t channels,
+                                  const int64_t *size, int64_t n, int64_t c,
+                                  int64_t h, int64_t w)
 {
     if (layout == SSQ_LAYOUT_NHWC)
         return ((n * size[0] + h) * size[1] + w) * channels + c;
     return ((n * channels + c) * size[0] + h) * size[1] + w;
 }
 
-static void add(struct conv_sum *s, double x, double y)
+static void conv_case_add(struct conv_sum *s, double x, double y)
 {
     double p = x * y; /* exact: both are float32 */
     s->value += p;
@@ -160,14 +162,14 @@ static void add_tap(struct tap t, enum conv_made made, const double *image,
 {
     if (made == MADE_IMAGE) {
         if (t.image >= 0)
-            add(&sums[t.image], map[t.map], filter[t.filter]);
+            conv_case_add(&sums[t.image], map[t.map], filter[t.filter]);
         return;
     }
     double x = t.image < 0 ? 0.0 : image[t.image];
     if (made == MADE_MAP)
-        add(&sums[t.map], x, filter[t.filter]);
+        conv_case_add(&sums[t.map], x, filter[t.filter]);
     else
-        add(&sums[t.filter], x, map[t.map]);
+        conv_case_add(&sums[t.filter], x, map[t.map]);
 }
 
 /* All taps of one element of the map, for one channel of its group. */
@@ -187,9 +189,12 @@ static void add_window(const struct conv_geometry *g, enum conv_made made,
             bool inside =
                 h >= 0 && h < g->image[0] && w >= 0 && w < g->image[1];
             struct tap t = {
-                inside ? index_of(g->layout, g->c, g->image, n, c, h, w) : -1,
-                index_of(g->layout, per, g->window, o, channel, r, s),
-                index_of(g->layout, g->o, g->map, n, o, at[2], at[3])};
+                inside
+                    ? conv_case_index_of(g->layout, g->c, g->image, n, c, h, w)
+                    : -1,
+                conv_case_index_of(g->layout, per, g->window, o, channel, r, s),
+                conv_case_index_of(g->layout, g->o, g->map, n, o, at[2],
+                                   at[3])};
             add_tap(t, made, image, filter, map, sums);
         }
 }
@@ -211,7 +216,7 @@ void conv_sums(const struct conv_geometry *g, enum conv_made made,
 }
 
 /* The channel of dense element i of what is made. */
-static int64_t channel_of(const struct conv_check *c, int64_t i)
+static int64_t conv_case_channel_of(const struct conv_check *c, int64_t i)
 {
     const struct conv_geometry *g = c->g;
     int64_t channels = c->made == MADE_MAP ? g->o : g->c;
@@ -230,24 +235,27 @@ static bool has_nonfinite(const struct operand *x)
 }
 
 /* What one element must be before it is stored, and its error. */
-struct target {
+struct conv_case_target {
     double want, error;
     bool open, exact;
 };
 
-static struct target aim(const struct harness *b, const struct conv_check *c,
-                         const struct conv_sum *s, int64_t i)
+static struct conv_case_target conv_case_aim(const struct harness *b,
+                                             const struct conv_check *c,
+                                             const struct conv_sum *s,
+                                             int64_t i)
 {
     bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
     double k = conv_depth(c->g, c->made);
     double eta = bound_eta_product(c->a->dtype, c->b->dtype, flushed);
-    double bias = c->bias == NULL ? 0.0 : c->bias->value[channel_of(c, i)];
+    double bias =
+        c->bias == NULL ? 0.0 : c->bias->value[conv_case_channel_of(c, i)];
     double x = s->value + bias;
     double most = s->size + (isfinite(bias) ? fabs(bias) : 0.0);
-    struct target t = {.want = activation_oracle(x, c->activation),
-                       .open = most >= 0x1p127,
-                       .exact = c->integers && most < 0x1p24 &&
-                                c->activation <= SSQ_ACTIVATION_RELU};
+    struct conv_case_target t = {.want = activation_oracle(x, c->activation),
+                                 .open = most >= 0x1p127,
+                                 .exact = c->integers && most < 0x1p24 &&
+                                          c->activation <= SSQ_ACTIVATION_RELU};
     if (!isfinite(x))
         return t;
     t.error = bound_gemm(k, 0, s->size, 0, 1, eta, flushed);
@@ -274,7 +282,7 @@ bool conv_compare(struct harness *b, const struct conv_check *c,
     if (harness_over(b))
         return !b->failed;
     for (int64_t i = 0; i < y->n; i++) {
-        struct target t = aim(b, c, &sums[i], i);
+        struct conv_case_target t = conv_case_aim(b, c, &sums[i], i);
         bool may = t.open || (spreads && isnan(y->value[i]));
         exact = exact && t.exact;
         open += may && !isnan(t.want);

@@ -44,14 +44,14 @@ enum change {
     STRUCT_SIZE
 };
 
-struct refusal {
+struct slide_misuse_refusal {
     enum fn fn;
     enum change change;
     int64_t a, b, c;
     const char *text;
 };
 
-static const struct refusal refusals[] = {
+static const struct slide_misuse_refusal refusals[] = {
     {CONV, NO_OPERAND, IMAGE, 0, 0, "conv2d: x is NULL"},
     {CONV, NO_OPERAND, FILTER, 0, 0, "conv2d: w is NULL"},
     {CONV, NO_OPERAND, MAP, 0, 0, "conv2d: y is NULL"},
@@ -198,7 +198,7 @@ static const struct refusal refusals[] = {
 };
 
 /* A call: good ones are 3x3, padded, on [2,4,5,6], two groups to 6 channels. */
-struct scene {
+struct slide_misuse_scene {
     struct harness *harness;
     enum fn fn;
     const ssq_tensor *t[ROLES];
@@ -229,13 +229,13 @@ static enum role output_of(enum fn fn)
     return roles[fn];
 }
 
-static ssq_dtype dtype_of(enum fn fn, enum role role)
+static ssq_dtype slide_misuse_dtype_of(enum fn fn, enum role role)
 {
     return role == FILTER && !is_conv(fn) ? SSQ_I32 : SSQ_F16;
 }
 
 /* The good shape; ones where rank is greater. */
-static int shape_of(enum fn fn, enum role role, int64_t *shape)
+static int slide_misuse_shape_of(enum fn fn, enum role role, int64_t *shape)
 {
     static const int64_t image[] = {2, 4, 5, 6}, filter[] = {6, 2, 3, 3};
     memcpy(shape, role == FILTER && is_conv(fn) ? filter : image,
@@ -252,29 +252,31 @@ static int shape_of(enum fn fn, enum role role, int64_t *shape)
     return 1;
 }
 
-static void set_up(struct scene *t, struct harness *b, enum fn fn)
+static void slide_misuse_set_up(struct slide_misuse_scene *t, struct harness *b,
+                                enum fn fn)
 {
-    *t = (struct scene){.harness = b,
-                        .fn = fn,
-                        .stride = {1, 1},
-                        .padding = {1, 1, 1, 1},
-                        .dilation = {1, 1},
-                        .kernel = {3, 3},
-                        .groups = 2};
+    *t = (struct slide_misuse_scene){.harness = b,
+                                     .fn = fn,
+                                     .stride = {1, 1},
+                                     .padding = {1, 1, 1, 1},
+                                     .dilation = {1, 1},
+                                     .kernel = {3, 3},
+                                     .groups = 2};
     for (int r = 0; r < ROLES; r++) {
         struct operand x;
         int64_t shape[6];
-        int rank = shape_of(fn, (enum role)r, shape);
-        harness_input(b, &x, dtype_of(fn, (enum role)r), rank, shape,
-                      LAYOUT_DENSE, FILL_ONES);
+        int rank = slide_misuse_shape_of(fn, (enum role)r, shape);
+        harness_input(b, &x, slide_misuse_dtype_of(fn, (enum role)r), rank,
+                      shape, LAYOUT_DENSE, FILL_ONES);
         t->t[r] = x.t;
         if (r == (int)output_of(fn))
             t->out = x;
     }
 }
 
-static void replace(struct scene *t, enum role role, ssq_dtype dtype, int rank,
-                    const int64_t *shape, enum layout layout)
+static void slide_misuse_replace(struct slide_misuse_scene *t, enum role role,
+                                 ssq_dtype dtype, int rank,
+                                 const int64_t *shape, enum layout layout)
 {
     struct operand x;
     harness_input(t->harness, &x, dtype, rank, shape, layout, FILL_ONES);
@@ -282,7 +284,8 @@ static void replace(struct scene *t, enum role role, ssq_dtype dtype, int rank,
 }
 
 /* Both become views of one buffer, two bytes apart. */
-static void overlap(struct scene *t, enum role one, enum role two)
+static void slide_misuse_overlap(struct slide_misuse_scene *t, enum role one,
+                                 enum role two)
 {
     const enum role roles[] = {one, two};
     ssq_buffer *buffer = NULL;
@@ -290,65 +293,69 @@ static void overlap(struct scene *t, enum role one, enum role two)
                    ssq_buffer_create(t->harness->device, 8192, &buffer));
     for (int i = 0; i < 2; i++) {
         int64_t shape[6];
-        int rank = shape_of(t->fn, roles[i], shape);
+        int rank = slide_misuse_shape_of(t->fn, roles[i], shape);
         harness_status(t->harness,
-                       ssq_tensor_from_buffer(buffer, dtype_of(t->fn, roles[i]),
-                                              rank, shape, NULL,
-                                              2 * (uint64_t)i, &t->made[i]));
+                       ssq_tensor_from_buffer(
+                           buffer, slide_misuse_dtype_of(t->fn, roles[i]), rank,
+                           shape, NULL, 2 * (uint64_t)i, &t->made[i]));
         t->t[roles[i]] = t->made[i];
     }
     ssq_buffer_destroy(&buffer);
 }
 
-static void other_device(struct scene *t, enum role role)
+static void slide_misuse_other_device(struct slide_misuse_scene *t,
+                                      enum role role)
 {
     int64_t shape[6];
-    int rank = shape_of(t->fn, role, shape);
+    int rank = slide_misuse_shape_of(t->fn, role, shape);
     harness_status(t->harness, ssq_device_open("reference", NULL, &t->other));
-    harness_status(t->harness,
-                   ssq_tensor_create(t->other, dtype_of(t->fn, role), rank,
-                                     shape, &t->made[0]));
+    harness_status(t->harness, ssq_tensor_create(
+                                   t->other, slide_misuse_dtype_of(t->fn, role),
+                                   rank, shape, &t->made[0]));
     t->t[role] = t->made[0];
 }
 
-static void spoil_operand(struct scene *t, const struct refusal *r)
+static void slide_misuse_spoil_operand(struct slide_misuse_scene *t,
+                                       const struct slide_misuse_refusal *r)
 {
     enum role role = (enum role)r->a;
     int64_t shape[6];
-    int rank = shape_of(t->fn, role, shape);
-    ssq_dtype dtype = dtype_of(t->fn, role);
+    int rank = slide_misuse_shape_of(t->fn, role, shape);
+    ssq_dtype dtype = slide_misuse_dtype_of(t->fn, role);
     switch (r->change) {
     case NO_OPERAND:
         t->t[role] = NULL;
         break;
     case DTYPE:
-        replace(t, role, (ssq_dtype)r->b, rank, shape, LAYOUT_DENSE);
+        slide_misuse_replace(t, role, (ssq_dtype)r->b, rank, shape,
+                             LAYOUT_DENSE);
         break;
     case SIZE:
         shape[r->b] = r->c;
-        replace(t, role, dtype, rank, shape, LAYOUT_DENSE);
+        slide_misuse_replace(t, role, dtype, rank, shape, LAYOUT_DENSE);
         break;
     case RANK:
-        replace(t, role, dtype, (int)r->b, shape, LAYOUT_DENSE);
+        slide_misuse_replace(t, role, dtype, (int)r->b, shape, LAYOUT_DENSE);
         break;
     case TRANSPOSED:
-        replace(t, role, dtype, rank, shape, LAYOUT_TRANSPOSED);
+        slide_misuse_replace(t, role, dtype, rank, shape, LAYOUT_TRANSPOSED);
         break;
     case REPEATED:
-        replace(t, role, dtype, rank, shape, LAYOUT_BROADCAST);
+        slide_misuse_replace(t, role, dtype, rank, shape, LAYOUT_BROADCAST);
         break;
     case DEVICE:
-        other_device(t, role);
+        slide_misuse_other_device(t, role);
         break;
     case OVERLAP:
-        overlap(t, role, (enum role)r->b);
+        slide_misuse_overlap(t, role, (enum role)r->b);
         break;
     default:
         break;
     }
 }
 
-static void spoil_value(struct scene *t, const struct refusal *r)
+static void spoil_value(struct slide_misuse_scene *t,
+                        const struct slide_misuse_refusal *r)
 {
     switch (r->change) {
     case STRIDE:
@@ -395,7 +402,7 @@ static void spoil_value(struct scene *t, const struct refusal *r)
     if (t->struct_size != 0)                                                   \
     (ARGS).struct_size = t->struct_size
 
-static ssq_status call_forward(const struct scene *t)
+static ssq_status call_forward(const struct slide_misuse_scene *t)
 {
     ssq_conv2d_args a = SSQ_CONV2D_INIT;
     ssq_conv_transpose2d_args u = SSQ_CONV_TRANSPOSE2D_INIT;
@@ -412,7 +419,7 @@ static ssq_status call_forward(const struct scene *t)
                          : ssq_conv_transpose2d(t->harness->queue, &u);
 }
 
-static ssq_status call_data(const struct scene *t)
+static ssq_status call_data(const struct slide_misuse_scene *t)
 {
     bool transposed = t->fn == CONV_T_DATA;
     ssq_conv2d_backward_data_args a = SSQ_CONV2D_BACKWARD_DATA_INIT;
@@ -426,7 +433,7 @@ static ssq_status call_data(const struct scene *t)
                : ssq_conv2d_backward_data(t->harness->queue, &a);
 }
 
-static ssq_status call_weight(const struct scene *t)
+static ssq_status call_weight(const struct slide_misuse_scene *t)
 {
     bool transposed = t->fn == CONV_T_WEIGHT;
     ssq_conv2d_backward_weight_args a = SSQ_CONV2D_BACKWARD_WEIGHT_INIT;
@@ -441,7 +448,7 @@ static ssq_status call_weight(const struct scene *t)
                : ssq_conv2d_backward_weight(t->harness->queue, &a);
 }
 
-static ssq_status call_max(const struct scene *t)
+static ssq_status call_max(const struct slide_misuse_scene *t)
 {
     ssq_max_pool2d_args a = SSQ_MAX_POOL2D_INIT;
     ssq_max_pool2d_backward_args u = SSQ_MAX_POOL2D_BACKWARD_INIT;
@@ -456,7 +463,7 @@ static ssq_status call_max(const struct scene *t)
                              : ssq_max_pool2d_backward(t->harness->queue, &u);
 }
 
-static ssq_status call_avg(const struct scene *t)
+static ssq_status call_avg(const struct slide_misuse_scene *t)
 {
     ssq_avg_pool2d_args a = SSQ_AVG_POOL2D_INIT;
     ssq_avg_pool2d_backward_args u = SSQ_AVG_POOL2D_BACKWARD_INIT;
@@ -471,7 +478,7 @@ static ssq_status call_avg(const struct scene *t)
                              : ssq_avg_pool2d_backward(t->harness->queue, &u);
 }
 
-static ssq_status call_global(const struct scene *t)
+static ssq_status call_global(const struct slide_misuse_scene *t)
 {
     ssq_global_avg_pool2d_args a = SSQ_GLOBAL_AVG_POOL2D_INIT;
     ssq_global_avg_pool2d_backward_args u = SSQ_GLOBAL_AVG_POOL2D_BACKWARD_INIT;
@@ -483,7 +490,7 @@ static ssq_status call_global(const struct scene *t)
                : ssq_global_avg_pool2d_backward(t->harness->queue, &u);
 }
 
-static ssq_status call(const struct scene *t)
+static ssq_status slide_misuse_call(const struct slide_misuse_scene *t)
 {
     switch (t->fn) {
     case CONV:
@@ -506,14 +513,15 @@ static ssq_status call(const struct scene *t)
     }
 }
 
-static bool run_refusal(struct harness *b, const struct refusal *r)
+static bool slide_misuse_run_refusal(struct harness *b,
+                                     const struct slide_misuse_refusal *r)
 {
-    struct scene t;
-    set_up(&t, b, r->fn);
-    spoil_operand(&t, r);
+    struct slide_misuse_scene t;
+    slide_misuse_set_up(&t, b, r->fn);
+    slide_misuse_spoil_operand(&t, r);
     spoil_value(&t, r);
     if (!b->failed)
-        harness_refused_as(b, SSQ_ERR_INVALID, call(&t), r->text);
+        harness_refused_as(b, SSQ_ERR_INVALID, slide_misuse_call(&t), r->text);
     for (int i = 0; i < 2; i++)
         ssq_tensor_destroy(&t.made[i]);
     ssq_device_close(&t.other);
@@ -523,19 +531,19 @@ static bool run_refusal(struct harness *b, const struct refusal *r)
 /* The call that the others spoil is good. */
 static bool run_good(struct harness *b, enum fn fn)
 {
-    struct scene t;
-    set_up(&t, b, fn);
-    HARNESS_OP(b, call(&t));
+    struct slide_misuse_scene t;
+    slide_misuse_set_up(&t, b, fn);
+    HARNESS_OP(b, slide_misuse_call(&t));
     harness_read(b, &t.out);
     return !b->failed;
 }
 
-static const struct refusal *refusal(size_t i)
+static const struct slide_misuse_refusal *refusal(size_t i)
 {
     return i < COUNT(refusals) ? &refusals[i] : NULL;
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void slide_misuse_describe(size_t i, char *text, size_t bytes)
 {
     if (refusal(i) != NULL)
         snprintf(text, bytes, "refused: %s", refusals[i].text);
@@ -544,11 +552,11 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - COUNT(refusals));
 }
 
-static bool run(struct harness *b, size_t i)
+static bool slide_misuse_run(struct harness *b, size_t i)
 {
     if (b->bench)
         return true; /* nothing to time */
-    return refusal(i) != NULL ? run_refusal(b, &refusals[i])
+    return refusal(i) != NULL ? slide_misuse_run_refusal(b, &refusals[i])
                               : run_good(b, (enum fn)(i - COUNT(refusals)));
 }
 
@@ -557,6 +565,6 @@ const struct suite slide_misuse_suite = {.op = "conv",
                                          .name = "slide_misuse",
                                          .n = COUNT(refusals) +
                                               GLOBAL_BACKWARD + 1,
-                                         .describe = describe,
-                                         .run = run,
+                                         .describe = slide_misuse_describe,
+                                         .run = slide_misuse_run,
                                          .floor = 200};

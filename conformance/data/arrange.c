@@ -225,7 +225,7 @@ static bool run_slice_refused(struct harness *b)
     return harness_unchanged(b, &y) && harness_unchanged(b, &x);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void arrange_describe(size_t i, char *text, size_t bytes)
 {
     char x[64], y[64];
     if (i < COUNT(concats)) {
@@ -250,7 +250,7 @@ static void describe(size_t i, char *text, size_t bytes)
              i == COUNT(slices) ? "concat" : "slice_assign");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool arrange_run(struct harness *b, size_t i)
 {
     if (i < COUNT(concats))
         return run_concat(b, i);
@@ -263,8 +263,8 @@ static bool run(struct harness *b, size_t i)
 const struct suite arrange_suite = {.op = "copy",
                                     .name = "arrange",
                                     .n = COUNT(concats) + COUNT(slices) + 2,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = arrange_describe,
+                                    .run = arrange_run,
                                     .bit_equal = true,
                                     .subnormals = true,
                                     .floor = 36};

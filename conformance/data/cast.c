@@ -9,12 +9,12 @@
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
 
-static bool is_float(ssq_dtype d)
+static bool cast_is_float(ssq_dtype d)
 {
     return d == SSQ_F32 || d == SSQ_F16 || d == SSQ_BF16;
 }
 
-static double largest(ssq_dtype d)
+static double cast_largest(ssq_dtype d)
 {
     return d == SSQ_F16 ? 65504.0 : d == SSQ_BF16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
 }
@@ -26,7 +26,7 @@ static double truncated(double x, ssq_dtype d)
     if (isnan(x) || isinf(x) || fabs(r) <= fabs(x))
         return r;
     if (isinf(r))
-        return copysign(largest(d), x);
+        return copysign(cast_largest(d), x);
     /* one step back: the spacing below |r| */
     int e, digits = d == SSQ_F16 ? 11 : d == SSQ_BF16 ? 8 : 24;
     double m = frexp(fabs(r), &e);
@@ -36,21 +36,22 @@ static double truncated(double x, ssq_dtype d)
 }
 
 /* The contract of ssq_convert, but for NaN payloads and randomness. */
-static double oracle(double x, ssq_dtype from, ssq_dtype to, ssq_rounding mode)
+static double cast_oracle(double x, ssq_dtype from, ssq_dtype to,
+                          ssq_rounding mode)
 {
     if (to == SSQ_I32 || to == SSQ_U8) {
         double low = to == SSQ_I32 ? -2147483648.0 : 0.0;
         double high = to == SSQ_I32 ? 2147483647.0 : 255.0;
         return isnan(x) ? 0.0 : trunc(fmin(fmax(x, low), high)) + 0.0;
     }
-    if (!is_float(from)) /* to nearest, once */
+    if (!cast_is_float(from)) /* to nearest, once */
         return harness_round(x, to);
     return mode == SSQ_ROUND_TOWARD_ZERO ? truncated(x, to)
                                          : harness_round(x, to);
 }
 
 /* Float NaNs: quiet, sign kept, the payload's upper bits kept. */
-static uint32_t nan_bits(uint32_t u, ssq_dtype from, ssq_dtype to)
+static uint32_t cast_nan_bits(uint32_t u, ssq_dtype from, ssq_dtype to)
 {
     uint32_t wide = u;
     if (from == SSQ_F16)
@@ -106,13 +107,13 @@ static bool run_pair(struct harness *b, size_t i)
     double *want = harness_keep(b, 0, (size_t)n, &fresh);
     for (int64_t k = 0; k < n; k++) {
         if (fresh)
-            want[k] = oracle(x.value[k], from, to, mode);
-        bool nan = is_float(to) && isnan(x.value[k]);
+            want[k] = cast_oracle(x.value[k], from, to, mode);
+        bool nan = cast_is_float(to) && isnan(x.value[k]);
         if (nan && !b->bench && !b->failed &&
-            y.bits[k] != nan_bits(bits[k], from, to))
+            y.bits[k] != cast_nan_bits(bits[k], from, to))
             return harness_fail(b, "NaN 0x%x became 0x%x, expected 0x%x",
                                 (unsigned)bits[k], (unsigned)y.bits[k],
-                                (unsigned)nan_bits(bits[k], from, to));
+                                (unsigned)cast_nan_bits(bits[k], from, to));
     }
     return harness_exact(b, &y, want) && harness_same(b, &y);
 }
@@ -173,7 +174,7 @@ static const struct shape shapes[] = {
 
 /* Strides change nothing, stochastic rounding included: the words follow the
  * row-major order. ssq_convert is the same stream on the host. */
-static bool run_strided(struct harness *b, size_t i)
+static bool cast_run_strided(struct harness *b, size_t i)
 {
     ssq_rounding mode = (ssq_rounding)pick(&i, 3);
     const struct shape *s = &shapes[pick(&i, COUNT(shapes))];
@@ -261,7 +262,7 @@ static bool run_coin(struct harness *b, size_t i)
 }
 
 /* id and the step word choose another stream; step 0 is the absent step. */
-static bool run_streams(struct harness *b)
+static bool cast_run_streams(struct harness *b)
 {
     const int64_t n = 1000, one = 1;
     struct operand x, y[4], step[2];
@@ -288,7 +289,7 @@ static bool run_streams(struct harness *b)
     return harness_raw_equal(b, &y[1], y[0].bits) && harness_same(b, &y[2]);
 }
 
-static bool run_in_place(struct harness *b, ssq_dtype from, ssq_dtype to)
+static bool cast_run_in_place(struct harness *b, ssq_dtype from, ssq_dtype to)
 {
     const int64_t shape[] = {5, 9};
     struct operand x, y;
@@ -321,11 +322,11 @@ static bool run_in_place(struct harness *b, ssq_dtype from, ssq_dtype to)
     ssq_buffer_destroy(&buffer);
     double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t k = 0; k < y.n; k++)
-        want[k] = oracle(x.value[k], from, to, SSQ_ROUND_NEAREST);
+        want[k] = cast_oracle(x.value[k], from, to, SSQ_ROUND_NEAREST);
     return harness_exact(b, &y, want);
 }
 
-static bool run_refused(struct harness *b)
+static bool cast_run_refused(struct harness *b)
 {
     const int64_t n = 6, two = 2;
     struct operand x, y, f, steps, h;
@@ -384,7 +385,7 @@ static const struct {
 
 /* For bench: how near to a copy's throughput a cast comes. No operands, whose
  * images on the host would be larger still. */
-static bool run_large(struct harness *b, ssq_dtype from, ssq_dtype to)
+static bool cast_run_large(struct harness *b, ssq_dtype from, ssq_dtype to)
 {
     const int64_t n = 16 << 20;
     ssq_fill_args ones = SSQ_FILL_INIT;
@@ -412,7 +413,7 @@ static bool run_large(struct harness *b, ssq_dtype from, ssq_dtype to)
 #define AT_LARGE   (AT_STREAMS + 2)
 
 /* A kernel for each pair of dtypes. */
-static int turn(size_t i)
+static int cast_turn(size_t i)
 {
     if (i >= PAIRS)
         return SUITE_ALL;
@@ -421,7 +422,7 @@ static int turn(size_t i)
     return (int)(from + i);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void cast_describe(size_t i, char *text, size_t bytes)
 {
     static const char *const modes[] = {"to nearest", "toward zero",
                                         "stochastic"};
@@ -462,30 +463,31 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct harness *b, size_t i)
+static bool cast_run(struct harness *b, size_t i)
 {
     if (i < PAIRS)
         return run_pair(b, i);
     if (i < AT_COINS)
-        return run_strided(b, i - PAIRS);
+        return cast_run_strided(b, i - PAIRS);
     if (i < AT_PLACES)
         return run_coin(b, i - AT_COINS);
     if (i >= AT_TIES && i < AT_STREAMS)
         return run_ties(b, dtypes[i - AT_TIES]);
     if (i < AT_STREAMS)
-        return run_in_place(b, places[i - AT_PLACES].from,
-                            places[i - AT_PLACES].to);
+        return cast_run_in_place(b, places[i - AT_PLACES].from,
+                                 places[i - AT_PLACES].to);
     if (i >= AT_LARGE)
-        return run_large(b, large[i - AT_LARGE].from, large[i - AT_LARGE].to);
-    return i == AT_STREAMS ? run_streams(b) : run_refused(b);
+        return cast_run_large(b, large[i - AT_LARGE].from,
+                              large[i - AT_LARGE].to);
+    return i == AT_STREAMS ? cast_run_streams(b) : cast_run_refused(b);
 }
 
 const struct suite cast_suite = {.op = "cast",
                                  .name = "cast",
                                  .n = AT_LARGE,
-                                 .describe = describe,
-                                 .run = run,
-                                 .turn = turn,
+                                 .describe = cast_describe,
+                                 .run = cast_run,
+                                 .turn = cast_turn,
                                  .bit_equal = true,
                                  .subnormals = true,
                                  .large = COUNT(large),

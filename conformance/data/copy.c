@@ -32,15 +32,15 @@ static void raw_input(struct harness *b, struct operand *x, ssq_dtype dtype,
 
 #define COPIES (COUNT(dtypes) * COUNT(shapes) * COUNT(pairs))
 
-struct choice {
+struct copy_choice {
     ssq_dtype dtype;
     struct shape shape;
     const enum layout *layout;
 };
 
-static struct choice choose(size_t i)
+static struct copy_choice copy_choose(size_t i)
 {
-    struct choice c;
+    struct copy_choice c;
     c.dtype = dtypes[pick(&i, COUNT(dtypes))];
     c.shape = shapes[pick(&i, COUNT(shapes))];
     c.layout = pairs[i];
@@ -49,7 +49,7 @@ static struct choice choose(size_t i)
 
 static bool run_copy(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct copy_choice c = copy_choose(i);
     struct operand x, y;
     raw_input(b, &x, c.dtype, &c.shape, c.layout[0]);
     harness_output(b, &y, c.dtype, c.shape.rank, c.shape.d, c.layout[1]);
@@ -103,7 +103,7 @@ static bool run_columns(struct harness *b)
     return harness_raw_equal(b, &m, want);
 }
 
-static bool run_refused(struct harness *b)
+static bool copy_run_refused(struct harness *b)
 {
     const int64_t six = 6, two_three[] = {2, 3}, four = 4;
     struct operand x, y, h, m;
@@ -220,7 +220,7 @@ static bool run_transpose_refused(struct harness *b)
 
 #define FIXED 4 /* cases without a table */
 
-static void describe(size_t i, char *text, size_t bytes)
+static void copy_describe(size_t i, char *text, size_t bytes)
 {
     static const char *const fixed[] = {
         "copy f16 5x1 broadcast to 2x5x3",
@@ -228,7 +228,7 @@ static void describe(size_t i, char *text, size_t bytes)
         "transpose refuses misuse"};
     char shape[64];
     if (i < COPIES) {
-        struct choice c = choose(i);
+        struct copy_choice c = copy_choose(i);
         snprintf(text, bytes, "copy %s %s %s to %s", ssq_dtype_name(c.dtype),
                  shape_text(&c.shape, shape, sizeof(shape)),
                  layout_text(c.layout[0]), layout_text(c.layout[1]));
@@ -246,7 +246,7 @@ static void describe(size_t i, char *text, size_t bytes)
     snprintf(text, bytes, "%s", fixed[i - TRANSPOSES]);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool copy_run(struct harness *b, size_t i)
 {
     if (i < COPIES)
         return run_copy(b, i);
@@ -258,7 +258,7 @@ static bool run(struct harness *b, size_t i)
     case 1:
         return run_columns(b);
     case 2:
-        return run_refused(b);
+        return copy_run_refused(b);
     default:
         return run_transpose_refused(b);
     }
@@ -267,8 +267,8 @@ static bool run(struct harness *b, size_t i)
 const struct suite copy_suite = {.op = "copy",
                                  .name = "copy",
                                  .n = COPIES + TRANSPOSES + FIXED,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = copy_describe,
+                                 .run = copy_run,
                                  .bit_equal = true,
                                  .subnormals = true,
                                  .floor = 290};

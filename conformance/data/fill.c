@@ -17,16 +17,16 @@ static const double values[] = {
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
 
-struct choice {
+struct fill_choice {
     struct shape shape;
     double value;
     ssq_dtype dtype;
     enum layout layout;
 };
 
-static struct choice choose(size_t i)
+static struct fill_choice fill_choose(size_t i)
 {
-    struct choice c;
+    struct fill_choice c;
     c.value = values[pick(&i, COUNT(values))];
     c.dtype = dtypes[pick(&i, COUNT(dtypes))];
     c.layout = (enum layout)pick(&i, 3);
@@ -37,7 +37,7 @@ static struct choice choose(size_t i)
 #define PRODUCT (COUNT(values) * COUNT(dtypes) * 3 * COUNT(shapes))
 
 /* To float32 and then to the dtype; integers from the double itself. */
-static double converted(double value, ssq_dtype dtype)
+static double fill_converted(double value, ssq_dtype dtype)
 {
     double low = dtype == SSQ_I32 ? -2147483648.0 : 0.0;
     double high = dtype == SSQ_I32 ? 2147483647.0 : 255.0;
@@ -48,7 +48,7 @@ static double converted(double value, ssq_dtype dtype)
     return trunc(fmin(fmax(value, low), high)) + 0.0;
 }
 
-static bool run_refused(struct harness *b)
+static bool fill_run_refused(struct harness *b)
 {
     const int64_t n = 3;
     struct operand x;
@@ -75,9 +75,9 @@ static bool run_refused(struct harness *b)
     return harness_unchanged(b, &x);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void fill_describe(size_t i, char *text, size_t bytes)
 {
-    struct choice c = choose(i);
+    struct fill_choice c = fill_choose(i);
     char shape[64];
     if (i == PRODUCT) {
         snprintf(text, bytes, "fill refuses misuse");
@@ -88,16 +88,16 @@ static void describe(size_t i, char *text, size_t bytes)
              c.value);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool data_fill_run(struct harness *b, size_t i)
 {
     if (i == PRODUCT)
-        return run_refused(b);
-    struct choice c = choose(i);
+        return fill_run_refused(b);
+    struct fill_choice c = fill_choose(i);
     struct operand x;
     harness_output(b, &x, c.dtype, c.shape.rank, c.shape.d, c.layout);
     double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
     for (int64_t k = 0; k < x.n; k++)
-        want[k] = converted(c.value, c.dtype);
+        want[k] = fill_converted(c.value, c.dtype);
     ssq_fill_args args = SSQ_FILL_INIT;
     args.x = x.t;
     args.value = c.value;
@@ -110,8 +110,8 @@ static bool run(struct harness *b, size_t i)
 const struct suite fill_suite = {.op = "fill",
                                  .name = "fill",
                                  .n = PRODUCT + 1,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = fill_describe,
+                                 .run = data_fill_run,
                                  .bit_equal = true,
                                  .subnormals = true,
                                  .floor = 2162};

@@ -61,13 +61,14 @@ static void index_input(struct harness *b, struct operand *x,
 }
 
 /* The row that position i names; -1 outside. */
-static int64_t row_at(const struct operand *index, int64_t i, int64_t rows)
+static int64_t gather_row_at(const struct operand *index, int64_t i,
+                             int64_t rows)
 {
     double v = index->value[i];
     return v < 0.0 || v >= (double)rows ? -1 : (int64_t)v;
 }
 
-static int64_t row_elements(const struct lookup *l)
+static int64_t gather_row_elements(const struct lookup *l)
 {
     int64_t n = 1;
     for (int i = 1; i < l->table.rank; i++)
@@ -76,7 +77,7 @@ static int64_t row_elements(const struct lookup *l)
 }
 
 /* As a cast has it: to integers toward zero, and no further than they go. */
-static double converted(double x, ssq_dtype d)
+static double gather_converted(double x, ssq_dtype d)
 {
     if (d != SSQ_U8)
         return harness_round(x, d);
@@ -98,12 +99,13 @@ static bool run_gather(struct harness *b, const struct lookup *l)
     b->bytes = (double)y.n * (ssq_dtype_bits(l->x) + ssq_dtype_bits(l->y)) / 8;
     HARNESS_OP(b, ssq_gather_rows(b->queue, &args));
     harness_read(b, &y);
-    int64_t inner = row_elements(l);
+    int64_t inner = gather_row_elements(l);
     double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t i = 0; i < y.n; i++) {
-        int64_t row = row_at(&index, i / inner, l->table.d[0]);
+        int64_t row = gather_row_at(&index, i / inner, l->table.d[0]);
         want[i] =
-            row < 0 ? 0.0 : converted(x.value[row * inner + i % inner], l->y);
+            row < 0 ? 0.0
+                    : gather_converted(x.value[row * inner + i % inner], l->y);
     }
     return harness_exact(b, &y, want) && harness_unchanged(b, &index) &&
            harness_same(b, &y);
@@ -119,7 +121,7 @@ static bool run_scatter(struct harness *b, const struct lookup *l)
                   FILL_NORMAL);
     index_input(b, &index, l, LAYOUT_DENSE);
     harness_input(b, &dy, l->y, s.rank, s.d, l->layout, FILL_NORMAL);
-    int64_t inner = row_elements(l);
+    int64_t inner = gather_row_elements(l);
     size_t bytes = (size_t)dx.n * sizeof(double);
     double *want = harness_alloc(b, bytes), *ordered = harness_alloc(b, bytes);
     double *m = harness_alloc(b, bytes), *n = harness_alloc(b, bytes);
@@ -128,7 +130,7 @@ static bool run_scatter(struct harness *b, const struct lookup *l)
         m[i] = fabs(dx.value[i]);
     }
     for (int64_t i = 0; i < dy.n; i++) {
-        int64_t row = row_at(&index, i / inner, l->table.d[0]);
+        int64_t row = gather_row_at(&index, i / inner, l->table.d[0]);
         int64_t at = row * inner + i % inner;
         if (row < 0)
             continue;
@@ -188,7 +190,7 @@ static bool run_adjoint(struct harness *b)
     return !b->failed;
 }
 
-static bool run_refused(struct harness *b)
+static bool gather_run_refused(struct harness *b)
 {
     const int64_t sx[] = {4, 3}, n = 2, sy[] = {2, 3}, bad[] = {2, 4};
     struct operand x, index, y, wide, word;
@@ -255,7 +257,7 @@ static void describe_gather(size_t i, char *text, size_t bytes)
 
 static bool run_gathers(struct harness *b, size_t i)
 {
-    return i < LOOKUPS ? run_gather(b, &lookups[i]) : run_refused(b);
+    return i < LOOKUPS ? run_gather(b, &lookups[i]) : gather_run_refused(b);
 }
 
 const struct suite gather_suite = {.op = "gather",

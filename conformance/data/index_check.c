@@ -34,7 +34,8 @@ static double draw_wrong(struct harness *b, int64_t n, int64_t ignore)
     return x < -2147483648.0 || x > 2147483647.0 ? -1.0 : x;
 }
 
-static void draw(struct harness *b, size_t i, double *value, int64_t elements)
+static void index_check_draw(struct harness *b, size_t i, double *value,
+                             int64_t elements)
 {
     for (int64_t k = 0; k < elements; k++)
         value[k] = harness_uniform(b) < rows[i].wrong || rows[i].n == 0
@@ -43,7 +44,7 @@ static void draw(struct harness *b, size_t i, double *value, int64_t elements)
 }
 
 /* Twice: the second call adds to what the first has counted. */
-static bool run_row(struct harness *b, size_t i)
+static bool index_check_run_row(struct harness *b, size_t i)
 {
     const struct shape *s = &rows[i].shape;
     const double before[] = {5.0, -2.0, -3.0, -4.0};
@@ -52,7 +53,7 @@ static bool run_row(struct harness *b, size_t i)
     double *value =
         harness_alloc(b, (size_t)shape_elements(s) * sizeof(*value));
     struct operand index, record;
-    draw(b, i, value, shape_elements(s));
+    index_check_draw(b, i, value, shape_elements(s));
     harness_values(b, &index, SSQ_I32, s->rank, s->d, rows[i].layout, value);
     harness_values(b, &record, SSQ_I32, 1, &words, LAYOUT_DENSE, before);
     ssq_index_check_args a = SSQ_INDEX_CHECK_INIT;
@@ -80,13 +81,13 @@ static bool run_row(struct harness *b, size_t i)
            harness_unchanged(b, &index);
 }
 
-static void refuse(struct harness *b, const ssq_index_check_args *a,
-                   const char *words)
+static void index_check_refuse(struct harness *b, const ssq_index_check_args *a,
+                               const char *words)
 {
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_index_check(b->queue, a), words);
 }
 
-static bool run_refused(struct harness *b)
+static bool index_check_run_refused(struct harness *b)
 {
     const int64_t n = 4, five = 5;
     struct operand index, record, wide, f;
@@ -95,27 +96,27 @@ static bool run_refused(struct harness *b)
     harness_output(b, &record, SSQ_I32, 1, &n, LAYOUT_DENSE);
     harness_output(b, &wide, SSQ_I32, 1, &five, LAYOUT_DENSE);
     ssq_index_check_args a = SSQ_INDEX_CHECK_INIT;
-    refuse(b, &a, "index is NULL");
+    index_check_refuse(b, &a, "index is NULL");
     a.index = index.t;
-    refuse(b, &a, "record is NULL");
+    index_check_refuse(b, &a, "record is NULL");
     a.record = wide.t;
-    refuse(b, &a, "record is [5], expected a contiguous [4]");
+    index_check_refuse(b, &a, "record is [5], expected a contiguous [4]");
     a.record = f.t;
-    refuse(b, &a, "record is f32, expected i32");
+    index_check_refuse(b, &a, "record is f32, expected i32");
     a.record = index.t;
-    refuse(b, &a, "record overlaps index");
+    index_check_refuse(b, &a, "record overlaps index");
     a.record = record.t;
     a.n = -1;
-    refuse(b, &a, "n is -1, expected 0 to 2147483647");
+    index_check_refuse(b, &a, "n is -1, expected 0 to 2147483647");
     a.n = INT64_C(1) << 31;
-    refuse(b, &a, "n is 2147483648, expected 0 to 2147483647");
+    index_check_refuse(b, &a, "n is 2147483648, expected 0 to 2147483647");
     a.n = 3;
     a.struct_size = 0;
-    refuse(b, &a, "struct_size is 0");
+    index_check_refuse(b, &a, "struct_size is 0");
     return harness_unchanged(b, &record);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void index_check_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i == COUNT(rows))
@@ -129,15 +130,16 @@ static void describe(size_t i, char *text, size_t bytes)
                  rows[i].wrong, (long long)rows[i].ignore);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool index_check_run(struct harness *b, size_t i)
 {
-    return i < COUNT(rows) ? run_row(b, i) : run_refused(b);
+    return i < COUNT(rows) ? index_check_run_row(b, i)
+                           : index_check_run_refused(b);
 }
 
 const struct suite index_check_suite = {.op = "index_check",
                                         .name = "index_check",
                                         .n = COUNT(rows) + 1,
-                                        .describe = describe,
-                                        .run = run,
+                                        .describe = index_check_describe,
+                                        .run = index_check_run,
                                         .bit_equal = true,
                                         .floor = 30};

@@ -21,14 +21,14 @@ static const struct {
     {{6, {2, 3, 1, 2, 3, 5}}, 5, 5, SSQ_F32, 1.0, 0.0, LAYOUT_DENSE},
 };
 
-static double converted(double value, ssq_dtype dtype)
+static double one_hot_converted(double value, ssq_dtype dtype)
 {
     if (dtype == SSQ_U8)
         return fmin(fmax(value, 0.0), 255.0);
     return harness_round((double)(float)value, dtype);
 }
 
-static bool run_row(struct harness *b, size_t i)
+static bool one_hot_run_row(struct harness *b, size_t i)
 {
     const struct shape *s = &rows[i].y;
     struct shape t = {s->rank - 1, {0}};
@@ -58,12 +58,12 @@ static bool run_row(struct harness *b, size_t i)
     for (int64_t k = 0; k < y.n; k++) {
         int64_t c = k / inner % classes, outer = k / inner / classes;
         bool on = index.value[outer * inner + k % inner] == (double)c;
-        want[k] = converted(on ? rows[i].on : rows[i].off, y.dtype);
+        want[k] = one_hot_converted(on ? rows[i].on : rows[i].off, y.dtype);
     }
     return harness_exact(b, &y, want) && harness_same(b, &y);
 }
 
-static bool run_refused(struct harness *b)
+static bool one_hot_run_refused(struct harness *b)
 {
     const int64_t n = 3, good[] = {3, 4}, bad[] = {4, 4};
     struct operand index, y, z, f;
@@ -93,7 +93,7 @@ static bool run_refused(struct harness *b)
     return harness_unchanged(b, &y) && harness_unchanged(b, &z);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void one_hot_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i == COUNT(rows))
@@ -106,16 +106,16 @@ static void describe(size_t i, char *text, size_t bytes)
                  rows[i].off);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool one_hot_run(struct harness *b, size_t i)
 {
-    return i < COUNT(rows) ? run_row(b, i) : run_refused(b);
+    return i < COUNT(rows) ? one_hot_run_row(b, i) : one_hot_run_refused(b);
 }
 
 const struct suite one_hot_suite = {.op = "one_hot",
                                     .name = "one_hot",
                                     .n = COUNT(rows) + 1,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = one_hot_describe,
+                                    .run = one_hot_run,
                                     .bit_equal = true,
                                     .subnormals = true,
                                     .floor = 22};

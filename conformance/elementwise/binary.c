@@ -36,7 +36,7 @@ static const struct {
     [AXPBY] = {"axpby", call_axpby},
 };
 
-struct shape {
+struct binary_shape {
     int rank;
     int64_t size[SSQ_MAX_RANK];
 };
@@ -44,7 +44,7 @@ struct shape {
 static const struct variant {
     const char *text;
     ssq_dtype a, b, y;
-    struct shape sa, sb, sy;
+    struct binary_shape sa, sb, sy;
     enum layout la, lb, ly;
     enum fill fill;
     int in_place; /* 1: y is a; 2: y is b */
@@ -305,7 +305,8 @@ static const struct variant {
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
 /* Where element i of a tensor of shape y lies in one of shape s. */
-static int64_t from(const struct shape *s, const struct shape *y, int64_t i)
+static int64_t binary_from(const struct binary_shape *s,
+                           const struct binary_shape *y, int64_t i)
 {
     int64_t at = 0, step = 1;
     for (int k = y->rank - 1; k >= 0; k--) {
@@ -322,7 +323,7 @@ static int64_t from(const struct shape *s, const struct shape *y, int64_t i)
 
 /* The arithmetic of C is that of IEEE 754: what float32 has to give, exactly;
  * for pow the truth. volatile: a product and a sum are two roundings. */
-static double expected(enum kind kind, double x, double y)
+static double binary_expected(enum kind kind, double x, double y)
 {
     volatile float a = (float)x, b = (float)y, p, q;
     switch (kind) {
@@ -347,8 +348,8 @@ static double expected(enum kind kind, double x, double y)
     }
 }
 
-static bool run_variant(struct harness *b, enum kind kind,
-                        const struct variant *v)
+static bool binary_run_variant(struct harness *b, enum kind kind,
+                               const struct variant *v)
 {
     struct operand x, z, y, *out = &y;
     harness_input(b, &x, v->a, v->sa.rank, v->sa.size, v->la, v->fill);
@@ -359,8 +360,9 @@ static bool run_variant(struct harness *b, enum kind kind,
         out = v->in_place == 1 ? &x : &z;
     double *want = harness_alloc(b, (size_t)out->n * sizeof(*want));
     for (int64_t i = 0; i < out->n && !b->failed; i++) {
-        double value = expected(kind, x.value[from(&v->sa, &v->sy, i)],
-                                z.value[from(&v->sb, &v->sy, i)]);
+        double value =
+            binary_expected(kind, x.value[binary_from(&v->sa, &v->sy, i)],
+                            z.value[binary_from(&v->sb, &v->sy, i)]);
         want[i] = kind == POW ? value : harness_round(value, out->dtype);
     }
     const ssq_binary_args args = {sizeof(args), x.t, z.t, out->t};
@@ -381,8 +383,8 @@ static const enum kind whole[] = {ADD, SUB, MUL, MAXIMUM, MINIMUM};
 #define WHOLE 5
 
 /* Integers: modulo 2^32, stored modulo 2^8 in u8; [101] and [7,1]. */
-static bool run_integers(struct harness *b, enum kind kind,
-                         const ssq_dtype *mix)
+static bool binary_run_integers(struct harness *b, enum kind kind,
+                                const ssq_dtype *mix)
 {
     const int64_t sa[] = {101}, sb[] = {7, 1}, sy[] = {7, 101};
     struct operand x, z, y;
@@ -439,7 +441,7 @@ static const struct exact {
 };
 #define EXACTS (sizeof(exact) / sizeof(exact[0]))
 
-static bool run_exact(struct harness *b, const struct exact *e)
+static bool binary_run_exact(struct harness *b, const struct exact *e)
 {
     struct operand x, z, y;
     harness_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->a);
@@ -455,7 +457,7 @@ static bool run_exact(struct harness *b, const struct exact *e)
 }
 
 #define MISUSES 9
-static bool run_misuse(struct harness *b, size_t k)
+static bool binary_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "add: a is NULL",
@@ -503,7 +505,7 @@ static bool run_misuse(struct harness *b, size_t k)
 }
 
 /* For bench: how near to a copy's throughput an addition comes. */
-static bool run_large(struct harness *b)
+static bool binary_run_large(struct harness *b)
 {
     const int64_t n = 16 << 20;
     ssq_tensor *x = harness_large(b, SSQ_F32, 1, &n);
@@ -520,7 +522,7 @@ static bool run_large(struct harness *b)
 #define AT_MISUSE   (AT_EXACT + EXACTS)
 #define AT_LARGE    (AT_MISUSE + MISUSES)
 
-static void describe(size_t i, char *text, size_t bytes)
+static void binary_describe(size_t i, char *text, size_t bytes)
 {
     if (i >= AT_LARGE) {
         snprintf(text, bytes, "add f32, 16,777,216 elements");
@@ -543,7 +545,7 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static int turn(size_t i)
+static int binary_turn(size_t i)
 {
     if (i >= AT_MISUSE)
         return SUITE_ALL;
@@ -553,26 +555,27 @@ static int turn(size_t i)
     return suite_turn(ops[kind].name);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool binary_run(struct harness *b, size_t i)
 {
     if (i >= AT_LARGE)
-        return run_large(b);
+        return binary_run_large(b);
     if (i >= AT_MISUSE)
-        return run_misuse(b, i - AT_MISUSE);
+        return binary_run_misuse(b, i - AT_MISUSE);
     if (i >= AT_EXACT)
-        return run_exact(b, &exact[i - AT_EXACT]);
+        return binary_run_exact(b, &exact[i - AT_EXACT]);
     if (i >= AT_INTEGERS)
-        return run_integers(b, whole[(i - AT_INTEGERS) / MIXES],
-                            mixes[(i - AT_INTEGERS) % MIXES]);
-    return run_variant(b, (enum kind)(i / VARIANTS), &variants[i % VARIANTS]);
+        return binary_run_integers(b, whole[(i - AT_INTEGERS) / MIXES],
+                                   mixes[(i - AT_INTEGERS) % MIXES]);
+    return binary_run_variant(b, (enum kind)(i / VARIANTS),
+                              &variants[i % VARIANTS]);
 }
 
 const struct suite binary_suite = {.op = "binary",
                                    .name = "binary",
                                    .n = AT_LARGE,
                                    .large = 1,
-                                   .describe = describe,
-                                   .run = run,
-                                   .turn = turn,
+                                   .describe = binary_describe,
+                                   .run = binary_run,
+                                   .turn = binary_turn,
                                    .bit_equal = true,
                                    .floor = 444};

@@ -101,7 +101,7 @@ static const struct op {
 };
 #define OPS (sizeof(ops) / sizeof(ops[0]))
 
-struct shape {
+struct binary_backward_shape {
     int rank;
     int64_t size[SSQ_MAX_RANK];
 };
@@ -109,7 +109,7 @@ struct shape {
 static const struct variant {
     const char *text;
     ssq_dtype a, b, dy, da, db;
-    struct shape sa, sb, sy;
+    struct binary_backward_shape sa, sb, sy;
     enum layout la, ldy, lda;
     enum fill fill; /* FILL_NORMAL: a and b positive for pow */
 } variants[] = {
@@ -351,7 +351,9 @@ static const struct variant {
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
 /* Where element i of a tensor of shape y lies in one of shape s. */
-static int64_t from(const struct shape *s, const struct shape *y, int64_t i)
+static int64_t binary_backward_from(const struct binary_backward_shape *s,
+                                    const struct binary_backward_shape *y,
+                                    int64_t i)
 {
     int64_t at = 0, step = 1;
     for (int k = y->rank - 1; k >= 0; k--) {
@@ -393,20 +395,21 @@ static bool is_tame(const struct op *op, int second, real a, real b)
  * 2^-149 and that much times dy; a term that is the result is rounded at the
  * store only, in float32. skip marks elements that float32 cannot hold on the
  * way. */
-static void oracle(const struct op *op, const struct inputs *in, int second,
-                   double *want, double *error, double *skip, int64_t n)
+static void binary_backward_oracle(const struct op *op, const struct inputs *in,
+                                   int second, double *want, double *error,
+                                   double *skip, int64_t n)
 {
     const struct variant *v = in->v;
-    const struct shape *s = second ? &v->sb : &v->sa;
+    const struct binary_backward_shape *s = second ? &v->sb : &v->sa;
     double *size = calloc((size_t)n + 1, sizeof(double));
     real *sum = calloc((size_t)n + 1, sizeof(real));
     if (size == NULL || sum == NULL)
         abort();
     for (int64_t i = 0; i < in->dy.n; i++) {
-        double a = in->a.value[from(&v->sa, &v->sy, i)];
-        double c = in->b.value[from(&v->sb, &v->sy, i)];
+        double a = in->a.value[binary_backward_from(&v->sa, &v->sy, i)];
+        double c = in->b.value[binary_backward_from(&v->sb, &v->sy, i)];
         double dy = in->dy.value[i];
-        int64_t at = from(s, &v->sy, i);
+        int64_t at = binary_backward_from(s, &v->sy, i);
         real t = op->term((real)a, (real)c, (real)dy, second);
         double own = roundings(op->name, second, a, c);
         sum[at] += t;
@@ -429,14 +432,16 @@ static void oracle(const struct op *op, const struct inputs *in, int second,
     free(sum);
 }
 
-static bool compare(struct harness *b, const struct op *op,
-                    const struct inputs *in, int second, struct operand *dx)
+static bool binary_backward_compare(struct harness *b, const struct op *op,
+                                    const struct inputs *in, int second,
+                                    struct operand *dx)
 {
     bool fresh;
     size_t n = (size_t)dx->n;
     double *want = harness_keep(b, second, 3 * n, &fresh);
     if (fresh)
-        oracle(op, in, second, want, want + n, want + 2 * n, dx->n);
+        binary_backward_oracle(op, in, second, want, want + n, want + 2 * n,
+                               dx->n);
     harness_read(b, dx);
     for (size_t i = 0; i < n && !b->failed; i++)
         if (want[2 * n + i] != 0) /* harness_same still compares it */
@@ -444,8 +449,8 @@ static bool compare(struct harness *b, const struct op *op,
     return harness_bound(b, dx, want, want + n) && harness_same(b, dx);
 }
 
-static bool run_variant(struct harness *b, const struct op *op,
-                        const struct variant *v)
+static bool binary_backward_run_variant(struct harness *b, const struct op *op,
+                                        const struct variant *v)
 {
     struct inputs in = {.v = v};
     struct operand da, db;
@@ -463,12 +468,13 @@ static bool run_variant(struct harness *b, const struct op *op,
     harness_read(b, &in.a);
     harness_read(b, &in.b);
     harness_read(b, &in.dy);
-    return compare(b, op, &in, 0, &da) && compare(b, op, &in, 1, &db);
+    return binary_backward_compare(b, op, &in, 0, &da) &&
+           binary_backward_compare(b, op, &in, 1, &db);
 }
 
 /* Both gradients against the five-point quotient of the forward function,
  * h = 2^-9: its error is below the difference to the quotient of 2h. */
-static bool run_slopes(struct harness *b, const struct op *op)
+static bool binary_backward_run_slopes(struct harness *b, const struct op *op)
 {
     const int64_t shape[] = {211};
     struct operand a, c, dy, da, db;
@@ -516,7 +522,7 @@ static bool run_slopes(struct harness *b, const struct op *op)
 }
 
 /* The documented order, by arrays instead of a stream. */
-static float in_order(float *t, size_t n)
+static float binary_backward_in_order(float *t, size_t n)
 {
     while (n > 1) {
         size_t chunks = (n + 16383) / 16384;
@@ -544,7 +550,7 @@ static const int64_t lengths[] = {2,   3,     128,   255,   256,   257,  511,
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
 /* db of mul, a [n], b []: the sum of dy a, bit for bit in this order. */
-static bool run_order(struct harness *b, int64_t n)
+static bool binary_backward_run_order(struct harness *b, int64_t n)
 {
     struct operand a, c, dy, db;
     harness_input(b, &a, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_NORMAL);
@@ -560,7 +566,7 @@ static bool run_order(struct harness *b, int64_t n)
         volatile float p = (float)a.value[i] * (float)dy.value[i];
         t[i] = p;
     }
-    double want = (double)in_order(t, (size_t)n);
+    double want = (double)binary_backward_in_order(t, (size_t)n);
     return harness_ulps(b, &db, &want, 0) && harness_same(b, &db);
 }
 
@@ -593,7 +599,7 @@ static bool run_lean(struct harness *b)
 }
 
 #define MISUSES 8
-static bool run_misuse(struct harness *b, size_t k)
+static bool binary_backward_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "mul_backward: da and db are NULL",
@@ -645,7 +651,7 @@ static bool run_misuse(struct harness *b, size_t k)
 #define AT_LEAN   (AT_ORDER + LENGTHS)
 #define AT_MISUSE (AT_LEAN + 1)
 
-static void describe(size_t i, char *text, size_t bytes)
+static void binary_backward_describe(size_t i, char *text, size_t bytes)
 {
     if (i >= AT_MISUSE)
         snprintf(text, bytes, "binary_backward misuse %zu is refused",
@@ -664,31 +670,33 @@ static void describe(size_t i, char *text, size_t bytes)
                  variants[i % VARIANTS].text);
 }
 
-static int turn(size_t i)
+static int binary_backward_turn(size_t i)
 {
     return i < AT_SLOPES  ? suite_turn(ops[i / VARIANTS].name)
            : i < AT_ORDER ? suite_turn(ops[i - AT_SLOPES].name)
                           : SUITE_ALL;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool binary_backward_run(struct harness *b, size_t i)
 {
     if (i >= AT_MISUSE)
-        return run_misuse(b, i - AT_MISUSE);
+        return binary_backward_run_misuse(b, i - AT_MISUSE);
     if (i >= AT_LEAN)
         return run_lean(b);
     if (i >= AT_ORDER)
-        return run_order(b, lengths[i - AT_ORDER]);
+        return binary_backward_run_order(b, lengths[i - AT_ORDER]);
     if (i >= AT_SLOPES)
-        return run_slopes(b, &ops[i - AT_SLOPES]);
-    return run_variant(b, &ops[i / VARIANTS], &variants[i % VARIANTS]);
+        return binary_backward_run_slopes(b, &ops[i - AT_SLOPES]);
+    return binary_backward_run_variant(b, &ops[i / VARIANTS],
+                                       &variants[i % VARIANTS]);
 }
 
 const struct suite binary_backward_suite = {.op = "binary_backward",
                                             .name = "binary_backward",
                                             .n = AT_MISUSE + MISUSES,
-                                            .describe = describe,
-                                            .run = run,
-                                            .turn = turn,
+                                            .describe =
+                                                binary_backward_describe,
+                                            .run = binary_backward_run,
+                                            .turn = binary_backward_turn,
                                             .bit_equal = true,
                                             .floor = 282};

@@ -69,9 +69,9 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static void input(struct harness *b, struct operand *x, ssq_dtype dtype,
-                  int rank, const int64_t *shape, enum layout layout,
-                  enum fill fill)
+static void compare_input(struct harness *b, struct operand *x, ssq_dtype dtype,
+                          int rank, const int64_t *shape, enum layout layout,
+                          enum fill fill)
 {
     double zeros[64];
     if (fill != FILL_ZERO) {
@@ -83,15 +83,16 @@ static void input(struct harness *b, struct operand *x, ssq_dtype dtype,
     harness_values(b, x, dtype, rank, shape, layout, zeros);
 }
 
-static bool run_variant(struct harness *b, size_t k, const struct variant *v)
+static bool compare_run_variant(struct harness *b, size_t k,
+                                const struct variant *v)
 {
     const int64_t shape[] = {v->rows, v->cols}, column[] = {v->rows, 1};
     struct operand a, c, y;
-    input(b, &a, v->a, 2, v->outer ? column : shape, v->la, v->fill);
+    compare_input(b, &a, v->a, 2, v->outer ? column : shape, v->la, v->fill);
     if (v->outer)
-        input(b, &c, v->b, 1, shape + 1, v->lb, v->fill);
+        compare_input(b, &c, v->b, 1, shape + 1, v->lb, v->fill);
     else
-        input(b, &c, v->b, 2, shape, v->lb, v->fill);
+        compare_input(b, &c, v->b, 2, shape, v->lb, v->fill);
     harness_output(b, &y, SSQ_U8, 2, shape, v->ly);
     uint32_t *want = harness_alloc(b, (size_t)y.n * sizeof(*want));
     for (int64_t i = 0; i < y.n; i++)
@@ -106,7 +107,7 @@ static bool run_variant(struct harness *b, size_t k, const struct variant *v)
 }
 
 /* The answer replaces u8 operand a. */
-static bool run_in_place(struct harness *b)
+static bool compare_run_in_place(struct harness *b)
 {
     const int64_t shape[] = {5, 7};
     struct operand a, c;
@@ -122,7 +123,7 @@ static bool run_in_place(struct harness *b)
 }
 
 #define MISUSES 4
-static bool run_misuse(struct harness *b, size_t k)
+static bool compare_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "eq: a is NULL",
@@ -151,7 +152,7 @@ static bool run_misuse(struct harness *b, size_t k)
     return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void compare_describe(size_t i, char *text, size_t bytes)
 {
     if (i < OPS * VARIANTS)
         snprintf(text, bytes, "%s %s", ops[i / VARIANTS].name,
@@ -163,19 +164,19 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - OPS * VARIANTS - 1);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool compare_run(struct harness *b, size_t i)
 {
     if (i < OPS * VARIANTS)
-        return run_variant(b, i / VARIANTS, &variants[i % VARIANTS]);
+        return compare_run_variant(b, i / VARIANTS, &variants[i % VARIANTS]);
     if (i == OPS * VARIANTS)
-        return run_in_place(b);
-    return run_misuse(b, i - OPS * VARIANTS - 1);
+        return compare_run_in_place(b);
+    return compare_run_misuse(b, i - OPS * VARIANTS - 1);
 }
 
 const struct suite compare_suite = {.op = "compare",
                                     .name = "compare",
                                     .n = OPS * VARIANTS + 1 + MISUSES,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = compare_describe,
+                                    .run = compare_run,
                                     .bit_equal = true,
                                     .floor = 142};

@@ -64,7 +64,7 @@ static const struct variant {
 };
 #define VARIANTS (COUNT(variants) * GATES)
 
-struct operands {
+struct glu_operands {
     struct operand a, b, dy;
     struct operand f, p; /* f(b), dy a: float32 */
     struct operand want, want_too;
@@ -72,7 +72,7 @@ struct operands {
 
 /* Inputs, and room for what they and ops of one operand come to. */
 static void prepare(struct harness *b, const struct variant *v,
-                    struct operands *o)
+                    struct glu_operands *o)
 {
     const struct shape *s = &v->shape;
     harness_input(b, &o->a, v->a, s->rank, s->d, v->la, v->fill);
@@ -84,9 +84,9 @@ static void prepare(struct harness *b, const struct variant *v,
     harness_output(b, &o->want_too, v->y, s->rank, s->d, LAYOUT_DENSE);
 }
 
-static struct operand *result(struct harness *b, const struct variant *v,
-                              enum place place, struct operands *o,
-                              struct operand *apart)
+static struct operand *glu_result(struct harness *b, const struct variant *v,
+                                  enum place place, struct glu_operands *o,
+                                  struct operand *apart)
 {
     if (place != APART)
         return place == OVER_A ? &o->a : place == OVER_B ? &o->b : &o->dy;
@@ -94,7 +94,7 @@ static struct operand *result(struct harness *b, const struct variant *v,
     return apart;
 }
 
-static bool must(struct harness *b, ssq_status st)
+static bool glu_must(struct harness *b, ssq_status st)
 {
     return st == SSQ_OK || harness_fail(b, "%s", ssq_last_error());
 }
@@ -108,8 +108,8 @@ static bool comparable(const struct harness *b, const struct variant *v)
 }
 
 /* want has the bits of y, or, where the device flushes, may have others. */
-static bool same_bits(struct harness *b, const struct variant *v,
-                      struct operand *want, struct operand *y)
+static bool glu_same_bits(struct harness *b, const struct variant *v,
+                          struct operand *want, struct operand *y)
 {
     harness_read(b, want);
     harness_read(b, y);
@@ -119,52 +119,55 @@ static bool same_bits(struct harness *b, const struct variant *v,
 }
 
 /* y is what ssq_mul makes of a and f(b) in float32. */
-static bool run_forward(struct harness *b, const struct gate *g,
-                        const struct variant *v)
+static bool glu_run_forward(struct harness *b, const struct gate *g,
+                            const struct variant *v)
 {
-    struct operands o;
+    struct glu_operands o;
     struct operand apart;
     prepare(b, v, &o);
-    struct operand *y = result(b, v, v->y_place, &o, &apart);
+    struct operand *y = glu_result(b, v, v->y_place, &o, &apart);
     if (b->failed)
         return false;
-    bool ok = must(b, g->call(b->queue, SSQ_UNARY(.x = o.b.t, .y = o.f.t))) &&
-              must(b, ssq_mul(b->queue, SSQ_BINARY(.a = o.a.t, .b = o.f.t,
-                                                   .y = o.want.t)));
+    bool ok =
+        glu_must(b, g->call(b->queue, SSQ_UNARY(.x = o.b.t, .y = o.f.t))) &&
+        glu_must(b, ssq_mul(b->queue,
+                            SSQ_BINARY(.a = o.a.t, .b = o.f.t, .y = o.want.t)));
     HARNESS_OP(b, ssq_glu(b->queue, SSQ_GLU(.a = o.a.t, .b = o.b.t, .y = y->t,
                                             .activation = g->activation)));
     if (harness_over(b))
         return ok && !b->failed;
-    return same_bits(b, v, &o.want, y);
+    return glu_same_bits(b, v, &o.want, y);
 }
 
 /* da is what ssq_mul makes of dy and f(b), db what f's backward makes of dy a,
  * both in float32. */
-static bool run_backward(struct harness *b, const struct gate *g,
-                         const struct variant *v)
+static bool glu_run_backward(struct harness *b, const struct gate *g,
+                             const struct variant *v)
 {
-    struct operands o;
+    struct glu_operands o;
     struct operand da_apart, db_apart;
     prepare(b, v, &o);
-    struct operand *da = result(b, v, v->da_place, &o, &da_apart);
-    struct operand *db = result(b, v, v->db_place, &o, &db_apart);
+    struct operand *da = glu_result(b, v, v->da_place, &o, &da_apart);
+    struct operand *db = glu_result(b, v, v->db_place, &o, &db_apart);
     if (b->failed)
         return false;
     ssq_queue *q = b->queue;
     bool ok =
-        must(b, g->call(q, SSQ_UNARY(.x = o.b.t, .y = o.f.t))) &&
-        must(b,
-             ssq_mul(q, SSQ_BINARY(.a = o.dy.t, .b = o.f.t, .y = o.want.t))) &&
-        must(b, ssq_mul(q, SSQ_BINARY(.a = o.dy.t, .b = o.a.t, .y = o.p.t))) &&
-        must(b, g->backward(q, SSQ_UNARY_BACKWARD(.x = o.b.t, .dy = o.p.t,
-                                                  .dx = o.want_too.t)));
+        glu_must(b, g->call(q, SSQ_UNARY(.x = o.b.t, .y = o.f.t))) &&
+        glu_must(b, ssq_mul(q, SSQ_BINARY(.a = o.dy.t, .b = o.f.t,
+                                          .y = o.want.t))) &&
+        glu_must(b,
+                 ssq_mul(q, SSQ_BINARY(.a = o.dy.t, .b = o.a.t, .y = o.p.t))) &&
+        glu_must(b, g->backward(q, SSQ_UNARY_BACKWARD(.x = o.b.t, .dy = o.p.t,
+                                                      .dx = o.want_too.t)));
     HARNESS_OP(b, ssq_glu_backward(
                       q, SSQ_GLU_BACKWARD(.a = o.a.t, .b = o.b.t, .dy = o.dy.t,
                                           .da = da->t, .db = db->t,
                                           .activation = g->activation)));
     if (harness_over(b))
         return ok && !b->failed;
-    return same_bits(b, v, &o.want, da) && same_bits(b, v, &o.want_too, db);
+    return glu_same_bits(b, v, &o.want, da) &&
+           glu_same_bits(b, v, &o.want_too, db);
 }
 
 static const struct function *function_of(const struct gate *g)
@@ -199,8 +202,8 @@ static bool run_value(struct harness *b, const struct gate *g)
 /* The five-point difference quotient of dy a f(b) along b; along a it is
  * dy f(b). As in unary_backward.c, the quotient of twice the step bounds what
  * this one is off by. */
-static void quotient(const struct function *f, double a, double x, double dy,
-                     double *want, double *error)
+static void glu_quotient(const struct function *f, double a, double x,
+                         double dy, double *want, double *error)
 {
     long double d[2], t = (long double)x, most = 0;
     for (int k = 0; k < 2; k++) {
@@ -218,7 +221,7 @@ static void quotient(const struct function *f, double a, double x, double dy,
                                  1024 * (long double)LDBL_EPSILON * most);
 }
 
-static bool run_slopes(struct harness *b, const struct gate *g)
+static bool glu_run_slopes(struct harness *b, const struct gate *g)
 {
     const int64_t shape[] = {307};
     const struct function *f = function_of(g);
@@ -240,7 +243,8 @@ static bool run_slopes(struct harness *b, const struct gate *g)
     harness_read(b, &da);
     harness_read(b, &db);
     for (int i = 0; i < 307; i++)
-        quotient(f, a.value[i], c.value[i], dy.value[i], &want[i], &error[i]);
+        glu_quotient(f, a.value[i], c.value[i], dy.value[i], &want[i],
+                     &error[i]);
     harness_bound(b, &db, want, error);
     for (int i = 0; i < 307; i++) {
         want[i] = dy.value[i] * (double)f->value((long double)c.value[i], 0, 0);
@@ -269,12 +273,12 @@ static bool run_alone(struct harness *b)
         return !b->failed;
     harness_read(b, &da);
     harness_read(b, &db);
-    must(b, ssq_glu_backward(
-                q, SSQ_GLU_BACKWARD(.b = c.t, .dy = dy.t, .da = one.t)));
+    glu_must(b, ssq_glu_backward(
+                    q, SSQ_GLU_BACKWARD(.b = c.t, .dy = dy.t, .da = one.t)));
     harness_read(b, &one);
     harness_raw_equal(b, &one, da.bits);
-    must(b, ssq_glu_backward(q, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t, .dy = dy.t,
-                                                 .db = dy.t)));
+    glu_must(b, ssq_glu_backward(q, SSQ_GLU_BACKWARD(.a = a.t, .b = c.t,
+                                                     .dy = dy.t, .db = dy.t)));
     harness_read(b, &dy);
     return harness_raw_equal(b, &dy, db.bits);
 }
@@ -334,9 +338,9 @@ static bool misuse_backward(struct harness *b, size_t k, const struct bad *t)
                               ssq_glu_backward(b->queue, &calls[k]), text[k]);
 }
 
-static bool run_misuse(struct harness *b, size_t k,
-                       bool (*misuse)(struct harness *, size_t,
-                                      const struct bad *))
+static bool glu_run_misuse(struct harness *b, size_t k,
+                           bool (*misuse)(struct harness *, size_t,
+                                          const struct bad *))
 {
     const int64_t seven[] = {7}, five[] = {5};
     struct operand x, i, s, y;
@@ -352,7 +356,7 @@ static bool run_misuse(struct harness *b, size_t k,
 
 /* ---- the tables ---- */
 
-static void describe(size_t i, char *text, size_t bytes)
+static void glu_describe(size_t i, char *text, size_t bytes)
 {
     if (i < VARIANTS)
         snprintf(text, bytes, "glu by %s, %s", gates[i % GATES].name,
@@ -365,17 +369,17 @@ static void describe(size_t i, char *text, size_t bytes)
                  i - VARIANTS - GATES);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool glu_run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
-        return run_forward(b, &gates[i % GATES], &variants[i / GATES]);
+        return glu_run_forward(b, &gates[i % GATES], &variants[i / GATES]);
     if (i < VARIANTS + GATES)
         return run_value(b, &gates[i - VARIANTS]);
-    return run_misuse(b, i - VARIANTS - GATES, misuse_forward);
+    return glu_run_misuse(b, i - VARIANTS - GATES, misuse_forward);
 }
 
 /* A kernel has one gate. */
-static int turn(size_t i)
+static int glu_turn(size_t i)
 {
     return i < VARIANTS           ? (int)(i % GATES)
            : i < VARIANTS + GATES ? (int)(i - VARIANTS)
@@ -385,9 +389,9 @@ static int turn(size_t i)
 const struct suite glu_suite = {.op = "glu",
                                 .name = "glu",
                                 .n = VARIANTS + GATES + BAD_FORWARD,
-                                .turn = turn,
-                                .describe = describe,
-                                .run = run,
+                                .turn = glu_turn,
+                                .describe = glu_describe,
+                                .run = glu_run,
                                 .bit_equal = true,
                                 .floor = 230};
 
@@ -410,19 +414,19 @@ static void describe_backward(size_t i, char *text, size_t bytes)
 static bool run_gradient(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
-        return run_backward(b, &gates[i % GATES], &variants[i / GATES]);
+        return glu_run_backward(b, &gates[i % GATES], &variants[i / GATES]);
     if (i < VARIANTS + GATES)
-        return run_slopes(b, &gates[i - VARIANTS]);
+        return glu_run_slopes(b, &gates[i - VARIANTS]);
     if (i == VARIANTS + GATES)
         return run_alone(b);
-    return run_misuse(b, i - VARIANTS - GATES - 1, misuse_backward);
+    return glu_run_misuse(b, i - VARIANTS - GATES - 1, misuse_backward);
 }
 
 const struct suite glu_backward_suite = {.op = "glu_backward",
                                          .name = "glu_backward",
                                          .n = VARIANTS + GATES + 1 +
                                               BAD_BACKWARD,
-                                         .turn = turn,
+                                         .turn = glu_turn,
                                          .describe = describe_backward,
                                          .run = run_gradient,
                                          .bit_equal = true,

@@ -130,7 +130,7 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static bool run_variant(struct harness *b, const struct variant *v)
+static bool scale_run_variant(struct harness *b, const struct variant *v)
 {
     struct operand x, y, s, *out = &y;
     harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
@@ -160,7 +160,7 @@ static bool run_variant(struct harness *b, const struct variant *v)
 }
 
 /* A replayed graph reads the device's scale of that time. */
-static bool run_graph(struct harness *b)
+static bool scale_run_graph(struct harness *b)
 {
     const int64_t shape[] = {7};
     const double values[] = {2.0, 5.0};
@@ -198,7 +198,7 @@ static bool run_graph(struct harness *b)
 }
 
 #define MISUSES 5
-static bool run_misuse(struct harness *b, size_t k)
+static bool scale_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "scale: x is NULL",
@@ -233,7 +233,7 @@ static bool run_misuse(struct harness *b, size_t k)
     return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void scale_describe(size_t i, char *text, size_t bytes)
 {
     if (i < VARIANTS)
         snprintf(text, bytes, "scale %s, alpha %g, scale %g", variants[i].text,
@@ -244,17 +244,18 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "scale misuse %zu is refused", i - VARIANTS - 1);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool scale_run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
-        return run_variant(b, &variants[i]);
-    return i == VARIANTS ? run_graph(b) : run_misuse(b, i - VARIANTS - 1);
+        return scale_run_variant(b, &variants[i]);
+    return i == VARIANTS ? scale_run_graph(b)
+                         : scale_run_misuse(b, i - VARIANTS - 1);
 }
 
 const struct suite scale_suite = {.op = "scale",
                                   .name = "scale",
                                   .n = VARIANTS + 1 + MISUSES,
-                                  .describe = describe,
-                                  .run = run,
+                                  .describe = scale_describe,
+                                  .run = scale_run,
                                   .bit_equal = true,
                                   .floor = 36};

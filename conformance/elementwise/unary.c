@@ -121,8 +121,8 @@ static const struct variant {
 /* After these, every f16 and every bf16. */
 #define OF_EACH (VARIANTS + 2)
 
-static void oracle(struct harness *b, const struct function *f,
-                   const struct operand *x, double *want)
+static void unary_oracle(struct harness *b, const struct function *f,
+                         const struct operand *x, double *want)
 {
     (void)b;
     for (int64_t i = 0; i < x->n; i++)
@@ -131,13 +131,13 @@ static void oracle(struct harness *b, const struct function *f,
 }
 
 /* Run f on x into y, and compare. */
-static bool run_one(struct harness *b, const struct function *f,
-                    struct operand *x, struct operand *y)
+static bool unary_run_one(struct harness *b, const struct function *f,
+                          struct operand *x, struct operand *y)
 {
     bool fresh;
     double *want = harness_keep(b, 0, (size_t)x->n, &fresh);
     if (fresh)
-        oracle(b, f, x, want);
+        unary_oracle(b, f, x, want);
     const struct unary_call args = {x->t, y->t, f->alpha, f->beta};
     b->bytes = (double)x->n *
                (ssq_dtype_bits(x->dtype) / 8 + ssq_dtype_bits(y->dtype) / 8);
@@ -155,20 +155,20 @@ static bool run_one(struct harness *b, const struct function *f,
     return harness_ulps(b, y, want, ulps) && harness_same(b, y);
 }
 
-static bool run_variant(struct harness *b, const struct function *f,
-                        const struct variant *v)
+static bool unary_run_variant(struct harness *b, const struct function *f,
+                              const struct variant *v)
 {
     struct operand x, y;
     ssq_dtype to = f->test ? SSQ_U8 : v->y;
     harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
     if (v->in_place && !f->test)
-        return run_one(b, f, &x, &x);
+        return unary_run_one(b, f, &x, &x);
     harness_output(b, &y, to, v->rank, v->shape, v->ly);
-    return run_one(b, f, &x, &y);
+    return unary_run_one(b, f, &x, &y);
 }
 
-static bool run_every(struct harness *b, const struct function *f,
-                      ssq_dtype dtype)
+static bool unary_run_every(struct harness *b, const struct function *f,
+                            ssq_dtype dtype)
 {
     const int64_t shape[] = {65536};
     struct operand x, y;
@@ -177,10 +177,10 @@ static bool run_every(struct harness *b, const struct function *f,
         bits[i] = i;
     harness_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
     harness_output(b, &y, f->test ? SSQ_U8 : dtype, 1, shape, LAYOUT_DENSE);
-    return run_one(b, f, &x, &y);
+    return unary_run_one(b, f, &x, &y);
 }
 
-static const struct function *find(const char *name)
+static const struct function *unary_find(const char *name)
 {
     const struct function *f = functions;
     while (strcmp(f->name, name) != 0)
@@ -189,7 +189,7 @@ static const struct function *find(const char *name)
 }
 
 /* The exact values of f. */
-static bool run_exact(struct harness *b, const struct function *f)
+static bool unary_run_exact(struct harness *b, const struct function *f)
 {
     size_t tried = 0;
     for (const struct function_exact *e = functions_exact; e->name != NULL;
@@ -215,7 +215,7 @@ static bool run_exact(struct harness *b, const struct function *f)
 }
 
 /* abs and neg of integers: x, y dtypes; modulo 2^32 and 2^8. */
-static bool run_integers(struct harness *b, ssq_dtype from, ssq_dtype to)
+static bool unary_run_integers(struct harness *b, ssq_dtype from, ssq_dtype to)
 {
     static const uint32_t bits[] = {
         0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff};
@@ -271,7 +271,7 @@ static ssq_status dull_softplus(ssq_queue *queue, const ssq_unary_args *args)
 }
 
 #define MISUSES 11
-static bool run_misuse(struct harness *b, size_t k)
+static bool unary_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "relu: x is NULL",
@@ -337,14 +337,14 @@ static const struct {
 } large[] = {{"relu", SSQ_F32}, {"relu", SSQ_F16}, {"gelu", SSQ_F32}};
 #define LARGE (sizeof(large) / sizeof(large[0]))
 
-static bool run_large(struct harness *b, size_t k)
+static bool unary_run_large(struct harness *b, size_t k)
 {
     const int64_t n = 16 << 20;
     const struct unary_call args = {harness_large(b, large[k].dtype, 1, &n),
                                     harness_large(b, large[k].dtype, 1, &n), 1,
                                     1};
     b->bytes = 2.0 * (double)n * ssq_dtype_bits(large[k].dtype) / 8.0;
-    HARNESS_OP(b, find(large[k].name)->call(b->queue, &args));
+    HARNESS_OP(b, unary_find(large[k].name)->call(b->queue, &args));
     return !b->failed;
 }
 
@@ -359,7 +359,7 @@ static bool run_large(struct harness *b, size_t k)
 static const ssq_dtype integers[3][2] = {
     {SSQ_I32, SSQ_I32}, {SSQ_U8, SSQ_U8}, {SSQ_U8, SSQ_I32}};
 
-static void describe(size_t i, char *text, size_t bytes)
+static void unary_describe(size_t i, char *text, size_t bytes)
 {
     if (i >= AT_LARGE)
         snprintf(text, bytes, "%s %s, 16,777,216 elements",
@@ -386,38 +386,38 @@ static void describe(size_t i, char *text, size_t bytes)
                  functions[i / OF_EACH].beta);
 }
 
-static int turn(size_t i)
+static int unary_turn(size_t i)
 {
     return i < AT_EXACT      ? suite_turn(functions[i / OF_EACH].name)
            : i < AT_INTEGERS ? suite_turn(functions[i - AT_EXACT].name)
                              : SUITE_ALL;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool elementwise_unary_run(struct harness *b, size_t i)
 {
     if (i >= AT_LARGE)
-        return run_large(b, i - AT_LARGE);
+        return unary_run_large(b, i - AT_LARGE);
     if (i >= AT_MISUSE)
-        return run_misuse(b, i - AT_MISUSE);
+        return unary_run_misuse(b, i - AT_MISUSE);
     if (i >= AT_SHARP)
         return run_sharp(b);
     if (i >= AT_INTEGERS)
-        return run_integers(b, integers[i - AT_INTEGERS][0],
-                            integers[i - AT_INTEGERS][1]);
+        return unary_run_integers(b, integers[i - AT_INTEGERS][0],
+                                  integers[i - AT_INTEGERS][1]);
     if (i >= AT_EXACT)
-        return run_exact(b, &functions[i - AT_EXACT]);
+        return unary_run_exact(b, &functions[i - AT_EXACT]);
     const struct function *f = &functions[i / OF_EACH];
     if (i % OF_EACH < VARIANTS)
-        return run_variant(b, f, &variants[i % OF_EACH]);
-    return run_every(b, f, i % OF_EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
+        return unary_run_variant(b, f, &variants[i % OF_EACH]);
+    return unary_run_every(b, f, i % OF_EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
 }
 
 const struct suite unary_suite = {.op = "unary",
                                   .name = "unary",
                                   .n = AT_LARGE,
                                   .large = LARGE,
-                                  .describe = describe,
-                                  .run = run,
-                                  .turn = turn,
+                                  .describe = unary_describe,
+                                  .run = elementwise_unary_run,
+                                  .turn = unary_turn,
                                   .bit_equal = true,
                                   .floor = 1264};

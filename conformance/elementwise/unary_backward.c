@@ -218,16 +218,17 @@ static const struct variant {
 #define SLOPES  (VARIANTS + 2)
 #define OF_EACH (VARIANTS + 3)
 
-static double bound(const struct function *f, double x, double dy, double dx,
-                    ssq_dtype to)
+static double unary_backward_bound(const struct function *f, double x,
+                                   double dy, double dx, ssq_dtype to)
 {
     return bound_unary_backward(f->roundings, f->subnormals, f->divisions, x,
                                 dy, dx, to);
 }
 
-static void oracle(const struct function *f, const struct operand *x,
-                   const struct operand *dy, ssq_dtype to, double *want,
-                   double *error)
+static void unary_backward_oracle(const struct function *f,
+                                  const struct operand *x,
+                                  const struct operand *dy, ssq_dtype to,
+                                  double *want, double *error)
 {
     for (int64_t i = 0; i < x->n; i++) {
         double xi = x->value[i], dyi = dy->value[i];
@@ -235,7 +236,7 @@ static void oracle(const struct function *f, const struct operand *x,
             (double)f->gradient((long double)xi, (long double)dyi,
                                 (long double)f->alpha, (long double)f->beta);
         error[i] = isfinite(want[i]) && isfinite(dyi)
-                       ? bound(f, xi, dyi, want[i], to)
+                       ? unary_backward_bound(f, xi, dyi, want[i], to)
                        : 0;
     }
 }
@@ -243,9 +244,10 @@ static void oracle(const struct function *f, const struct operand *x,
 /* The five-point difference quotient of the forward oracle, h = 2^-9: error
  * h^4 / 30 |f^(5)|, for which the difference to the quotient of 2h, 15 times
  * as much, stands; plus what rounding f costs. */
-static void quotient(const struct function *f, const struct operand *x,
-                     const struct operand *dy, ssq_dtype to, double *want,
-                     double *error)
+static void unary_backward_quotient(const struct function *f,
+                                    const struct operand *x,
+                                    const struct operand *dy, ssq_dtype to,
+                                    double *want, double *error)
 {
     long double a = (long double)f->alpha, c = (long double)f->beta;
     for (int64_t i = 0; i < x->n; i++) {
@@ -259,21 +261,23 @@ static void quotient(const struct function *f, const struct operand *x,
             most = fmaxl(fmaxl(fabsl(p2), fabsl(m2)), most);
         }
         want[i] = dy->value[i] * (double)d[0];
-        error[i] = bound(f, x->value[i], dy->value[i], want[i], to) +
-                   fabs(dy->value[i]) *
-                       (double)(fabsl(d[1] - d[0]) +
-                                2 * (long double)LDBL_EPSILON * most * 512);
+        error[i] =
+            unary_backward_bound(f, x->value[i], dy->value[i], want[i], to) +
+            fabs(dy->value[i]) *
+                (double)(fabsl(d[1] - d[0]) +
+                         2 * (long double)LDBL_EPSILON * most * 512);
     }
 }
 
-static bool run_one(struct harness *b, const struct function *f,
-                    struct operand *x, struct operand *dy, struct operand *dx,
-                    bool slopes)
+static bool unary_backward_run_one(struct harness *b, const struct function *f,
+                                   struct operand *x, struct operand *dy,
+                                   struct operand *dx, bool slopes)
 {
     bool fresh;
     double *want = harness_keep(b, 0, 2 * (size_t)x->n, &fresh);
     if (fresh)
-        (slopes ? quotient : oracle)(f, x, dy, dx->dtype, want, want + x->n);
+        (slopes ? unary_backward_quotient : unary_backward_oracle)(
+            f, x, dy, dx->dtype, want, want + x->n);
     const struct unary_backward_call args = {x->t, dy->t, dx->t, f->alpha,
                                              f->beta};
     HARNESS_OP(b, f->backward(b->queue, &args));
@@ -285,8 +289,9 @@ static bool run_one(struct harness *b, const struct function *f,
     return harness_bound(b, dx, want, want + x->n) && harness_same(b, dx);
 }
 
-static bool run_variant(struct harness *b, const struct function *f,
-                        const struct variant *v)
+static bool unary_backward_run_variant(struct harness *b,
+                                       const struct function *f,
+                                       const struct variant *v)
 {
     struct operand x, dy, dx, *out = &dx;
     harness_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
@@ -295,11 +300,11 @@ static bool run_variant(struct harness *b, const struct function *f,
         harness_output(b, &dx, v->dx, v->rank, v->shape, v->ldx);
     else
         out = v->in_place == 1 ? &x : &dy;
-    return run_one(b, f, &x, &dy, out, false);
+    return unary_backward_run_one(b, f, &x, &dy, out, false);
 }
 
-static bool run_every(struct harness *b, const struct function *f,
-                      ssq_dtype dtype)
+static bool unary_backward_run_every(struct harness *b,
+                                     const struct function *f, ssq_dtype dtype)
 {
     const int64_t shape[] = {65536};
     struct operand x, dy, dx;
@@ -309,11 +314,12 @@ static bool run_every(struct harness *b, const struct function *f,
     harness_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
     harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
     harness_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    return run_one(b, f, &x, &dy, &dx, false);
+    return unary_backward_run_one(b, f, &x, &dy, &dx, false);
 }
 
 /* x where f is smooth: normals, or 1/4 and more where f ends at 0. */
-static bool run_slopes(struct harness *b, const struct function *f)
+static bool unary_backward_run_slopes(struct harness *b,
+                                      const struct function *f)
 {
     const int64_t shape[] = {307};
     double value[307];
@@ -328,7 +334,7 @@ static bool run_slopes(struct harness *b, const struct function *f)
     harness_values(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, value);
     harness_input(b, &dy, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
     harness_output(b, &dx, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    return run_one(b, f, &x, &dy, &dx, true);
+    return unary_backward_run_one(b, f, &x, &dy, &dx, true);
 }
 
 /* Selected gradients: not even NaN comes through where the slope is 0. */
@@ -379,7 +385,7 @@ static const struct exact {
 };
 #define EXACTS (sizeof(exact) / sizeof(exact[0]))
 
-static bool run_exact(struct harness *b, const struct exact *e)
+static bool unary_backward_run_exact(struct harness *b, const struct exact *e)
 {
     const struct function *f = functions;
     while (strcmp(f->name, e->name) != 0)
@@ -406,7 +412,7 @@ static ssq_status minus_softplus(ssq_queue *queue,
 }
 
 #define MISUSES 7
-static bool run_misuse(struct harness *b, size_t k)
+static bool unary_backward_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "relu_backward: x is NULL",
@@ -454,7 +460,7 @@ static bool run_misuse(struct harness *b, size_t k)
 #define AT_EXACT  (FUNCTIONS_BACKWARD * OF_EACH)
 #define AT_MISUSE (AT_EXACT + EXACTS)
 
-static void describe(size_t i, char *text, size_t bytes)
+static void unary_backward_describe(size_t i, char *text, size_t bytes)
 {
     const struct function *f = &functions[i / OF_EACH];
     size_t k = i % OF_EACH;
@@ -478,33 +484,33 @@ static void describe(size_t i, char *text, size_t bytes)
                  f->name, f->beta);
 }
 
-static int turn(size_t i)
+static int unary_backward_turn(size_t i)
 {
     return i < AT_EXACT    ? suite_turn(functions[i / OF_EACH].name)
            : i < AT_MISUSE ? suite_turn(exact[i - AT_EXACT].name)
                            : SUITE_ALL;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool unary_backward_run(struct harness *b, size_t i)
 {
     const struct function *f = &functions[i / OF_EACH];
     size_t k = i % OF_EACH;
     if (i >= AT_MISUSE)
-        return run_misuse(b, i - AT_MISUSE);
+        return unary_backward_run_misuse(b, i - AT_MISUSE);
     if (i >= AT_EXACT)
-        return run_exact(b, &exact[i - AT_EXACT]);
+        return unary_backward_run_exact(b, &exact[i - AT_EXACT]);
     if (k < EVERY)
-        return run_variant(b, f, &variants[k]);
+        return unary_backward_run_variant(b, f, &variants[k]);
     if (k < SLOPES)
-        return run_every(b, f, k == EVERY ? SSQ_F16 : SSQ_BF16);
-    return run_slopes(b, f);
+        return unary_backward_run_every(b, f, k == EVERY ? SSQ_F16 : SSQ_BF16);
+    return unary_backward_run_slopes(b, f);
 }
 
 const struct suite unary_backward_suite = {.op = "unary_backward",
                                            .name = "unary_backward",
                                            .n = AT_MISUSE + MISUSES,
-                                           .describe = describe,
-                                           .run = run,
-                                           .turn = turn,
+                                           .describe = unary_backward_describe,
+                                           .run = unary_backward_run,
+                                           .turn = unary_backward_turn,
                                            .bit_equal = true,
                                            .floor = 962};

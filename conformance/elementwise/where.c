@@ -43,7 +43,7 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-static bool run_variant(struct harness *b, const struct variant *v)
+static bool where_run_variant(struct harness *b, const struct variant *v)
 {
     const int64_t shape[] = {v->rows, v->cols}, column[] = {v->rows, 1};
     struct operand cond, x, z, y, *out = &y;
@@ -105,7 +105,7 @@ static bool run_raw(struct harness *b)
 }
 
 #define MISUSES 5
-static bool run_misuse(struct harness *b, size_t k)
+static bool where_run_misuse(struct harness *b, size_t k)
 {
     static const char *const text[MISUSES] = {
         "where: cond is NULL",
@@ -139,7 +139,7 @@ static bool run_misuse(struct harness *b, size_t k)
     return b->failed || y.bits[0] == before || harness_fail(b, "y was written");
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void where_describe(size_t i, char *text, size_t bytes)
 {
     if (i < VARIANTS)
         snprintf(text, bytes, "where %s", variants[i].text);
@@ -149,17 +149,17 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "where misuse %zu is refused", i - VARIANTS - 1);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool where_run(struct harness *b, size_t i)
 {
     if (i < VARIANTS)
-        return run_variant(b, &variants[i]);
-    return i == VARIANTS ? run_raw(b) : run_misuse(b, i - VARIANTS - 1);
+        return where_run_variant(b, &variants[i]);
+    return i == VARIANTS ? run_raw(b) : where_run_misuse(b, i - VARIANTS - 1);
 }
 
 const struct suite where_suite = {.op = "where",
                                   .name = "where",
                                   .n = VARIANTS + 1 + MISUSES,
-                                  .describe = describe,
-                                  .run = run,
+                                  .describe = where_describe,
+                                  .run = where_run,
                                   .bit_equal = true,
                                   .floor = 38};

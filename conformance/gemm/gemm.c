@@ -41,7 +41,7 @@ static const struct {
     {FILL_HUGE, FILL_UNIFORM, FILL_NORMAL}, /* f16 only, see make */
 };
 
-static const struct gemm_batch batches[] = {
+static const struct gemm_batch_case batches[] = {
     {.rank = 0},
     {1, 1, 1, {3}, {3}, {3}},
     {1, 0, 1, {3}, {0}, {3}},          /* all share a */
@@ -103,16 +103,16 @@ static const unsigned char levels[FACTORS] = {
 static unsigned char table[ROWS][FACTORS];
 static size_t needed; /* rows until all pairs were covered; 0: not made yet */
 
-static const unsigned char *row(size_t i)
+static const unsigned char *gemm_row(size_t i)
 {
     if (needed == 0)
         needed = pairwise(levels, FACTORS, table[0], ROWS);
     return table[i];
 }
 
-static struct gemm_case make(size_t i)
+static struct gemm_case gemm_table_make(size_t i)
 {
-    const unsigned char *r = row(i);
+    const unsigned char *r = gemm_row(i);
     struct gemm_case g = {
         .m = sizes[r[M]],
         .n = sizes[r[COLUMNS]],
@@ -147,23 +147,23 @@ static struct gemm_case make(size_t i)
     return g;
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void gemm_table_describe(size_t i, char *text, size_t bytes)
 {
     if (i == ROWS) {
         snprintf(text, bytes, "gemm: %d rows cover all pairs of levels", ROWS);
         return;
     }
-    struct gemm_case g = make(i);
+    struct gemm_case g = gemm_table_make(i);
     gemm_describe(&g, text, bytes);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool gemm_table_run(struct harness *b, size_t i)
 {
     if (i == ROWS)
-        return row(0) != NULL && needed <= ROWS
+        return gemm_row(0) != NULL && needed <= ROWS
                    ? !b->failed
                    : harness_fail(b, "%d rows do not cover all pairs", ROWS);
-    struct gemm_case g = make(i);
+    struct gemm_case g = gemm_table_make(i);
     return gemm_run(b, &g);
 }
 
@@ -171,6 +171,6 @@ const struct suite gemm_suite = {.op = "gemm",
                                  .name = "gemm",
                                  .n = ROWS + 1,
                                  .turn = suite_half,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = gemm_table_describe,
+                                 .run = gemm_table_run,
                                  .floor = 2 * 601};

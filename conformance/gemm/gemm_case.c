@@ -17,10 +17,10 @@ struct sum {
     double value, size, subnormal, lost;
 };
 
-static void say(char *text, size_t bytes, const char *format, ...)
+static void gemm_case_say(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void say(char *text, size_t bytes, const char *format, ...)
+static void gemm_case_say(char *text, size_t bytes, const char *format, ...)
 {
     size_t at = strlen(text);
     va_list args;
@@ -32,10 +32,11 @@ static void say(char *text, size_t bytes, const char *format, ...)
 static void say_shape(char *text, size_t bytes, const char *what, int rank,
                       const int64_t *size)
 {
-    say(text, bytes, "%s[", what);
+    gemm_case_say(text, bytes, "%s[", what);
     for (int i = 0; i < rank; i++)
-        say(text, bytes, "%s%lld", i == 0 ? "" : ",", (long long)size[i]);
-    say(text, bytes, "]");
+        gemm_case_say(text, bytes, "%s%lld", i == 0 ? "" : ",",
+                      (long long)size[i]);
+    gemm_case_say(text, bytes, "]");
 }
 
 static void describe_c(const struct gemm_case *g, char *text, size_t bytes)
@@ -43,12 +44,12 @@ static void describe_c(const struct gemm_case *g, char *text, size_t bytes)
     static const char *const from[] = {"",      "full",   "in place", "row",
                                        "[1,n]", "column", "scalar",   "batch"};
     if (g->from != C_NONE)
-        say(text, bytes, " beta %g c %s %s", g->beta, ssq_dtype_name(g->c),
-            from[g->from]);
+        gemm_case_say(text, bytes, " beta %g c %s %s", g->beta,
+                      ssq_dtype_name(g->c), from[g->from]);
     if (g->bias != 0)
-        say(text, bytes, " bias %s", ssq_dtype_name(g->bias));
+        gemm_case_say(text, bytes, " bias %s", ssq_dtype_name(g->bias));
     if (g->activation != SSQ_ACTIVATION_NONE)
-        say(text, bytes, " %s", ssq_activation_name(g->activation));
+        gemm_case_say(text, bytes, " %s", ssq_activation_name(g->activation));
 }
 
 void gemm_describe(const struct gemm_case *g, char *text, size_t bytes)
@@ -59,23 +60,24 @@ void gemm_describe(const struct gemm_case *g, char *text, size_t bytes)
         "huge",   "special", "zero",     "NaN",      "ones"};
     text[0] = '\0';
     if (g->name != NULL)
-        say(text, bytes, "%s: ", g->name);
-    say(text, bytes, "gemm %s x %s -> %s %lldx%lldx%lld %c%c %c%c%c",
-        ssq_dtype_name(g->a), ssq_dtype_name(g->b), ssq_dtype_name(g->d),
-        (long long)g->m, (long long)g->n, (long long)g->k,
-        g->trans_a ? 't' : 'n', g->trans_b ? 't' : 'n', layouts[g->layout_a],
-        layouts[g->layout_b], layouts[g->layout_d]);
-    const struct gemm_batch *t = &g->batch;
+        gemm_case_say(text, bytes, "%s: ", g->name);
+    gemm_case_say(text, bytes, "gemm %s x %s -> %s %lldx%lldx%lld %c%c %c%c%c",
+                  ssq_dtype_name(g->a), ssq_dtype_name(g->b),
+                  ssq_dtype_name(g->d), (long long)g->m, (long long)g->n,
+                  (long long)g->k, g->trans_a ? 't' : 'n',
+                  g->trans_b ? 't' : 'n', layouts[g->layout_a],
+                  layouts[g->layout_b], layouts[g->layout_d]);
+    const struct gemm_batch_case *t = &g->batch;
     if (t->rank > 0) {
         say_shape(text, bytes, " batch ", t->rank, t->d);
         say_shape(text, bytes, " of ", t->a_rank, t->a);
         say_shape(text, bytes, " and ", t->b_rank, t->b);
     }
-    say(text, bytes, " alpha %g", g->alpha);
+    gemm_case_say(text, bytes, " alpha %g", g->alpha);
     describe_c(g, text, bytes);
-    say(text, bytes, " %s", fills[g->fill_a]);
+    gemm_case_say(text, bytes, " %s", fills[g->fill_a]);
     if (g->fill_b != g->fill_a)
-        say(text, bytes, " by %s", fills[g->fill_b]);
+        gemm_case_say(text, bytes, " by %s", fills[g->fill_b]);
 }
 
 static int with_batch(int64_t *shape, int rank, const int64_t *batch,
@@ -89,7 +91,7 @@ static int with_batch(int64_t *shape, int rank, const int64_t *batch,
 
 static int shape_c(const struct gemm_case *g, int64_t *shape)
 {
-    const struct gemm_batch *t = &g->batch;
+    const struct gemm_batch_case *t = &g->batch;
     switch (g->from) {
     case C_ROW:
         shape[0] = g->n;
@@ -109,7 +111,7 @@ static int shape_c(const struct gemm_case *g, int64_t *shape)
 
 int gemm_shape(const struct gemm_case *g, char which, int64_t *shape)
 {
-    const struct gemm_batch *t = &g->batch;
+    const struct gemm_batch_case *t = &g->batch;
     if (which == 'a')
         return with_batch(shape, t->a_rank, t->a, g->trans_a ? g->k : g->m,
                           g->trans_a ? g->m : g->k);
@@ -184,17 +186,18 @@ static bool is_subnormal(double x)
 }
 
 /* op(x) as rows of k. */
-struct rows {
+struct gemm_case_rows {
     double *value;
     bool plain; /* all are finite, and no float32 subnormal is among them */
 };
 
 /* From dense values; rows are x's or its columns. */
-static struct rows gather(struct harness *b, const double *x, int64_t rows,
-                          int64_t k, bool by_columns)
+static struct gemm_case_rows gemm_case_gather(struct harness *b,
+                                              const double *x, int64_t rows,
+                                              int64_t k, bool by_columns)
 {
-    struct rows r = {harness_alloc(b, (size_t)(rows * k) * sizeof(double)),
-                     true};
+    struct gemm_case_rows r = {
+        harness_alloc(b, (size_t)(rows * k) * sizeof(double)), true};
     for (int64_t i = 0; i < rows; i++)
         for (int64_t q = 0; q < k; q++) {
             double v = by_columns ? x[q * rows + i] : x[i * k + q];
@@ -258,8 +261,10 @@ static void sum_matrix(struct harness *b, const struct gemm_work *w,
     int rank = g->batch.rank;
     int64_t at_a = batch_start(&w->a, rank, index, g->m * g->k);
     int64_t at_b = batch_start(&w->b, rank, index, g->k * g->n);
-    struct rows x = gather(b, w->a.value + at_a, g->m, g->k, g->trans_a);
-    struct rows y = gather(b, w->b.value + at_b, g->n, g->k, !g->trans_b);
+    struct gemm_case_rows x =
+        gemm_case_gather(b, w->a.value + at_a, g->m, g->k, g->trans_a);
+    struct gemm_case_rows y =
+        gemm_case_gather(b, w->b.value + at_b, g->n, g->k, !g->trans_b);
     bool plain = x.plain && y.plain && g->k <= 8192;
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) {
@@ -269,7 +274,7 @@ static void sum_matrix(struct harness *b, const struct gemm_work *w,
 }
 
 /* The batch index that follows. */
-static void next_index(const struct gemm_batch *t, int64_t *index)
+static void next_index(const struct gemm_batch_case *t, int64_t *index)
 {
     for (int i = t->rank - 1; i >= 0; i--) {
         if (++index[i] < t->d[i])
@@ -278,7 +283,8 @@ static void next_index(const struct gemm_batch *t, int64_t *index)
     }
 }
 
-static const struct sum *sums(struct harness *b, const struct gemm_work *w)
+static const struct sum *gemm_case_sums(struct harness *b,
+                                        const struct gemm_work *w)
 {
     bool fresh;
     size_t n = (size_t)w->d.n;
@@ -313,15 +319,16 @@ static double c_value(const struct gemm_work *w, int64_t i)
 }
 
 /* What element i must be, and how far off it may be before the store. */
-struct target {
+struct gemm_case_target {
     double want, error, alarm;
     bool open;  /* float32 sums may overflow: anything goes */
     bool exact; /* integers below 2^24 in every order */
 };
 
 /* The value before the activation. */
-static double before(const struct gemm_work *w, const struct sum *s, int64_t i,
-                     double *product, double *added, double *x0)
+static double gemm_case_before(const struct gemm_work *w, const struct sum *s,
+                               int64_t i, double *product, double *added,
+                               double *x0)
 {
     const struct gemm_case *g = w->g;
     double alpha = (double)(float)g->alpha, beta = (double)(float)g->beta;
@@ -343,22 +350,23 @@ static bool is_unit(double x)
     return fabs(x) == 1.0 || x == 0.0;
 }
 
-static struct target aim(const struct harness *b, const struct gemm_work *w,
-                         const struct sum *s, int64_t i,
-                         const ssq_gemm_explanation *how)
+static struct gemm_case_target gemm_case_aim(const struct harness *b,
+                                             const struct gemm_work *w,
+                                             const struct sum *s, int64_t i,
+                                             const ssq_gemm_explanation *how)
 {
     const struct gemm_case *g = w->g;
     bool flushed =
         how->flushed || b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
     double block = (double)how->block;
     double product, added, x0;
-    double x = before(w, s, i, &product, &added, &x0);
+    double x = gemm_case_before(w, s, i, &product, &added, &x0);
     double bias = g->bias == 0 ? 0.0 : fabs(w->bias.value[i % g->n]);
     double k = (double)g->k, eta = bound_eta_product(g->a, g->b, flushed);
     double alpha = g->k == 0 ? 0.0 : fabs((double)(float)g->alpha);
     if (flushed && s->lost > 0.0 && isnan(w->d.value[i]))
         x = (double)NAN; /* infinity times what was flushed to 0 */
-    struct target t = {.want = activation_oracle(x, g->activation)};
+    struct gemm_case_target t = {.want = activation_oracle(x, g->activation)};
     double most = fmax(s->size, product) + added + bias;
     t.open = isfinite(most) && most >= 0x1p127;
     t.exact = g->fill_a == FILL_INTEGERS && g->fill_b == FILL_INTEGERS &&
@@ -415,17 +423,17 @@ static bool averages_out(const struct gemm_case *g)
            g->fill_a <= FILL_UNIFORM && g->fill_b <= FILL_UNIFORM;
 }
 
-static bool compare(struct harness *b, struct gemm_work *w,
-                    const ssq_gemm_explanation *how)
+static bool gemm_case_compare(struct harness *b, struct gemm_work *w,
+                              const ssq_gemm_explanation *how)
 {
-    const struct sum *s = sums(b, w);
+    const struct sum *s = gemm_case_sums(b, w);
     size_t bytes = (size_t)w->d.n * sizeof(double);
     double *want = harness_alloc(b, bytes), *error = harness_alloc(b, bytes);
     double *alarm = harness_alloc(b, bytes);
     bool exact = w->d.n > 0;
     int64_t open = 0;
     for (int64_t i = 0; i < w->d.n; i++) {
-        struct target t = aim(b, w, &s[i], i, how);
+        struct gemm_case_target t = gemm_case_aim(b, w, &s[i], i, how);
         exact = exact && t.exact;
         open += t.open;
         want[i] = t.open ? w->d.value[i] : t.want;
@@ -441,21 +449,21 @@ static bool compare(struct harness *b, struct gemm_work *w,
     return harness_bound(b, &w->d, want, error);
 }
 
-static ssq_status call(struct harness *b, const struct gemm_work *w,
-                       const ssq_gemm_args *args)
+static ssq_status gemm_case_call(struct harness *b, const struct gemm_work *w,
+                                 const ssq_gemm_args *args)
 {
     return w->g->batch.rank > 0 ? ssq_gemm_batched(b->queue, args)
                                 : ssq_gemm(b->queue, args);
 }
 
 /* The same bits from the same call. */
-static void run_again(struct harness *b, struct gemm_work *w,
-                      const ssq_gemm_args *args)
+static void gemm_case_run_again(struct harness *b, struct gemm_work *w,
+                                const ssq_gemm_args *args)
 {
     size_t bytes = (size_t)w->d.n * sizeof(uint32_t);
     uint32_t *first = harness_alloc(b, bytes);
     memcpy(first, w->d.bits, bytes);
-    HARNESS_OP(b, call(b, w, args));
+    HARNESS_OP(b, gemm_case_call(b, w, args));
     harness_read(b, &w->d);
     harness_bits(b, &w->d, first);
 }
@@ -476,14 +484,14 @@ bool gemm_finish(struct harness *b, struct gemm_work *w)
     const struct operand *x[] = {&w->a, &w->b, &w->d};
     for (int i = 0; i < 3; i++)
         b->bytes += (double)x[i]->n * ssq_dtype_bits(x[i]->dtype) / 8;
-    HARNESS_OP(b, call(b, w, &args));
+    HARNESS_OP(b, gemm_case_call(b, w, &args));
     if (b->bench || b->admit || b->failed || b->skipped)
         return !b->failed;
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &how));
     harness_read(b, &w->d);
     if (g->twice)
-        run_again(b, w, &args);
-    return !b->failed && compare(b, w, &how);
+        gemm_case_run_again(b, w, &args);
+    return !b->failed && gemm_case_compare(b, w, &how);
 }
 
 bool gemm_run(struct harness *b, const struct gemm_case *g)

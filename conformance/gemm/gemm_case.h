@@ -19,7 +19,7 @@ enum gemm_c {
 };
 
 /** Leading dimensions; {0} is ssq_gemm, else ssq_gemm_batched. */
-struct gemm_batch {
+struct gemm_batch_case {
     int rank, a_rank, b_rank;
     int64_t d[SSQ_MAX_RANK - 2], a[SSQ_MAX_RANK - 2], b[SSQ_MAX_RANK - 2];
 };
@@ -35,7 +35,7 @@ struct gemm_case {
     double alpha, beta;
     ssq_activation activation;
     enum fill fill_a, fill_b, fill_c; /* fill_c: bias too */
-    struct gemm_batch batch;
+    struct gemm_batch_case batch;
     bool twice; /* run it again: the same bits */
 };
 

@@ -179,7 +179,7 @@ static struct gemm_case case_of_dot(const struct dot *t)
 }
 
 /* Does what runs these arguments take float32's subnormals for 0? */
-static bool flushes(struct harness *b, const ssq_gemm_args *args)
+static bool gemm_exact_flushes(struct harness *b, const ssq_gemm_args *args)
 {
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
     if (b->failed || b->skipped || b->bench || b->admit)
@@ -188,7 +188,7 @@ static bool flushes(struct harness *b, const ssq_gemm_args *args)
     return how.flushed || b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
 }
 
-static bool run_dot(struct harness *b, const struct dot *t)
+static bool gemm_exact_run_dot(struct harness *b, const struct dot *t)
 {
     struct gemm_case g = case_of_dot(t);
     struct gemm_work w = {.g = &g};
@@ -204,7 +204,7 @@ static bool run_dot(struct harness *b, const struct dot *t)
     HARNESS_OP(b, ssq_gemm(b->queue, &args));
     harness_read(b, &w.d);
     if (t->subnormal && w.d.value != NULL && w.d.value[0] == 0.0 &&
-        flushes(b, &args))
+        gemm_exact_flushes(b, &args))
         return !b->failed;
     return gemm_exactly(b, &w.d, &t->want);
 }
@@ -267,8 +267,8 @@ static struct gemm_case case_of_place(size_t i)
 }
 
 /* Element (i, j) of [rows,columns], or of its transpose in memory. */
-static int64_t index_of(int64_t i, int64_t j, int64_t rows, int64_t columns,
-                        bool transposed)
+static int64_t gemm_exact_index_of(int64_t i, int64_t j, int64_t rows,
+                                   int64_t columns, bool transposed)
 {
     return transposed ? j * rows + i : i * columns + j;
 }
@@ -282,9 +282,9 @@ static bool run_place(struct harness *b, size_t i)
     int64_t shape[SSQ_MAX_RANK];
     int64_t r[] = {0, g.m / 2, g.m - 1}, c[] = {0, g.n / 2, g.n - 1};
     int64_t q[] = {0, g.k / 2, g.k - 1}, at[4] = {-1, -1, -1, -1};
-    at[0] = index_of(r[place], q[place], g.m, g.k, g.trans_a);
-    at[1] = index_of(q[place], c[place], g.k, g.n, g.trans_b);
-    at[2] = index_of(r[place], c[place], g.m, g.n, false);
+    at[0] = gemm_exact_index_of(r[place], q[place], g.m, g.k, g.trans_a);
+    at[1] = gemm_exact_index_of(q[place], c[place], g.k, g.n, g.trans_b);
+    at[2] = gemm_exact_index_of(r[place], c[place], g.m, g.n, false);
     at[3] = c[place];
     gemm_shape(&g, 'a', shape);
     make_poisoned(b, &w.a, g.a, 2, shape, g.layout_a,
@@ -471,7 +471,7 @@ static const struct gemm_case *table_case(size_t i, struct gemm_case *g)
     return g;
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void gemm_exact_describe(size_t i, char *text, size_t bytes)
 {
     struct gemm_case g;
     if (i < DOTS)
@@ -482,11 +482,11 @@ static void describe(size_t i, char *text, size_t bytes)
         gemm_describe(table_case(i - DOTS - PLACES, &g), text, bytes);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool gemm_exact_run(struct harness *b, size_t i)
 {
     struct gemm_case g;
     if (i < DOTS)
-        return run_dot(b, &dots[i]);
+        return gemm_exact_run_dot(b, &dots[i]);
     if (i < DOTS + PLACES)
         return run_place(b, i - DOTS);
     return gemm_run(b, table_case(i - DOTS - PLACES, &g));
@@ -497,6 +497,6 @@ const struct suite gemm_exact_suite = {.op = "gemm",
                                        .n = DOTS + PLACES + CASES + SPECIALS +
                                             ACTIVATIONS,
                                        .turn = suite_half,
-                                       .describe = describe,
-                                       .run = run,
+                                       .describe = gemm_exact_describe,
+                                       .run = gemm_exact_run,
                                        .floor = 2 * 196};

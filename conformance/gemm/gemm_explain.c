@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool check(struct harness *b, bool ok, const char *what)
+static bool gemm_explain_check(struct harness *b, bool ok, const char *what)
 {
     return b->failed || ok || harness_fail(b, "explain: %s is wrong", what);
 }
@@ -32,8 +32,8 @@ static const struct gemm_case shared = {.m = 2,
                                         .batch = {1, 1, 0, {5}, {5}, {0}}};
 
 /* Who cannot do it, explains nothing: skipped as its op is. */
-static bool explained(struct harness *b, const ssq_gemm_args *args,
-                      ssq_gemm_explanation *x)
+static bool gemm_explain_explained(struct harness *b, const ssq_gemm_args *args,
+                                   ssq_gemm_explanation *x)
 {
     harness_status(b, ssq_gemm_explain(b->queue, args, x));
     return !b->failed && !b->skipped;
@@ -50,17 +50,20 @@ static bool run_fields(struct harness *b, const struct gemm_case *g,
     ssq_gemm_args args = gemm_args(&w);
     if (b->failed)
         return false;
-    if (!explained(b, &args, &x))
+    if (!gemm_explain_explained(b, &args, &x))
         return !b->failed;
-    check(b, strcmp(x.implementation, b->impl) == 0, "implementation");
-    check(b, x.accumulator == SSQ_F32 || x.accumulator == SSQ_F64,
-          "accumulator");
-    check(b, x.matrix_units == (x.condition[0] == '\0'), "condition");
-    check(b, x.matrix_units || x.block == 0, "block");
-    check(b, x.batch == batch && x.m == m, "batch, m");
-    check(b, x.n == 4 && x.k == 3, "n, k");
-    check(b, x.padded_m == (m + 7) / 8 * 8, "padded_m");
-    check(b, x.padded_n == 8 && x.padded_k == 8, "padded_n, padded_k");
+    gemm_explain_check(b, strcmp(x.implementation, b->impl) == 0,
+                       "implementation");
+    gemm_explain_check(b, x.accumulator == SSQ_F32 || x.accumulator == SSQ_F64,
+                       "accumulator");
+    gemm_explain_check(b, x.matrix_units == (x.condition[0] == '\0'),
+                       "condition");
+    gemm_explain_check(b, x.matrix_units || x.block == 0, "block");
+    gemm_explain_check(b, x.batch == batch && x.m == m, "batch, m");
+    gemm_explain_check(b, x.n == 4 && x.k == 3, "n, k");
+    gemm_explain_check(b, x.padded_m == (m + 7) / 8 * 8, "padded_m");
+    gemm_explain_check(b, x.padded_n == 8 && x.padded_k == 8,
+                       "padded_n, padded_k");
     args.flags = SSQ_GEMM_REQUIRE_MATRIX_UNITS;
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &x));
     ssq_status st = ssq_gemm_batched(b->queue, &args);
@@ -99,8 +102,9 @@ static bool run_stepped(struct harness *b)
     ssq_tensor *top = NULL; /* the first 3 rows of b */
     gemm_must(b, ssq_tensor_slice(w.b.t, 0, 0, 3, 1, &top));
     args.b = top;
-    if (explained(b, &args, &x)) {
-        check(b, x.batch == 5 && x.m == 1 && x.k == 3, "batch, m, k");
+    if (gemm_explain_explained(b, &args, &x)) {
+        gemm_explain_check(b, x.batch == 5 && x.m == 1 && x.k == 3,
+                           "batch, m, k");
         HARNESS_OP(b, ssq_gemm_batched(b->queue, &args));
     }
     ssq_tensor_destroy(&a);
@@ -140,16 +144,17 @@ static bool run_no_product(struct harness *b)
     gemm_operands(b, &g, &w);
     ssq_gemm_args args = gemm_args(&w);
     args.flags = SSQ_GEMM_REQUIRE_MATRIX_UNITS;
-    if (!explained(b, &args, &x))
+    if (!gemm_explain_explained(b, &args, &x))
         return !b->failed;
-    check(b, !x.matrix_units && x.k == 0 && x.condition[0] != '\0', "alpha 0");
+    gemm_explain_check(b, !x.matrix_units && x.k == 0 && x.condition[0] != '\0',
+                       "alpha 0");
     HARNESS_OP(b, ssq_gemm(b->queue, &args));
     harness_read(b, &w.d);
     return gemm_exactly(b, &w.d, w.c.value);
 }
 
 /* Nothing runs where d is empty. */
-static bool run_empty(struct harness *b)
+static bool gemm_explain_run_empty(struct harness *b)
 {
     const struct gemm_case g = {.m = 0,
                                 .n = 5,
@@ -164,7 +169,8 @@ static bool run_empty(struct harness *b)
     ssq_gemm_args args = gemm_args(&w);
     args.flags = SSQ_GEMM_REQUIRE_MATRIX_UNITS;
     gemm_must(b, ssq_gemm_explain(b->queue, &args, &x));
-    check(b, x.implementation[0] == '\0' && !x.matrix_units, "empty d");
+    gemm_explain_check(b, x.implementation[0] == '\0' && !x.matrix_units,
+                       "empty d");
     return harness_refused(b, SSQ_OK, ssq_gemm(b->queue, &args));
 }
 
@@ -202,7 +208,7 @@ static bool run_lifetime(struct harness *b)
     return gemm_exactly(b, &d, want);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void gemm_explain_describe(size_t i, char *text, size_t bytes)
 {
     static const char *const names[] = {
         "5 matrices 2x4x3, and matrix units required",
@@ -216,7 +222,7 @@ static void describe(size_t i, char *text, size_t bytes)
     snprintf(text, bytes, "gemm_explain: %s", names[i]);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool gemm_explain_run(struct harness *b, size_t i)
 {
     if (b->bench || b->admit)
         return true; /* nothing to time */
@@ -230,7 +236,7 @@ static bool run(struct harness *b, size_t i)
     case 3:
         return run_no_product(b);
     case 4:
-        return run_empty(b);
+        return gemm_explain_run_empty(b);
     case 5:
         return run_names(b);
     default:
@@ -241,6 +247,6 @@ static bool run(struct harness *b, size_t i)
 const struct suite gemm_explain_suite = {.op = "gemm",
                                          .name = "gemm_explain",
                                          .n = 7,
-                                         .describe = describe,
-                                         .run = run,
+                                         .describe = gemm_explain_describe,
+                                         .run = gemm_explain_run,
                                          .floor = 2 * 7};

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Good operands of 2x4x3, f16 x f16 -> f32 with c and bias, to be spoilt. */
-struct scene {
+struct gemm_misuse_scene {
     struct harness *harness;
     struct operand a, b, c, bias, d;
     ssq_gemm_args args;
@@ -17,21 +17,22 @@ struct scene {
     ssq_device *other; /* opened by the case, or NULL */
 };
 
-static void operand(struct scene *t, struct operand *x, ssq_dtype dtype,
-                    int rank, int64_t s0, int64_t s1, int64_t s2)
+static void gemm_misuse_operand(struct gemm_misuse_scene *t, struct operand *x,
+                                ssq_dtype dtype, int rank, int64_t s0,
+                                int64_t s1, int64_t s2)
 {
     const int64_t shape[] = {s0, s1, s2};
     harness_input(t->harness, x, dtype, rank, shape, LAYOUT_DENSE, FILL_ONES);
 }
 
-static void set_up(struct scene *t, struct harness *b)
+static void gemm_misuse_set_up(struct gemm_misuse_scene *t, struct harness *b)
 {
-    *t = (struct scene){.harness = b, .args = SSQ_GEMM_INIT};
-    operand(t, &t->a, SSQ_F16, 2, 2, 3, 0);
-    operand(t, &t->b, SSQ_F16, 2, 3, 4, 0);
-    operand(t, &t->c, SSQ_F32, 2, 2, 4, 0);
-    operand(t, &t->bias, SSQ_F32, 1, 4, 0, 0);
-    operand(t, &t->d, SSQ_F32, 2, 2, 4, 0);
+    *t = (struct gemm_misuse_scene){.harness = b, .args = SSQ_GEMM_INIT};
+    gemm_misuse_operand(t, &t->a, SSQ_F16, 2, 2, 3, 0);
+    gemm_misuse_operand(t, &t->b, SSQ_F16, 2, 3, 4, 0);
+    gemm_misuse_operand(t, &t->c, SSQ_F32, 2, 2, 4, 0);
+    gemm_misuse_operand(t, &t->bias, SSQ_F32, 1, 4, 0, 0);
+    gemm_misuse_operand(t, &t->d, SSQ_F32, 2, 2, 4, 0);
     t->args.a = t->a.t;
     t->args.b = t->b.t;
     t->args.c = t->c.t;
@@ -41,17 +42,20 @@ static void set_up(struct scene *t, struct harness *b)
 }
 
 /* Replace an operand by a new dense one. */
-static const ssq_tensor *fresh(struct scene *t, ssq_dtype dtype, int rank,
-                               int64_t s0, int64_t s1, int64_t s2)
+static const ssq_tensor *gemm_misuse_fresh(struct gemm_misuse_scene *t,
+                                           ssq_dtype dtype, int rank,
+                                           int64_t s0, int64_t s1, int64_t s2)
 {
     struct operand x;
-    operand(t, &x, dtype, rank, s0, s1, s2);
+    gemm_misuse_operand(t, &x, dtype, rank, s0, s1, s2);
     return x.t;
 }
 
 /* A tensor [rows,columns] with these strides. */
-static const ssq_tensor *over(struct scene *t, ssq_dtype dtype, int64_t rows,
-                              int64_t columns, int64_t row, int64_t column)
+static const ssq_tensor *gemm_misuse_over(struct gemm_misuse_scene *t,
+                                          ssq_dtype dtype, int64_t rows,
+                                          int64_t columns, int64_t row,
+                                          int64_t column)
 {
     const int64_t shape[] = {rows, columns}, stride[] = {row, column};
     ssq_buffer *buffer = NULL;
@@ -63,20 +67,22 @@ static const ssq_tensor *over(struct scene *t, ssq_dtype dtype, int64_t rows,
 }
 
 /* Every second column: no unit stride. */
-static const ssq_tensor *stepped(struct scene *t, ssq_dtype dtype, int64_t rows,
-                                 int64_t columns)
+static const ssq_tensor *gemm_misuse_stepped(struct gemm_misuse_scene *t,
+                                             ssq_dtype dtype, int64_t rows,
+                                             int64_t columns)
 {
-    return over(t, dtype, rows, columns, 2 * columns, 2);
+    return gemm_misuse_over(t, dtype, rows, columns, 2 * columns, 2);
 }
 
 /* d becomes the first rows of a tensor [8,4]; rows start.. of it. */
-static const ssq_tensor *overlap(struct scene *t, int64_t start, int64_t rows)
+static const ssq_tensor *gemm_misuse_overlap(struct gemm_misuse_scene *t,
+                                             int64_t start, int64_t rows)
 {
-    const ssq_tensor *big = fresh(t, SSQ_F32, 2, 8, 4, 0);
+    const ssq_tensor *big = gemm_misuse_fresh(t, SSQ_F32, 2, 8, 4, 0);
     ssq_tensor **view = &t->made[t->n];
     t->n += 2;
-    t->args.a = fresh(t, SSQ_F32, 2, 2, 3, 0);
-    t->args.b = fresh(t, SSQ_F32, 2, 3, 4, 0);
+    t->args.a = gemm_misuse_fresh(t, SSQ_F32, 2, 2, 3, 0);
+    t->args.b = gemm_misuse_fresh(t, SSQ_F32, 2, 3, 4, 0);
     gemm_must(t->harness, ssq_tensor_slice(big, 0, 0, 2, 1, &view[0]));
     gemm_must(t->harness,
               ssq_tensor_slice(big, 0, start, start + rows, 1, &view[1]));
@@ -84,21 +90,23 @@ static const ssq_tensor *overlap(struct scene *t, int64_t start, int64_t rows)
     return view[1];
 }
 
-static const ssq_tensor *reshaped(struct scene *t, const ssq_tensor *x,
-                                  int rank, int64_t s0, int64_t s1)
+static const ssq_tensor *gemm_misuse_reshaped(struct gemm_misuse_scene *t,
+                                              const ssq_tensor *x, int rank,
+                                              int64_t s0, int64_t s1)
 {
     const int64_t shape[] = {s0, s1};
     gemm_must(t->harness, ssq_tensor_reshape(x, rank, shape, &t->made[t->n++]));
     return t->made[t->n - 1];
 }
 
-static const ssq_tensor *transposed(struct scene *t, const ssq_tensor *x)
+static const ssq_tensor *transposed(struct gemm_misuse_scene *t,
+                                    const ssq_tensor *x)
 {
     gemm_must(t->harness, ssq_tensor_transpose(x, NULL, &t->made[t->n++]));
     return t->made[t->n - 1];
 }
 
-static void other_device(struct scene *t)
+static void gemm_misuse_other_device(struct gemm_misuse_scene *t)
 {
     const int64_t shape[] = {2, 3};
     gemm_must(t->harness, ssq_device_open("reference", NULL, &t->other));
@@ -108,11 +116,12 @@ static void other_device(struct scene *t)
 }
 
 /* 3 matrices each of 2x4x3; d, a, b of these leading sizes. */
-static void batched(struct scene *t, int64_t d, int64_t a, int64_t b)
+static void batched(struct gemm_misuse_scene *t, int64_t d, int64_t a,
+                    int64_t b)
 {
-    t->args.d = fresh(t, SSQ_F32, 3, d, 2, 4);
-    t->args.a = fresh(t, SSQ_F16, 3, a, 2, 3);
-    t->args.b = fresh(t, SSQ_F16, 3, b, 3, 4);
+    t->args.d = gemm_misuse_fresh(t, SSQ_F32, 3, d, 2, 4);
+    t->args.a = gemm_misuse_fresh(t, SSQ_F16, 3, a, 2, 3);
+    t->args.b = gemm_misuse_fresh(t, SSQ_F16, 3, b, 3, 4);
 }
 
 enum which {
@@ -221,7 +230,7 @@ static const struct {
     [B_RANK_A] = {"gemm_batched: a has rank 4, expected 2 to 3", 1},
 };
 
-static ssq_tensor *operand_rank_4(struct scene *t)
+static ssq_tensor *operand_rank_4(struct gemm_misuse_scene *t)
 {
     const int64_t shape[] = {1, 1, 2, 3};
     struct operand x;
@@ -230,7 +239,8 @@ static ssq_tensor *operand_rank_4(struct scene *t)
 }
 
 /* Operands that are wrong by themselves. */
-static void spoil_operand(struct scene *t, enum which which)
+static void gemm_misuse_spoil_operand(struct gemm_misuse_scene *t,
+                                      enum which which)
 {
     ssq_gemm_args *g = &t->args;
     switch (which) {
@@ -247,40 +257,40 @@ static void spoil_operand(struct scene *t, enum which which)
         g->struct_size = 7;
         break;
     case DEVICE:
-        other_device(t);
+        gemm_misuse_other_device(t);
         break;
     case INT_A:
-        g->a = fresh(t, SSQ_I32, 2, 2, 3, 0);
+        g->a = gemm_misuse_fresh(t, SSQ_I32, 2, 2, 3, 0);
         break;
     case INT_B:
-        g->b = fresh(t, SSQ_U8, 2, 3, 4, 0);
+        g->b = gemm_misuse_fresh(t, SSQ_U8, 2, 3, 4, 0);
         break;
     case INT_C:
-        g->c = fresh(t, SSQ_I32, 2, 2, 4, 0);
+        g->c = gemm_misuse_fresh(t, SSQ_I32, 2, 2, 4, 0);
         break;
     case INT_BIAS:
-        g->bias = fresh(t, SSQ_I32, 1, 4, 0, 0);
+        g->bias = gemm_misuse_fresh(t, SSQ_I32, 1, 4, 0, 0);
         break;
     case INT_D:
-        g->d = fresh(t, SSQ_I32, 2, 2, 4, 0);
+        g->d = gemm_misuse_fresh(t, SSQ_I32, 2, 2, 4, 0);
         break;
     case F16_BF16:
-        g->b = fresh(t, SSQ_BF16, 2, 3, 4, 0);
+        g->b = gemm_misuse_fresh(t, SSQ_BF16, 2, 3, 4, 0);
         break;
     case BF16_F16:
-        g->a = fresh(t, SSQ_BF16, 2, 2, 3, 0);
+        g->a = gemm_misuse_fresh(t, SSQ_BF16, 2, 2, 3, 0);
         break;
     case RANK_A:
-        g->a = fresh(t, SSQ_F16, 1, 6, 0, 0);
+        g->a = gemm_misuse_fresh(t, SSQ_F16, 1, 6, 0, 0);
         break;
     case RANK_B:
-        g->b = fresh(t, SSQ_F16, 3, 1, 3, 4);
+        g->b = gemm_misuse_fresh(t, SSQ_F16, 3, 1, 3, 4);
         break;
     case RANK_D:
-        g->d = fresh(t, SSQ_F32, 3, 1, 2, 4);
+        g->d = gemm_misuse_fresh(t, SSQ_F32, 3, 1, 2, 4);
         break;
     case RANK_1:
-        g->d = fresh(t, SSQ_F32, 1, 8, 0, 0);
+        g->d = gemm_misuse_fresh(t, SSQ_F32, 1, 8, 0, 0);
         break;
     case B_RANK_A:
         batched(t, 1, 1, 1);
@@ -292,33 +302,33 @@ static void spoil_operand(struct scene *t, enum which which)
 }
 
 /* Operands that do not fit together. */
-static void spoil_fit(struct scene *t, enum which which)
+static void spoil_fit(struct gemm_misuse_scene *t, enum which which)
 {
     ssq_gemm_args *g = &t->args;
     switch (which) {
     case INNER:
-        g->b = fresh(t, SSQ_F16, 2, 5, 4, 0);
+        g->b = gemm_misuse_fresh(t, SSQ_F16, 2, 5, 4, 0);
         break;
     case INNER_T:
         g->trans_a = g->trans_b = true;
         break;
     case SHAPE_D:
-        g->d = fresh(t, SSQ_F32, 2, 4, 2, 0);
+        g->d = gemm_misuse_fresh(t, SSQ_F32, 2, 4, 2, 0);
         break;
     case SHAPE_D_T:
-        g->a = fresh(t, SSQ_F16, 2, 3, 3, 0);
+        g->a = gemm_misuse_fresh(t, SSQ_F16, 2, 3, 3, 0);
         break;
     case SHAPE_BIAS:
-        g->bias = fresh(t, SSQ_F32, 1, 2, 0, 0);
+        g->bias = gemm_misuse_fresh(t, SSQ_F32, 1, 2, 0, 0);
         break;
     case RANK_BIAS:
-        g->bias = fresh(t, SSQ_F32, 2, 1, 4, 0);
+        g->bias = gemm_misuse_fresh(t, SSQ_F32, 2, 1, 4, 0);
         break;
     case SHAPE_C:
-        g->c = fresh(t, SSQ_F32, 2, 3, 4, 0);
+        g->c = gemm_misuse_fresh(t, SSQ_F32, 2, 3, 4, 0);
         break;
     case RANK_C:
-        g->c = fresh(t, SSQ_F32, 3, 1, 2, 4);
+        g->c = gemm_misuse_fresh(t, SSQ_F32, 3, 1, 2, 4);
         break;
     case BETA:
         g->c = NULL;
@@ -353,47 +363,49 @@ static void spoil_fit(struct scene *t, enum which which)
 }
 
 /* Strides and memory. */
-static void spoil_memory(struct scene *t, enum which which)
+static void spoil_memory(struct gemm_misuse_scene *t, enum which which)
 {
     ssq_gemm_args *g = &t->args;
     switch (which) {
     case STRIDE_A:
-        g->a = stepped(t, SSQ_F16, 2, 3);
+        g->a = gemm_misuse_stepped(t, SSQ_F16, 2, 3);
         break;
     case STRIDE_B:
-        g->b = stepped(t, SSQ_F16, 3, 4);
+        g->b = gemm_misuse_stepped(t, SSQ_F16, 3, 4);
         break;
     case STRIDE_D:
-        g->d = stepped(t, SSQ_F32, 2, 4);
+        g->d = gemm_misuse_stepped(t, SSQ_F32, 2, 4);
         break;
     case STRIDE_0:
-        g->a = over(t, SSQ_F16, 2, 3, 0, 0);
+        g->a = gemm_misuse_over(t, SSQ_F16, 2, 3, 0, 0);
         break;
     case REPEATED_D:
-        g->d = over(t, SSQ_F32, 2, 4, 0, 1);
+        g->d = gemm_misuse_over(t, SSQ_F32, 2, 4, 0, 1);
         break;
     case D_IS_A:
         g->a = t->d.t;
-        g->b = fresh(t, SSQ_F32, 2, 4, 4, 0);
+        g->b = gemm_misuse_fresh(t, SSQ_F32, 2, 4, 4, 0);
         break;
     case D_OVER_B:
-        g->b = overlap(t, 1, 3);
+        g->b = gemm_misuse_overlap(t, 1, 3);
         break;
     case D_OVER_C:
-        g->c = overlap(t, 1, 2);
+        g->c = gemm_misuse_overlap(t, 1, 2);
         break;
     case D_OVER_BIAS:
-        g->bias = reshaped(t, overlap(t, 1, 1), 1, 4, 0);
+        g->bias =
+            gemm_misuse_reshaped(t, gemm_misuse_overlap(t, 1, 1), 1, 4, 0);
         break;
     case D_LIKE_C: /* the same bytes, row by row and column by column */
-        g->c = transposed(t, reshaped(t, overlap(t, 0, 2), 2, 4, 2));
+        g->c = transposed(
+            t, gemm_misuse_reshaped(t, gemm_misuse_overlap(t, 0, 2), 2, 4, 2));
         break;
     default:
         break;
     }
 }
 
-static bool kept(struct harness *b, struct operand *d)
+static bool gemm_misuse_kept(struct harness *b, struct operand *d)
 {
     size_t bytes = (size_t)d->n * sizeof(uint32_t);
     uint32_t *before = harness_alloc(b, bytes);
@@ -402,8 +414,8 @@ static bool kept(struct harness *b, struct operand *d)
     return harness_bits(b, d, before);
 }
 
-static bool refused(struct harness *b, ssq_status want, ssq_status got,
-                    const char *text)
+static bool gemm_misuse_refused(struct harness *b, ssq_status want,
+                                ssq_status got, const char *text)
 {
     if (!harness_refused(b, want, got))
         return false;
@@ -414,20 +426,21 @@ static bool refused(struct harness *b, ssq_status want, ssq_status got,
                               ssq_last_error(), text);
 }
 
-static bool run_refusal(struct harness *b, enum which which)
+static bool gemm_misuse_run_refusal(struct harness *b, enum which which)
 {
-    struct scene t;
+    struct gemm_misuse_scene t;
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
-    set_up(&t, b);
-    spoil_operand(&t, which);
+    gemm_misuse_set_up(&t, b);
+    gemm_misuse_spoil_operand(&t, which);
     spoil_fit(&t, which);
     spoil_memory(&t, which);
     const char *text = refusals[which].text;
     if (!b->failed)
-        refused(b, SSQ_ERR_INVALID,
-                refusals[which].batched ? ssq_gemm_batched(b->queue, &t.args)
-                                        : ssq_gemm(b->queue, &t.args),
-                text);
+        gemm_misuse_refused(b, SSQ_ERR_INVALID,
+                            refusals[which].batched
+                                ? ssq_gemm_batched(b->queue, &t.args)
+                                : ssq_gemm(b->queue, &t.args),
+                            text);
     /* explain is of gemm or gemm_batched by d's rank, else the same */
     if (which != RANK_D && which != B_RANK_2)
         harness_refused(b, SSQ_ERR_INVALID,
@@ -435,15 +448,15 @@ static bool run_refusal(struct harness *b, enum which which)
     while (t.n > 0)
         ssq_tensor_destroy(&t.made[--t.n]);
     ssq_device_close(&t.other);
-    return kept(b, &t.d) && !b->failed;
+    return gemm_misuse_kept(b, &t.d) && !b->failed;
 }
 
 /* No queue, no args; explain's own. */
 static bool run_null(struct harness *b)
 {
-    struct scene t;
+    struct gemm_misuse_scene t;
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
-    set_up(&t, b);
+    gemm_misuse_set_up(&t, b);
     how.struct_size = 1;
     harness_refused(b, SSQ_ERR_INVALID, ssq_gemm(NULL, &t.args));
     harness_refused(b, SSQ_ERR_INVALID, ssq_gemm(b->queue, NULL));
@@ -456,25 +469,26 @@ static bool run_null(struct harness *b)
     how.struct_size = sizeof(how);
     harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(NULL, &t.args, &how));
     harness_refused(b, SSQ_ERR_INVALID, ssq_gemm_explain(b->queue, NULL, &how));
-    return kept(b, &t.d);
+    return gemm_misuse_kept(b, &t.d);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void gemm_misuse_describe(size_t i, char *text, size_t bytes)
 {
     snprintf(text, bytes, "refused: %s",
              i < REFUSALS ? refusals[i].text : "gemm: NULL arguments");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool gemm_misuse_run(struct harness *b, size_t i)
 {
     if (b->bench)
         return true; /* nothing to time */
-    return i < REFUSALS ? run_refusal(b, (enum which)i) : run_null(b);
+    return i < REFUSALS ? gemm_misuse_run_refusal(b, (enum which)i)
+                        : run_null(b);
 }
 
 const struct suite gemm_misuse_suite = {.op = "gemm",
                                         .name = "gemm_misuse",
                                         .n = REFUSALS + 1,
-                                        .describe = describe,
-                                        .run = run,
+                                        .describe = gemm_misuse_describe,
+                                        .run = gemm_misuse_run,
                                         .floor = 2 * 45};

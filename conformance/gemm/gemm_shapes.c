@@ -327,20 +327,21 @@ static void view_heads(struct harness *b, struct operand *x, ssq_tensor **view)
     if (b->failed)
         return;
     gemm_must(b, ssq_tensor_transpose(x->t, axes, view));
-    int64_t tokens = x->shape[0], heads = x->shape[1], size = x->shape[2];
+    int64_t tokens = x->shape[0], gemm_shapes_heads = x->shape[1],
+            size = x->shape[2];
     y.t = *view;
-    y.shape[0] = heads;
+    y.shape[0] = gemm_shapes_heads;
     y.shape[1] = tokens;
     y.value = harness_alloc(b, (size_t)y.n * sizeof(double));
     for (int64_t t = 0; t < tokens; t++)
-        for (int64_t h = 0; h < heads; h++)
+        for (int64_t h = 0; h < gemm_shapes_heads; h++)
             memcpy(y.value + (h * tokens + t) * size,
-                   x->value + (t * heads + h) * size,
+                   x->value + (t * gemm_shapes_heads + h) * size,
                    (size_t)size * sizeof(double));
     *x = y;
 }
 
-static bool heads(struct harness *b)
+static bool gemm_shapes_heads(struct harness *b)
 {
     static const int64_t shape[] = {19, 3, 8}, scores[] = {3, 19, 19};
     const struct gemm_case g = {SIZES(19, 19, 8), TYPES(F16, F16, F32),
@@ -361,7 +362,7 @@ static bool heads(struct harness *b)
 
 #define BY_HAND 6
 
-static void describe(size_t i, char *text, size_t bytes)
+static void gemm_shapes_describe(size_t i, char *text, size_t bytes)
 {
     if (i < CASES)
         gemm_describe(&cases[i], text, bytes);
@@ -378,12 +379,12 @@ static void describe(size_t i, char *text, size_t bytes)
 
 /* A chain of half a million products takes lavapipe, the first of drivers, ten
  * seconds; a deep product is divided on it by tests/conformance/long_test. */
-static int turn(size_t i)
+static int gemm_shapes_turn(size_t i)
 {
     return i < CASES && cases[i].k >= 1 << 19 ? 1 : SUITE_ALL;
 }
 
-static bool run(struct harness *b, size_t i)
+static bool gemm_shapes_run(struct harness *b, size_t i)
 {
     if (i < CASES)
         return gemm_run(b, &cases[i]);
@@ -392,14 +393,14 @@ static bool run(struct harness *b, size_t i)
     size_t k = i - CASES;
     return k < 4    ? by_hand(b, k / 2 == 1, k % 2 == 1)
            : k == 4 ? outer_products(b)
-                    : heads(b);
+                    : gemm_shapes_heads(b);
 }
 
 const struct suite gemm_shapes_suite = {.op = "gemm",
                                         .name = "gemm_shapes",
                                         .n = CASES + BY_HAND,
                                         .large = TIMED_CASES,
-                                        .describe = describe,
-                                        .run = run,
-                                        .turn = turn,
+                                        .describe = gemm_shapes_describe,
+                                        .run = gemm_shapes_run,
+                                        .turn = gemm_shapes_turn,
                                         .floor = 2 * 81};

@@ -38,7 +38,7 @@ enum ignoring {
 enum seeding { SEED_NULL, SEED_SCALAR, SEED_EACH };
 
 /* One choice of every factor. */
-struct entry {
+struct cross_entropy_entry {
     int rank;
     int64_t shape[4];
     bool log_probs, soft, weighted, wrong;
@@ -53,7 +53,7 @@ struct entry {
 };
 
 /* splitmix64 of the case's number: every pair of choices occurs. */
-static unsigned choose(uint64_t *state, unsigned n)
+static unsigned cross_entropy_choose(uint64_t *state, unsigned n)
 {
     uint64_t z = *state += SPLITMIX_STEP;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -61,41 +61,44 @@ static unsigned choose(uint64_t *state, unsigned n)
     return (unsigned)((z ^ (z >> 31)) % n);
 }
 
-static struct entry entry_of(size_t i)
+static struct cross_entropy_entry cross_entropy_entry_of(size_t i)
 {
     uint64_t s = 0x10055u + i;
     size_t shape = i % SHAPES;
-    struct entry e = {.rank = shapes[shape].rank};
+    struct cross_entropy_entry e = {.rank = shapes[shape].rank};
     memcpy(e.shape, shapes[shape].shape, sizeof(e.shape));
-    unsigned kind = choose(&s, 8); /* 1 in 8 nll, 2 in 8 soft targets */
+    unsigned kind =
+        cross_entropy_choose(&s, 8); /* 1 in 8 nll, 2 in 8 soft targets */
     e.log_probs = kind == 0;
     e.soft = kind == 1 || kind == 2;
-    e.weighted = choose(&s, 2) != 0;
-    e.in = dtypes[choose(&s, 3)];
-    e.out = dtypes[choose(&s, 3)];
-    e.weight_dtype = choose(&s, 3) != 0 ? SSQ_F32 : SSQ_F16;
-    e.layout_in = (enum layout)choose(&s, 3);
-    e.layout_out = (enum layout)choose(&s, 3);
-    unsigned data = choose(&s, 8);
+    e.weighted = cross_entropy_choose(&s, 2) != 0;
+    e.in = dtypes[cross_entropy_choose(&s, 3)];
+    e.out = dtypes[cross_entropy_choose(&s, 3)];
+    e.weight_dtype = cross_entropy_choose(&s, 3) != 0 ? SSQ_F32 : SSQ_F16;
+    e.layout_in = (enum layout)cross_entropy_choose(&s, 3);
+    e.layout_out = (enum layout)cross_entropy_choose(&s, 3);
+    unsigned data = cross_entropy_choose(&s, 8);
     e.data = data < 4 ? data : 0;
-    e.smoothing = e.log_probs ? 0.0 : smoothings[choose(&s, 4)];
-    e.ignoring = e.soft ? IGNORE_NONE : (enum ignoring)choose(&s, 4);
-    if (e.ignoring == IGNORE_ALL && choose(&s, 3) != 0)
+    e.smoothing = e.log_probs ? 0.0 : smoothings[cross_entropy_choose(&s, 4)];
+    e.ignoring =
+        e.soft ? IGNORE_NONE : (enum ignoring)cross_entropy_choose(&s, 4);
+    if (e.ignoring == IGNORE_ALL && cross_entropy_choose(&s, 3) != 0)
         e.ignoring = IGNORE_SOME;
-    e.wrong = !e.soft && choose(&s, 8) == 0;
-    e.reduction = (ssq_reduction)choose(&s, 3);
-    e.seeding =
-        (enum seeding)choose(&s, e.reduction == SSQ_REDUCTION_NONE ? 3 : 2);
-    unsigned outputs = choose(&s, 4);
+    e.wrong = !e.soft && cross_entropy_choose(&s, 8) == 0;
+    e.reduction = (ssq_reduction)cross_entropy_choose(&s, 3);
+    e.seeding = (enum seeding)cross_entropy_choose(
+        &s, e.reduction == SSQ_REDUCTION_NONE ? 3 : 2);
+    unsigned outputs = cross_entropy_choose(&s, 4);
     e.want_loss = outputs != 1;
     e.want_gradient = outputs != 2;
-    e.in_place = e.want_gradient && choose(&s, 4) == 0;
+    e.in_place = e.want_gradient && cross_entropy_choose(&s, 4) == 0;
     if (e.in_place)
         e.out = e.in;
     return e;
 }
 
-static void entry_text(const struct entry *e, char *text, size_t bytes)
+static void cross_entropy_entry_text(const struct cross_entropy_entry *e,
+                                     char *text, size_t bytes)
 {
     static const char *const layouts[] = {"dense", "padded", "transposed"};
     static const char *const reductions[] = {"mean", "sum", "none"};
@@ -121,12 +124,14 @@ static void entry_text(const struct entry *e, char *text, size_t bytes)
 
 /* ---- operands ---- */
 
-struct operands {
+struct cross_entropy_operands {
     struct operand x, target, prob, weight, loss, dx, dloss;
     double *logits; /* as given: dx may be x */
 };
 
-static void make_x(struct harness *b, const struct entry *e, struct operand *x)
+static void cross_entropy_make_x(struct harness *b,
+                                 const struct cross_entropy_entry *e,
+                                 struct operand *x)
 {
     harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
     double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
@@ -136,7 +141,8 @@ static void make_x(struct harness *b, const struct entry *e, struct operand *x)
         harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }
 
-static double draw_target(struct harness *b, const struct entry *e, int64_t r,
+static double draw_target(struct harness *b,
+                          const struct cross_entropy_entry *e, int64_t r,
                           int64_t classes)
 {
     static const double wrong[] = {-1.0, -2147483648.0, 2147483647.0};
@@ -149,8 +155,10 @@ static double draw_target(struct harness *b, const struct entry *e, int64_t r,
     return floor(v * (double)classes);
 }
 
-static void make_target(struct harness *b, const struct entry *e,
-                        const struct row_set *s, struct operands *o)
+static void cross_entropy_make_target(struct harness *b,
+                                      const struct cross_entropy_entry *e,
+                                      const struct row_set *s,
+                                      struct cross_entropy_operands *o)
 {
     double *v = harness_alloc(b, (size_t)(o->x.n + s->count) * sizeof(*v));
     if (e->soft) {
@@ -167,14 +175,16 @@ static void make_target(struct harness *b, const struct entry *e,
     harness_values(b, &o->target, SSQ_I32, s->rank, s->shape, e->layout_in, v);
 }
 
-static void make_operands(struct harness *b, const struct entry *e,
-                          const struct row_set *s, struct operands *o)
+static void cross_entropy_make_operands(struct harness *b,
+                                        const struct cross_entropy_entry *e,
+                                        const struct row_set *s,
+                                        struct cross_entropy_operands *o)
 {
     memset(o, 0, sizeof(*o));
-    make_x(b, e, &o->x);
+    cross_entropy_make_x(b, e, &o->x);
     o->logits = harness_alloc(b, (size_t)o->x.n * sizeof(double));
     memcpy(o->logits, o->x.value, (size_t)o->x.n * sizeof(double));
-    make_target(b, e, s, o);
+    cross_entropy_make_target(b, e, s, o);
     if (e->weighted)
         harness_input(b, &o->weight, e->weight_dtype, 1, &s->n, LAYOUT_DENSE,
                       FILL_POSITIVE);
@@ -197,8 +207,9 @@ static void make_operands(struct harness *b, const struct entry *e,
         harness_output(b, &o->dx, e->out, e->rank, e->shape, e->layout_out);
 }
 
-static ssq_status call(struct harness *b, const struct entry *e,
-                       const struct operands *o)
+static ssq_status cross_entropy_call(struct harness *b,
+                                     const struct cross_entropy_entry *e,
+                                     const struct cross_entropy_operands *o)
 {
     int64_t ignore = e->ignoring == IGNORE_CLASS ? 1 : -100;
     ssq_nll_loss_args n = SSQ_NLL_LOSS_INIT;
@@ -228,8 +239,9 @@ static ssq_status call(struct harness *b, const struct entry *e,
 
 /* ---- the case ---- */
 
-static struct problem problem_of(const struct entry *e, const struct row_set *s,
-                                 const struct operands *o)
+static struct problem problem_of(const struct cross_entropy_entry *e,
+                                 const struct row_set *s,
+                                 const struct cross_entropy_operands *o)
 {
     return (struct problem){.rows = *s,
                             .log_probs = e->log_probs,
@@ -247,9 +259,11 @@ static struct problem problem_of(const struct entry *e, const struct row_set *s,
 /* Is the oracle's gradient that of its loss? Along one logit a row's loss is
  * sum_q log(total) minus a line: its third derivative is at most
  * sum_q / (6 sqrt(3)). */
-static bool differentiable(struct harness *b, const struct entry *e,
-                           const struct problem *p, const double *x, size_t n,
-                           const double *gradient)
+static bool cross_entropy_differentiable(struct harness *b,
+                                         const struct cross_entropy_entry *e,
+                                         const struct problem *p,
+                                         const double *x, size_t n,
+                                         const double *gradient)
 {
     if (n > 150 || e->data > 1 || e->wrong || e->ignoring == IGNORE_ALL)
         return true;
@@ -262,16 +276,17 @@ static bool differentiable(struct harness *b, const struct entry *e,
                             size, size);
 }
 
-static bool run_entry(struct harness *b, const struct entry *e)
+static bool cross_entropy_run_entry(struct harness *b,
+                                    const struct cross_entropy_entry *e)
 {
     struct row_set s = row_set_of(e->rank, e->shape);
-    struct operands o;
-    make_operands(b, e, &s, &o);
+    struct cross_entropy_operands o;
+    cross_entropy_make_operands(b, e, &s, &o);
     struct problem p = problem_of(e, &s, &o);
     b->flops = 14.0 * (double)o.x.n;
     b->bytes =
         (double)o.x.n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    HARNESS_OP(b, call(b, e, &o));
+    HARNESS_OP(b, cross_entropy_call(b, e, &o));
     if (e->want_loss)
         harness_read(b, &o.loss);
     if (e->want_gradient)
@@ -288,7 +303,7 @@ static bool run_entry(struct harness *b, const struct entry *e)
         bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
         cross_entropy_oracle(&p, o.logits, bound_tiny(flushed), loss,
                              loss_error, dx, dx_error);
-        if (!differentiable(b, e, &p, o.logits, n, dx))
+        if (!cross_entropy_differentiable(b, e, &p, o.logits, n, dx))
             return false;
     }
     return (!e->want_loss || harness_bound(b, &o.loss, loss, loss_error)) &&
@@ -296,37 +311,38 @@ static bool run_entry(struct harness *b, const struct entry *e)
 }
 
 /* A vocabulary, once per dtype: chains of 50257. */
-static struct entry vocabulary(size_t i)
+static struct cross_entropy_entry vocabulary(size_t i)
 {
-    return (struct entry){.rank = 2,
-                          .shape = {2, 50257},
-                          .in = dtypes[i % 3],
-                          .out = dtypes[i % 3],
-                          .smoothing = i == 0 ? 0.1 : 0.0,
-                          .want_loss = true,
-                          .want_gradient = true,
-                          .in_place = i == 1};
+    return (struct cross_entropy_entry){.rank = 2,
+                                        .shape = {2, 50257},
+                                        .in = dtypes[i % 3],
+                                        .out = dtypes[i % 3],
+                                        .smoothing = i == 0 ? 0.1 : 0.0,
+                                        .want_loss = true,
+                                        .want_gradient = true,
+                                        .in_place = i == 1};
 }
 
 #define DRAWN        390
 #define VOCABULARIES 3
 
-static void describe(size_t i, char *text, size_t bytes)
+static void cross_entropy_describe(size_t i, char *text, size_t bytes)
 {
-    struct entry e;
+    struct cross_entropy_entry e;
     if (i < DRAWN + VOCABULARIES) {
-        e = i < DRAWN ? entry_of(i) : vocabulary(i - DRAWN);
-        entry_text(&e, text, bytes);
+        e = i < DRAWN ? cross_entropy_entry_of(i) : vocabulary(i - DRAWN);
+        cross_entropy_entry_text(&e, text, bytes);
         return;
     }
     cross_entropy_edge_text(i - DRAWN - VOCABULARIES, text, bytes);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool loss_cross_entropy_run(struct harness *b, size_t i)
 {
     if (i < DRAWN + VOCABULARIES) {
-        struct entry e = i < DRAWN ? entry_of(i) : vocabulary(i - DRAWN);
-        return run_entry(b, &e);
+        struct cross_entropy_entry e =
+            i < DRAWN ? cross_entropy_entry_of(i) : vocabulary(i - DRAWN);
+        return cross_entropy_run_entry(b, &e);
     }
     return cross_entropy_edge(b, i - DRAWN - VOCABULARIES);
 }
@@ -336,6 +352,6 @@ const struct suite cross_entropy_suite = {.op = "cross_entropy",
                                           .name = "cross_entropy",
                                           .n = DRAWN + VOCABULARIES +
                                                CROSS_ENTROPY_EDGES,
-                                          .describe = describe,
-                                          .run = run,
+                                          .describe = cross_entropy_describe,
+                                          .run = loss_cross_entropy_run,
                                           .floor = 700};

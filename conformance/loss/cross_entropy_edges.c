@@ -186,15 +186,33 @@ static bool run_weightless(struct harness *b)
            harness_bound1(b, &dx, want, 0.0);
 }
 
-static bool refused(struct harness *b, const ssq_cross_entropy_args *a,
-                    const char *text)
+static bool ce_refused(struct harness *b, const ssq_cross_entropy_args *a,
+                       const char *text)
 {
     harness_refused(b, SSQ_ERR_INVALID, ssq_cross_entropy(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
            harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct harness *b)
+/* Refusals of target_prob; logits are probabilities of the right shape. */
+static bool prob_refusals(struct harness *b, const ssq_cross_entropy_args *good,
+                          ssq_tensor *logits)
+{
+    ssq_cross_entropy_args a = *good;
+    a.target = NULL;
+    a.target_prob = logits;
+    a.ignore_index = 1;
+    bool ok = ce_refused(b, &a,
+                         "cross_entropy: ignore_index is 1 with target_prob, "
+                         "which ignores no row");
+    a = *good;
+    a.target = NULL;
+    a.target_prob = good->dlogits;
+    return ok &&
+           ce_refused(b, &a, "cross_entropy: dlogits overlaps target_prob");
+}
+
+static bool cross_entropy_edges_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, t, t3, w, loss, dx;
@@ -213,45 +231,38 @@ static bool run_refusals(struct harness *b)
                                          .ignore_index = -100};
     ssq_cross_entropy_args a = good;
     a.target = NULL;
-    bool ok = refused(b, &a,
-                      "cross_entropy: expected exactly one of target and "
-                      "target_prob, none is given");
+    bool ok = ce_refused(b, &a,
+                         "cross_entropy: expected exactly one of target and "
+                         "target_prob, none is given");
     a = good;
     a.target = t3.t;
-    ok = ok && refused(b, &a,
-                       "cross_entropy: target is [3], expected [2]: logits is "
-                       "[2,3]");
+    ok = ok &&
+         ce_refused(b, &a,
+                    "cross_entropy: target is [3], expected [2]: logits is "
+                    "[2,3]");
     a = good;
     a.weight = w.t;
-    ok = ok && refused(b, &a, "cross_entropy: weight is [2], expected [3]");
+    ok = ok && ce_refused(b, &a, "cross_entropy: weight is [2], expected [3]");
     a = good;
     a.loss = a.dlogits = NULL;
-    ok = ok && refused(b, &a, "cross_entropy: loss and dlogits are both NULL");
+    ok = ok &&
+         ce_refused(b, &a, "cross_entropy: loss and dlogits are both NULL");
     a = good;
     a.label_smoothing = 1.5;
     ok = ok &&
-         refused(b, &a, "cross_entropy: label_smoothing is 1.5, expected 0..1");
+         ce_refused(b, &a,
+                    "cross_entropy: label_smoothing is 1.5, expected 0..1");
     a = good;
     a.reduction = (ssq_reduction)3;
-    ok = ok && refused(b, &a, "cross_entropy: 3 is not a reduction");
+    ok = ok && ce_refused(b, &a, "cross_entropy: 3 is not a reduction");
     a = good;
     a.reduction = SSQ_REDUCTION_NONE;
-    ok = ok && refused(b, &a, "cross_entropy: loss is [], expected [2]");
+    ok = ok && ce_refused(b, &a, "cross_entropy: loss is [], expected [2]");
     a = good;
     a.dloss = w.t;
     ok = ok &&
-         refused(b, &a, "cross_entropy: dloss is [2], expected one element");
-    a = good;
-    a.target = NULL;
-    a.target_prob = x.t;
-    a.ignore_index = 1;
-    ok = ok && refused(b, &a,
-                       "cross_entropy: ignore_index is 1 with target_prob, "
-                       "which ignores no row");
-    a = good;
-    a.target = NULL;
-    a.target_prob = dx.t;
-    ok = ok && refused(b, &a, "cross_entropy: dlogits overlaps target_prob");
+         ce_refused(b, &a, "cross_entropy: dloss is [2], expected one element");
+    ok = ok && prob_refusals(b, &good, x.t);
     harness_read(b, &loss);
     return ok && harness_bits(b, &loss, &before);
 }
@@ -301,5 +312,6 @@ bool cross_entropy_edge(struct harness *b, size_t i)
         return run_ignored_nan(b);
     if (i == TORCH + 1)
         return run_weightless(b);
-    return i == TORCH + 2 ? run_refusals(b) : run_no_classes(b);
+    return i == TORCH + 2 ? cross_entropy_edges_run_refusals(b)
+                          : run_no_classes(b);
 }

@@ -19,7 +19,8 @@ struct row_set row_set_of(int rank, const int64_t *shape)
     return s;
 }
 
-static int64_t at(const struct row_set *s, int64_t r, int64_t k)
+static int64_t cross_entropy_oracle_at(const struct row_set *s, int64_t r,
+                                       int64_t k)
 {
     return (r / s->inner * s->n + k) * s->inner + r % s->inner;
 }
@@ -34,7 +35,7 @@ static bool ignored(const struct problem *p, int64_t r)
     return p->target != NULL && p->target[r] == p->ignore;
 }
 
-static bool wrong(const struct problem *p, int64_t r)
+static bool cross_entropy_oracle_wrong(const struct problem *p, int64_t r)
 {
     return p->target != NULL && !ignored(p, r) &&
            !(p->target[r] >= 0.0 && p->target[r] < (double)p->rows.n);
@@ -42,8 +43,9 @@ static bool wrong(const struct problem *p, int64_t r)
 
 static double q_of(const struct problem *p, int64_t r, int64_t k)
 {
-    double y = p->prob != NULL ? p->prob[at(&p->rows, r, k)]
-                               : (p->target[r] == (double)k ? 1.0 : 0.0);
+    double y = p->prob != NULL
+                   ? p->prob[cross_entropy_oracle_at(&p->rows, r, k)]
+                   : (p->target[r] == (double)k ? 1.0 : 0.0);
     return weight_of(p, k) *
            ((1.0 - p->smoothing) * y + p->smoothing / (double)p->rows.n);
 }
@@ -53,18 +55,20 @@ static bool q_absent(const struct problem *p, int64_t r, int64_t k)
     return p->prob == NULL && p->smoothing == 0.0 && p->target[r] != (double)k;
 }
 
-static struct softmax_facts facts_of(const struct problem *p, const double *x,
-                                     int64_t r)
+static struct softmax_facts
+cross_entropy_oracle_facts_of(const struct problem *p, const double *x,
+                              int64_t r)
 {
     const struct row_set *s = &p->rows;
     struct softmax_facts f = {.n = (double)s->n, .max = -(double)INFINITY};
     for (int64_t k = 0; k < s->n; k++)
-        f.max = fmax(f.max, x[at(s, r, k)]);
+        f.max = fmax(f.max, x[cross_entropy_oracle_at(s, r, k)]);
     for (int64_t k = 0; k < s->n; k++)
-        f.total += exp(x[at(s, r, k)] - f.max);
+        f.total += exp(x[cross_entropy_oracle_at(s, r, k)] - f.max);
     f.log_total = log(f.total);
     for (int64_t k = 0; k < s->n; k++) {
-        double t = x[at(s, r, k)] - f.max, e = exp(t) / f.total;
+        double t = x[cross_entropy_oracle_at(s, r, k)] - f.max,
+               e = exp(t) / f.total;
         f.spread += e == 0.0 ? 0.0 : e * fabs(t);
     }
     return f;
@@ -75,18 +79,20 @@ struct row_result {
     double sum_q, abs_q;
 };
 
-static struct row_result row_of(const struct problem *p, const double *x,
-                                int64_t r, const struct softmax_facts *f)
+static struct row_result
+cross_entropy_oracle_row_of(const struct problem *p, const double *x, int64_t r,
+                            const struct softmax_facts *f)
 {
     struct row_result o = {0};
-    if (ignored(p, r) || wrong(p, r)) {
+    if (ignored(p, r) || cross_entropy_oracle_wrong(p, r)) {
         o.loss = ignored(p, r) ? 0.0 : (double)NAN;
         return o;
     }
     for (int64_t k = 0; k < p->rows.n; k++) {
         if (q_absent(p, r, k))
             continue;
-        double q = q_of(p, r, k), v = x[at(&p->rows, r, k)], t = v - f->max;
+        double q = q_of(p, r, k),
+               v = x[cross_entropy_oracle_at(&p->rows, r, k)], t = v - f->max;
         o.loss -= q * (p->log_probs ? v : t - f->log_total);
         o.m += fabs(q) * (p->log_probs
                               ? fabs(v)
@@ -105,7 +111,7 @@ static double divisor(const struct problem *p)
     if (p->prob != NULL)
         return p->rows.n == 0 ? 0.0 : (double)p->rows.count;
     for (int64_t r = 0; r < p->rows.count; r++)
-        if (!ignored(p, r) && !wrong(p, r))
+        if (!ignored(p, r) && !cross_entropy_oracle_wrong(p, r))
             sum += weight_of(p, (int64_t)p->target[r]);
     return sum;
 }
@@ -122,9 +128,9 @@ static void row_gradient(const struct problem *p, const double *x, int64_t r,
 {
     const struct row_set *s = &p->rows;
     for (int64_t k = 0; k < s->n; k++) {
-        int64_t i = at(s, r, k);
+        int64_t i = cross_entropy_oracle_at(s, r, k);
         error[i] = 0.0;
-        if (ignored(p, r) || wrong(p, r)) {
+        if (ignored(p, r) || cross_entropy_oracle_wrong(p, r)) {
             dx[i] = ignored(p, r) ? 0.0 : (double)NAN;
             continue;
         }
@@ -149,8 +155,8 @@ void cross_entropy_oracle(const struct problem *p, const double *x, double tiny,
     double n = (double)p->rows.n, rows = (double)p->rows.count;
     bool each = p->reduction == SSQ_REDUCTION_NONE;
     for (int64_t r = 0; r < p->rows.count; r++) {
-        struct softmax_facts f = facts_of(p, x, r);
-        struct row_result o = row_of(p, x, r, &f);
+        struct softmax_facts f = cross_entropy_oracle_facts_of(p, x, r);
+        struct row_result o = cross_entropy_oracle_row_of(p, x, r, &f);
         sum += o.loss;
         m += o.m;
         if (each) {
@@ -172,8 +178,9 @@ double cross_entropy_sum(const void *data, const double *x)
     const struct problem *p = data;
     double sum = 0.0, count = divisor(p);
     for (int64_t r = 0; r < p->rows.count; r++) {
-        struct softmax_facts f = facts_of(p, x, r);
-        sum += row_of(p, x, r, &f).loss * seed_of(p, r) / count;
+        struct softmax_facts f = cross_entropy_oracle_facts_of(p, x, r);
+        sum += cross_entropy_oracle_row_of(p, x, r, &f).loss * seed_of(p, r) /
+               count;
     }
     return sum;
 }
@@ -182,8 +189,9 @@ double cross_entropy_size(const struct problem *p, const double *x)
 {
     double sum = 0.0, count = divisor(p);
     for (int64_t r = 0; r < p->rows.count; r++) {
-        struct softmax_facts f = facts_of(p, x, r);
-        sum += row_of(p, x, r, &f).m * fabs(seed_of(p, r) / count);
+        struct softmax_facts f = cross_entropy_oracle_facts_of(p, x, r);
+        sum += cross_entropy_oracle_row_of(p, x, r, &f).m *
+               fabs(seed_of(p, r) / count);
     }
     return sum;
 }

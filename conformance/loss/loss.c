@@ -39,7 +39,7 @@ enum weighting {
 };
 enum place { PLACE_OWN, PLACE_X, PLACE_TARGET };
 
-struct entry {
+struct loss_entry {
     enum kind kind;
     int rank;
     int64_t shape[3];
@@ -55,7 +55,7 @@ struct entry {
 };
 
 /* splitmix64 of the case's number: every pair of choices occurs. */
-static unsigned choose(uint64_t *state, unsigned n)
+static unsigned loss_choose(uint64_t *state, unsigned n)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -63,39 +63,40 @@ static unsigned choose(uint64_t *state, unsigned n)
     return (unsigned)((z ^ (z >> 31)) % n);
 }
 
-static struct entry entry_of(size_t i)
+static struct loss_entry loss_entry_of(size_t i)
 {
     uint64_t s = 0x7055u + i;
     size_t shape = i / KINDS % SHAPES;
-    struct entry e = {.kind = (enum kind)(i % KINDS),
-                      .rank = shapes[shape].rank};
+    struct loss_entry e = {.kind = (enum kind)(i % KINDS),
+                           .rank = shapes[shape].rank};
     memcpy(e.shape, shapes[shape].shape, sizeof(e.shape));
-    e.in = dtypes[choose(&s, 3)];
-    e.target = dtypes[choose(&s, 3)];
-    e.out = dtypes[choose(&s, 3)];
-    e.layout_in = (enum layout)choose(&s, 3);
-    e.layout_out = (enum layout)choose(&s, 3);
-    unsigned data = choose(&s, 10);
+    e.in = dtypes[loss_choose(&s, 3)];
+    e.target = dtypes[loss_choose(&s, 3)];
+    e.out = dtypes[loss_choose(&s, 3)];
+    e.layout_in = (enum layout)loss_choose(&s, 3);
+    e.layout_out = (enum layout)loss_choose(&s, 3);
+    unsigned data = loss_choose(&s, 10);
     e.data = data < 5 ? data : 0;
     e.parameter = e.kind == SMOOTH_L1 || e.kind == HUBER
-                      ? parameters[choose(&s, 3)]
+                      ? parameters[loss_choose(&s, 3)]
                       : 0.0;
-    if (e.kind == SMOOTH_L1 && choose(&s, 5) == 0)
+    if (e.kind == SMOOTH_L1 && loss_choose(&s, 5) == 0)
         e.parameter = 0.0;
-    bool bce = e.kind == BCE && e.rank > 0;
-    e.weight = bce ? (enum weighting)choose(&s, 3) : WEIGHT_NONE;
-    e.pos_weight = bce ? (enum weighting)choose(&s, 3) : WEIGHT_NONE;
-    e.reduction = (ssq_reduction)choose(&s, 3);
-    e.seeding = (int)choose(&s, e.reduction == SSQ_REDUCTION_NONE ? 3 : 2);
-    unsigned outputs = choose(&s, 4);
+    bool loss_bce = e.kind == BCE && e.rank > 0;
+    e.weight = loss_bce ? (enum weighting)loss_choose(&s, 3) : WEIGHT_NONE;
+    e.pos_weight = loss_bce ? (enum weighting)loss_choose(&s, 3) : WEIGHT_NONE;
+    e.reduction = (ssq_reduction)loss_choose(&s, 3);
+    e.seeding = (int)loss_choose(&s, e.reduction == SSQ_REDUCTION_NONE ? 3 : 2);
+    unsigned outputs = loss_choose(&s, 4);
     e.want_loss = outputs != 1;
     e.want_gradient = outputs != 2;
-    unsigned place = choose(&s, 6);
+    unsigned place = loss_choose(&s, 6);
     e.place = e.want_gradient && place < 3 ? (enum place)place : PLACE_OWN;
     return e;
 }
 
-static void entry_text(const struct entry *e, char *text, size_t bytes)
+static void loss_entry_text(const struct loss_entry *e, char *text,
+                            size_t bytes)
 {
     static const char *const layouts[] = {"dense", "padded", "transposed"};
     static const char *const reductions[] = {"mean", "sum", "none"};
@@ -125,27 +126,28 @@ struct term {
     double value, value_m, slope, slope_m;
 };
 
-static double softplus(double x)
+static double loss_softplus(double x)
 {
     return fmax(x, 0.0) + log1p(exp(-fabs(x)));
 }
 
-static double sigmoid(double x)
+static double loss_sigmoid(double x)
 {
     return x < 0.0 ? exp(x) / (1.0 + exp(x)) : 1.0 / (1.0 + exp(-x));
 }
 
-static double sign(double d)
+static double loss_sign(double d)
 {
     return isnan(d) ? d : (double)(d > 0.0) - (double)(d < 0.0);
 }
 
-static struct term bce(double x, double t, double p)
+static struct term loss_bce(double x, double t, double p)
 {
     /* fmax drops NaNs */
-    double up = isnan(x) ? x : softplus(x), down = isnan(x) ? x : softplus(-x);
+    double up = isnan(x) ? x : loss_softplus(x),
+           down = isnan(x) ? x : loss_softplus(-x);
     double a = p * t * down, b = (1.0 - t) * up;
-    double c = (1.0 - t) * sigmoid(x), d = p * t * sigmoid(-x);
+    double c = (1.0 - t) * loss_sigmoid(x), d = p * t * loss_sigmoid(-x);
     return (struct term){a + b, fabs(a) + fabs(b), c - d, fabs(c) + fabs(d)};
 }
 
@@ -162,37 +164,37 @@ static struct term term_of(enum kind kind, double x, double t, double c,
             near = d * d / (2.0 * c);
             far = a - c / 2.0;
             return a < c ? (struct term){near, near, d / c, a / c}
-                         : (struct term){far, a + c / 2.0, sign(d), 1.0};
+                         : (struct term){far, a + c / 2.0, loss_sign(d), 1.0};
         }
-        return (struct term){a, a, sign(d), 1.0};
+        return (struct term){a, a, loss_sign(d), 1.0};
     case HUBER:
         return a <= c ? (struct term){d * d / 2.0, d * d / 2.0, d, a}
                       : (struct term){c * (a - c / 2.0), c * (a + c / 2.0),
-                                      c * sign(d), c};
+                                      c * loss_sign(d), c};
     case BCE:
-        return bce(x, t, p);
+        return loss_bce(x, t, p);
     default:
-        return (struct term){a, a, sign(d), 1.0};
+        return (struct term){a, a, loss_sign(d), 1.0};
     }
 }
 
 /** Dense values; weights one per element, or 1. */
-struct problem {
-    const struct entry *e;
+struct loss_problem {
+    const struct loss_entry *e;
     int64_t n;
     const double *target, *weight, *pos_weight, *dloss;
 };
 
-static double weight_at(const struct problem *p, const double *w,
+static double weight_at(const struct loss_problem *p, const double *w,
                         enum weighting how, int64_t i)
 {
-    const struct entry *e = p->e;
+    const struct loss_entry *e = p->e;
     if (how == WEIGHT_NONE)
         return 1.0;
     return w[how == WEIGHT_FULL ? i : i % e->shape[e->rank - 1]];
 }
 
-static double seed_at(const struct problem *p, int64_t i)
+static double seed_at(const struct loss_problem *p, int64_t i)
 {
     double count = p->e->reduction == SSQ_REDUCTION_MEAN ? (double)p->n : 1.0;
     if (p->e->seeding == 0)
@@ -200,10 +202,10 @@ static double seed_at(const struct problem *p, int64_t i)
     return p->dloss[p->e->seeding == 2 ? i : 0] / count;
 }
 
-static struct term weighted_term(const struct problem *p, const double *x,
+static struct term weighted_term(const struct loss_problem *p, const double *x,
                                  int64_t i)
 {
-    const struct entry *e = p->e;
+    const struct loss_entry *e = p->e;
     double w = weight_at(p, p->weight, e->weight, i);
     struct term t = term_of(e->kind, x[i], p->target[i], e->parameter,
                             weight_at(p, p->pos_weight, e->pos_weight, i));
@@ -211,9 +213,9 @@ static struct term weighted_term(const struct problem *p, const double *x,
                          t.slope_m * fabs(w)};
 }
 
-static void oracle(const struct problem *p, const double *x, double tiny,
-                   double *loss, double *loss_error, double *dx,
-                   double *dx_error)
+static void loss_oracle(const struct loss_problem *p, const double *x,
+                        double tiny, double *loss, double *loss_error,
+                        double *dx, double *dx_error)
 {
     double sum = 0.0, m = 0.0;
     bool each = p->e->reduction == SSQ_REDUCTION_NONE;
@@ -238,7 +240,7 @@ static void oracle(const struct problem *p, const double *x, double tiny,
 
 static double seeded_sum(const void *data, const double *x)
 {
-    const struct problem *p = data;
+    const struct loss_problem *p = data;
     double sum = 0.0;
     for (int64_t i = 0; i < p->n; i++)
         sum += weighted_term(p, x, i).value * seed_at(p, i);
@@ -250,10 +252,10 @@ static double seeded_sum(const void *data, const double *x)
  * kink of the slope, where f'' jumps by 1 (1 / beta), the difference is off by
  * at most step * jump: written as a third derivative of 6 jump / step. The
  * kink of the value itself is left out. */
-static bool differentiable(struct harness *b, const struct problem *p,
-                           const double *x, const double *dx)
+static bool loss_differentiable(struct harness *b, const struct loss_problem *p,
+                                const double *x, const double *dx)
 {
-    const struct entry *e = p->e;
+    const struct loss_entry *e = p->e;
     const double step = 0x1p-13;
     double *copy = harness_alloc(b, (size_t)(p->n + 1) * sizeof(*copy));
     double size = 1.0, most = 0.0;
@@ -280,13 +282,13 @@ static bool differentiable(struct harness *b, const struct problem *p,
 
 /* ---- operands ---- */
 
-struct operands {
+struct loss_operands {
     struct operand x, target, weight, pos_weight, loss, dx, dloss;
 };
 
-static void make_data(struct harness *b, const struct entry *e,
-                      struct operand *x, ssq_dtype dtype, enum fill fill,
-                      double scale)
+static void loss_make_data(struct harness *b, const struct loss_entry *e,
+                           struct operand *x, ssq_dtype dtype, enum fill fill,
+                           double scale)
 {
     harness_input(b, x, dtype, e->rank, e->shape, e->layout_in, fill);
     if (scale == 1.0)
@@ -297,7 +299,7 @@ static void make_data(struct harness *b, const struct entry *e,
     harness_values(b, x, dtype, e->rank, e->shape, e->layout_in, v);
 }
 
-static void make_weight(struct harness *b, const struct entry *e,
+static void make_weight(struct harness *b, const struct loss_entry *e,
                         enum weighting how, struct operand *w)
 {
     if (how == WEIGHT_FULL)
@@ -309,19 +311,20 @@ static void make_weight(struct harness *b, const struct entry *e,
 }
 
 /* dx may be an operand that it fits; otherwise it has its own place. */
-static void make_operands(struct harness *b, const struct entry *e,
-                          struct operands *o)
+static void loss_make_operands(struct harness *b, const struct loss_entry *e,
+                               struct loss_operands *o)
 {
     memset(o, 0, sizeof(*o));
     bool each = e->reduction == SSQ_REDUCTION_NONE;
     /* one element, whatever its rank */
     const int64_t ones[] = {1, 1, 1, 1, 1};
     int one_rank = e->rank % 2 == 0 ? 5 : 0;
-    make_data(b, e, &o->x, e->in, fills[e->data], scales[e->data]);
+    loss_make_data(b, e, &o->x, e->in, fills[e->data], scales[e->data]);
     if (e->kind == BCE)
-        make_data(b, e, &o->target, e->target, FILL_POSITIVE, 1.0);
+        loss_make_data(b, e, &o->target, e->target, FILL_POSITIVE, 1.0);
     else
-        make_data(b, e, &o->target, e->target, fills[e->data], scales[e->data]);
+        loss_make_data(b, e, &o->target, e->target, fills[e->data],
+                       scales[e->data]);
     make_weight(b, e, e->weight, &o->weight);
     make_weight(b, e, e->pos_weight, &o->pos_weight);
     if (e->seeding == 2)
@@ -342,8 +345,8 @@ static void make_operands(struct harness *b, const struct entry *e,
 }
 
 /* One args struct holds what they all share. */
-static ssq_status call(struct harness *b, const struct entry *e,
-                       const struct operands *o)
+static ssq_status loss_call(struct harness *b, const struct loss_entry *e,
+                            const struct loss_operands *o)
 {
     ssq_mse_args m = SSQ_MSE_INIT;
     m.x = o->x.t;
@@ -378,20 +381,20 @@ static ssq_status call(struct harness *b, const struct entry *e,
     }
 }
 
-static double *copied(struct harness *b, const struct operand *x)
+static double *loss_copied(struct harness *b, const struct operand *x)
 {
     double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
     return v;
 }
 
-static bool run_entry(struct harness *b, const struct entry *e)
+static bool loss_run_entry(struct harness *b, const struct loss_entry *e)
 {
-    struct operands o;
-    make_operands(b, e, &o);
-    struct problem p = {.e = e, .n = o.x.n};
-    const double *x = copied(b, &o.x);
-    p.target = copied(b, &o.target);
+    struct loss_operands o;
+    loss_make_operands(b, e, &o);
+    struct loss_problem p = {.e = e, .n = o.x.n};
+    const double *x = loss_copied(b, &o.x);
+    p.target = loss_copied(b, &o.target);
     p.weight = o.weight.value;
     p.pos_weight = o.pos_weight.value;
     p.dloss = o.dloss.value;
@@ -400,7 +403,7 @@ static bool run_entry(struct harness *b, const struct entry *e)
                (ssq_dtype_bits(e->in) + ssq_dtype_bits(e->target) +
                 (e->want_gradient ? ssq_dtype_bits(o.dx.dtype) : 0)) /
                8.0;
-    HARNESS_OP(b, call(b, e, &o));
+    HARNESS_OP(b, loss_call(b, e, &o));
     if (e->want_loss)
         harness_read(b, &o.loss);
     if (e->want_gradient)
@@ -413,8 +416,8 @@ static bool run_entry(struct harness *b, const struct entry *e)
     double *dx_error = harness_keep(b, 3, n, &fresh);
     if (fresh) {
         bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
-        oracle(&p, x, bound_tiny(flushed), loss, loss_error, dx, dx_error);
-        if (!differentiable(b, &p, x, dx))
+        loss_oracle(&p, x, bound_tiny(flushed), loss, loss_error, dx, dx_error);
+        if (!loss_differentiable(b, &p, x, dx))
             return false;
     }
     return (!e->want_loss || harness_bound(b, &o.loss, loss, loss_error)) &&
@@ -423,7 +426,7 @@ static bool run_entry(struct harness *b, const struct entry *e)
 
 #define DRAWN 330
 
-static void describe(size_t i, char *text, size_t bytes)
+static void loss_describe(size_t i, char *text, size_t bytes)
 {
     if (i >= DRAWN) {
         snprintf(text, bytes, "%s",
@@ -431,22 +434,22 @@ static void describe(size_t i, char *text, size_t bytes)
                             : "losses refuse wrong arguments");
         return;
     }
-    struct entry e = entry_of(i);
-    entry_text(&e, text, bytes);
+    struct loss_entry e = loss_entry_of(i);
+    loss_entry_text(&e, text, bytes);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool loss_table_run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN ? loss_torch(b) : loss_refusals(b);
-    struct entry e = entry_of(i);
-    return run_entry(b, &e);
+    struct loss_entry e = loss_entry_of(i);
+    return loss_run_entry(b, &e);
 }
 
 extern const struct suite loss_suite;
 const struct suite loss_suite = {.op = "loss",
                                  .name = "loss",
                                  .n = DRAWN + 2,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = loss_describe,
+                                 .run = loss_table_run,
                                  .floor = 600};

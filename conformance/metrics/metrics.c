@@ -40,7 +40,7 @@ struct key {
 };
 
 /* The order of an argsort: NaN first, then falling, ties by index. */
-static int compare(const void *a, const void *b)
+static int metrics_compare(const void *a, const void *b)
 {
     const struct key *p = a, *q = b;
     if (isnan(p->x) != isnan(q->x))
@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b)
 /* Is target among the first k of a sorted row? */
 static bool is_hit(struct key *keys, int64_t n, int64_t target, int64_t k)
 {
-    qsort(keys, (size_t)n, sizeof(*keys), compare);
+    qsort(keys, (size_t)n, sizeof(*keys), metrics_compare);
     for (int64_t i = 0; i < n && i < k; i++)
         if (keys[i].i == target)
             return true;
@@ -64,9 +64,9 @@ struct counts {
     double hits, rows;
 };
 
-static struct counts count(struct harness *b, const struct operand *x,
-                           const struct operand *target, int64_t k,
-                           int64_t ignore)
+static struct counts metrics_count(struct harness *b, const struct operand *x,
+                                   const struct operand *target, int64_t k,
+                                   int64_t ignore)
 {
     int64_t n = x->rank == 1 ? x->n : x->shape[1], inner = 1;
     for (int i = 2; i < x->rank; i++)
@@ -87,8 +87,8 @@ static struct counts count(struct harness *b, const struct operand *x,
 }
 
 /* Targets among the classes, and now and then outside. */
-static void make_target(struct harness *b, const struct operand *x,
-                        struct operand *target)
+static void metrics_make_target(struct harness *b, const struct operand *x,
+                                struct operand *target)
 {
     int64_t shape[SSQ_MAX_RANK], rows = 1;
     int64_t n = x->rank == 1 ? x->n : x->shape[1];
@@ -103,14 +103,14 @@ static void make_target(struct harness *b, const struct operand *x,
     harness_values(b, target, SSQ_I32, rank, shape, LAYOUT_PADDED, v);
 }
 
-static bool run_table(struct harness *b, size_t i)
+static bool metrics_run_table(struct harness *b, size_t i)
 {
     int64_t k = ks[pick(&i, COUNT(ks))];
     const struct shape *s = &fields[i].shape;
     struct operand x, target, accuracy, hits;
     harness_input(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout,
                   fields[i].fill);
-    make_target(b, &x, &target);
+    metrics_make_target(b, &x, &target);
     harness_output(b, &accuracy, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
     b->bytes = (double)x.n * ssq_dtype_bits(x.dtype) / 8.0;
@@ -124,7 +124,7 @@ static bool run_table(struct harness *b, size_t i)
     HARNESS_OP(b, ssq_top_k_accuracy(b->queue, &a));
     harness_read(b, &accuracy);
     harness_read(b, &hits);
-    struct counts c = count(b, &x, &target, k, fields[i].ignore);
+    struct counts c = metrics_count(b, &x, &target, k, fields[i].ignore);
     /* counts below 2^24: one rounding */
     double quotient = (double)((float)c.hits / (float)c.rows);
     if (c.rows == 0.0)
@@ -136,7 +136,7 @@ static bool run_table(struct harness *b, size_t i)
 }
 
 /* Ties go to the lower index; NaN before Inf; -0 is +0. One output each. */
-static bool run_order(struct harness *b)
+static bool metrics_run_order(struct harness *b)
 {
     const double nan = (double)NAN, inf = (double)INFINITY;
     const double x[5][4] = {{1, 1, 1, 1},          /* target 2: third */
@@ -215,14 +215,14 @@ static bool run_argmax(struct harness *b)
     return harness_exact(b, &accuracy, &one);
 }
 
-static void refuse(struct harness *b, const ssq_top_k_accuracy_args *a,
-                   const char *words)
+static void metrics_refuse(struct harness *b, const ssq_top_k_accuracy_args *a,
+                           const char *words)
 {
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_top_k_accuracy(b->queue, a),
                        words);
 }
 
-static bool run_refusals(struct harness *b)
+static bool metrics_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {3, 4};
     struct operand x, target, wide, accuracy, hits, scalar;
@@ -234,30 +234,30 @@ static bool run_refusals(struct harness *b)
     harness_output(b, &hits, SSQ_I32, 0, NULL, LAYOUT_DENSE);
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
     a.target = target.t;
-    refuse(b, &a, "top_k_accuracy: logits is NULL");
+    metrics_refuse(b, &a, "top_k_accuracy: logits is NULL");
     a.logits = x.t;
-    refuse(b, &a, "no output: accuracy and hits are NULL");
+    metrics_refuse(b, &a, "no output: accuracy and hits are NULL");
     a.hits = hits.t;
     a.k = 0;
-    refuse(b, &a, "k is 0, expected at least 1");
+    metrics_refuse(b, &a, "k is 0, expected at least 1");
     a.k = 1;
     a.target = wide.t;
-    refuse(b, &a, "target is [4], expected [3]: logits is [3,4]");
+    metrics_refuse(b, &a, "target is [4], expected [3]: logits is [3,4]");
     a.target = x.t;
-    refuse(b, &a, "target is f32, expected i32");
+    metrics_refuse(b, &a, "target is f32, expected i32");
     a.target = target.t;
     a.accuracy = x.t;
-    refuse(b, &a, "accuracy overlaps logits");
+    metrics_refuse(b, &a, "accuracy overlaps logits");
     a.accuracy = NULL;
     a.hits = wide.t;
-    refuse(b, &a, "hits has 4 elements, expected 1");
+    metrics_refuse(b, &a, "hits has 4 elements, expected 1");
     a.hits = accuracy.t;
-    refuse(b, &a, "hits is f32, expected i32");
+    metrics_refuse(b, &a, "hits is f32, expected i32");
     a.hits = hits.t;
     a.logits = scalar.t;
-    refuse(b, &a, "logits is a scalar");
+    metrics_refuse(b, &a, "logits is a scalar");
     a.struct_size = 0;
-    refuse(b, &a, "struct_size is 0");
+    metrics_refuse(b, &a, "struct_size is 0");
     ssq_perplexity_args p = SSQ_PERPLEXITY_INIT;
     p.y = accuracy.t;
     harness_refused_as(b, SSQ_ERR_INVALID, ssq_perplexity(b->queue, &p),
@@ -311,17 +311,17 @@ static const char *const named[] = {
     "perplexity in place",
     "top_k_accuracy of ignored rows is NaN"};
 
-static bool run(struct harness *b, size_t i)
+static bool metrics_run(struct harness *b, size_t i)
 {
     if (i < TABLE)
-        return run_table(b, i);
+        return metrics_run_table(b, i);
     switch (i - TABLE) {
     case 0:
-        return run_order(b);
+        return metrics_run_order(b);
     case 1:
         return run_argmax(b);
     case 2:
-        return run_refusals(b);
+        return metrics_run_refusals(b);
     case 5:
         return run_ignored(b);
     default:
@@ -329,7 +329,7 @@ static bool run(struct harness *b, size_t i)
     }
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void metrics_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i >= TABLE) {
@@ -348,7 +348,7 @@ extern const struct suite metrics_suite;
 const struct suite metrics_suite = {.op = "top_k_accuracy",
                                     .name = "metrics",
                                     .n = TABLE + COUNT(named),
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = metrics_describe,
+                                    .run = metrics_run,
                                     .bit_equal = true,
                                     .floor = 50};

@@ -7,12 +7,13 @@
 #include "conformance/norm/channel_norm.h"
 #include "conformance/norm/golden_norm.h"
 
-struct operands {
+struct batch_norm_operands {
     struct operand x, gamma, beta, running_mean, running_var, y, mean, rstd;
 };
 
-static void make_operands(struct harness *b, const struct channel_entry *e,
-                          struct operands *o)
+static void batch_norm_make_operands(struct harness *b,
+                                     const struct channel_entry *e,
+                                     struct batch_norm_operands *o)
 {
     memset(o, 0, sizeof(*o));
     int64_t c = channel_count(e), sets[2];
@@ -38,8 +39,9 @@ static void make_operands(struct harness *b, const struct channel_entry *e,
         harness_output(b, &o->y, e->out, e->rank, e->shape, layout);
 }
 
-static ssq_status call(struct harness *b, const struct channel_entry *e,
-                       const struct operands *o)
+static ssq_status batch_norm_call(struct harness *b,
+                                  const struct channel_entry *e,
+                                  const struct batch_norm_operands *o)
 {
     ssq_batch_norm_args a = SSQ_BATCH_NORM_INIT;
     ssq_group_norm_args g = SSQ_GROUP_NORM_INIT;
@@ -63,8 +65,10 @@ static ssq_status call(struct harness *b, const struct channel_entry *e,
 }
 
 /* mean and rstd, as the backward op will want them. */
-static bool check_stats(struct harness *b, const struct channel_entry *e,
-                        const struct channel_problem *p, struct operands *o)
+static bool batch_norm_check_stats(struct harness *b,
+                                   const struct channel_entry *e,
+                                   const struct channel_problem *p,
+                                   struct batch_norm_operands *o)
 {
     if (!e->stats)
         return true;
@@ -95,8 +99,10 @@ static double bound_variance(const struct channel_entry *e,
 }
 
 /* Updated in training, left alone otherwise. */
-static bool check_running(struct harness *b, const struct channel_entry *e,
-                          const struct channel_problem *p, struct operands *o)
+static bool batch_norm_check_running(struct harness *b,
+                                     const struct channel_entry *e,
+                                     const struct channel_problem *p,
+                                     struct batch_norm_operands *o)
 {
     if (!e->running)
         return true;
@@ -125,10 +131,11 @@ static bool check_running(struct harness *b, const struct channel_entry *e,
     return !b->failed;
 }
 
-static bool run_entry(struct harness *b, const struct channel_entry *e)
+static bool batch_norm_run_entry(struct harness *b,
+                                 const struct channel_entry *e)
 {
-    struct operands o;
-    make_operands(b, e, &o);
+    struct batch_norm_operands o;
+    batch_norm_make_operands(b, e, &o);
     struct channel_problem p = channel_problem_of(b, e);
     p.gamma = o.gamma.value;
     p.beta = o.beta.value;
@@ -152,15 +159,17 @@ static bool run_entry(struct harness *b, const struct channel_entry *e)
     b->flops = 9.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(o.y.dtype)) / 8.0;
-    HARNESS_OP(b, call(b, e, &o));
+    HARNESS_OP(b, batch_norm_call(b, e, &o));
     harness_read(b, &o.y);
-    return harness_bound(b, &o.y, y, error) && check_stats(b, e, &p, &o) &&
-           (harness_over(b) || check_running(b, e, &p, &o));
+    return harness_bound(b, &o.y, y, error) &&
+           batch_norm_check_stats(b, e, &p, &o) &&
+           (harness_over(b) || batch_norm_check_running(b, e, &p, &o));
 }
 
 /* ---- what torch and ONNX say ---- */
 
-static bool run_golden_batch(struct harness *b, bool training, bool population)
+static bool batch_norm_run_golden_batch(struct harness *b, bool training,
+                                        bool population)
 {
     const int64_t shape[] = {3, 2, 2, 2}, c = 2;
     const double var[] = {11.0 / 16.0, 15.0 / 16.0};
@@ -172,7 +181,7 @@ static bool run_golden_batch(struct harness *b, bool training, bool population)
                               .shape = {3, 2, 2, 2},
                               .momentum = 0.25,
                               .eps = 0.125};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_operands o = {.x = {.t = NULL}};
     golden_input(b, &o.x, 5, 4, shape);
     golden_input(b, &o.gamma, 7, 1, &c);
     golden_input(b, &o.beta, 3, 1, &c);
@@ -187,7 +196,7 @@ static bool run_golden_batch(struct harness *b, bool training, bool population)
     p.var = training ? NULL : o.running_var.value;
     channel_facts(&p, o.x.value);
     channel_forward(&p, o.x.value, y, error);
-    HARNESS_OP(b, call(b, &e, &o));
+    HARNESS_OP(b, batch_norm_call(b, &e, &o));
     harness_read(b, &o.y);
     harness_read(b, &o.running_mean);
     harness_read(b, &o.running_var);
@@ -208,12 +217,12 @@ static bool run_golden_batch(struct harness *b, bool training, bool population)
            harness_bound(b, &o.running_var, moved, error + 2);
 }
 
-static bool run_golden_group(struct harness *b)
+static bool batch_norm_run_golden_group(struct harness *b)
 {
     const int64_t shape[] = {2, 4, 3}, c = 4;
     const struct channel_entry e = {
         .rank = 3, .axis = 1, .shape = {2, 4, 3}, .groups = 2, .eps = 0.125};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_operands o = {.x = {.t = NULL}};
     golden_input(b, &o.x, 5, 3, shape);
     golden_input(b, &o.gamma, 7, 1, &c);
     golden_input(b, &o.beta, 3, 1, &c);
@@ -224,7 +233,7 @@ static bool run_golden_group(struct harness *b)
     p.beta = o.beta.value;
     channel_facts(&p, o.x.value);
     channel_forward(&p, o.x.value, y, error);
-    HARNESS_OP(b, call(b, &e, &o));
+    HARNESS_OP(b, batch_norm_call(b, &e, &o));
     harness_read(b, &o.y);
     return golden_agrees(b, "y", y, golden_group_y, 24) &&
            harness_bound(b, &o.y, golden_group_y, error);
@@ -234,7 +243,7 @@ static bool run_golden_group(struct harness *b)
 
 /* torch 2.15.0: a NaN or an Inf makes its whole channel NaN, the running
  * statistics too, for good; other channels do not notice. */
-static bool run_nan(struct harness *b)
+static bool batch_norm_run_nan(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, c = 3;
     const double nan = (double)NAN, inf = (double)INFINITY;
@@ -248,13 +257,13 @@ static bool run_nan(struct harness *b)
                               .axis = 1,
                               .momentum = 0.5,
                               .eps = 0.0};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_operands o = {.x = {.t = NULL}};
     harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
     harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
     harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
     harness_output(b, &o.y, SSQ_F32, 2, shape, LAYOUT_DENSE);
     for (int k = 0; k < 2; k++)
-        HARNESS_OP(b, call(b, &e, &o));
+        HARNESS_OP(b, batch_norm_call(b, &e, &o));
     harness_read(b, &o.y);
     harness_read(b, &o.running_mean);
     harness_read(b, &o.running_var);
@@ -264,7 +273,7 @@ static bool run_nan(struct harness *b)
 }
 
 /* Beyond 65504: y = 1 gamma. */
-static bool run_overflow(struct harness *b)
+static bool batch_norm_run_overflow(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, c = 3;
     const double inf = (double)INFINITY;
@@ -272,11 +281,11 @@ static bool run_overflow(struct harness *b)
     const double gamma[] = {65519.0, 65520.0, 65504.0};
     const double y[] = {65504.0, inf, 65504.0, -65504.0, -inf, -65504.0};
     struct channel_entry e = {.batch = true, .training = true, .axis = 1};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_operands o = {.x = {.t = NULL}};
     harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
     harness_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
     harness_output(b, &o.y, SSQ_F16, 2, shape, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &e, &o));
+    HARNESS_OP(b, batch_norm_call(b, &e, &o));
     harness_read(b, &o.y);
     return harness_exact(b, &o.y, y);
 }
@@ -284,7 +293,7 @@ static bool run_overflow(struct harness *b)
 /* Channels of one number, or examples of it: the mean is that number and y 0,
  * and running statistics that move all the way are that number and 0. As in
  * layer_norm.c no bit of the deviations' sums is lost. */
-static bool run_constant(struct harness *b, bool batch, bool last)
+static bool batch_norm_run_constant(struct harness *b, bool batch, bool last)
 {
     enum { N = 25, C = 3, PLACES = 4, ALL = N * C * PLACES };
     static const double number[C] = {10000.1, 1677721.75, 1.7e9};
@@ -298,7 +307,7 @@ static bool run_constant(struct harness *b, bool batch, bool last)
                               .groups = C,
                               .momentum = 1.0,
                               .eps = 1e-5};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_operands o = {.x = {.t = NULL}};
     for (int i = 0; i < ALL; i++)
         x[i] = (double)(float)number[last ? i % C : i / PLACES % C];
     for (int i = 0; i < N * C; i++)
@@ -309,7 +318,7 @@ static bool run_constant(struct harness *b, bool batch, bool last)
     harness_output(b, &o.rstd, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
     harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
     harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
-    HARNESS_OP(b, call(b, &e, &o));
+    HARNESS_OP(b, batch_norm_call(b, &e, &o));
     harness_read(b, &o.y);
     harness_read(b, &o.mean);
     harness_read(b, &o.running_mean);
@@ -319,8 +328,8 @@ static bool run_constant(struct harness *b, bool batch, bool last)
                              harness_exact(b, &o.running_var, zero)));
 }
 
-static bool refused(struct harness *b, const ssq_batch_norm_args *a,
-                    const char *text)
+static bool bn_refused(struct harness *b, const ssq_batch_norm_args *a,
+                       const char *text)
 {
     return harness_refused_as(b, SSQ_ERR_INVALID, ssq_batch_norm(b->queue, a),
                               text);
@@ -333,7 +342,7 @@ static bool refused_group(struct harness *b, const ssq_group_norm_args *a,
                               text);
 }
 
-static bool run_refusals(struct harness *b)
+static bool batch_norm_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 4}, three = 3, four = 4;
     const int64_t single[] = {1, 3, 1};
@@ -350,48 +359,48 @@ static bool run_refusals(struct harness *b)
     ssq_batch_norm_args a = good;
     a.x = one.t;
     a.y = y1.t;
-    refused(b, &a,
-            "batch_norm: x is [1,3,1]: 1 value per channel has no variance");
+    bn_refused(b, &a,
+               "batch_norm: x is [1,3,1]: 1 value per channel has no variance");
     a = good;
     a.training = false;
-    refused(b, &a, "training is false, and there are no running statistics");
+    bn_refused(b, &a, "training is false, and there are no running statistics");
     a.mean = c.t;
     a.rstd = v.t;
-    refused(b, &a, "training is false, and there are no running statistics");
+    bn_refused(b, &a, "training is false, and there are no running statistics");
     a = good;
     a.running_mean = c.t;
-    refused(b, &a, "running_var is NULL, but not running_mean");
+    bn_refused(b, &a, "running_var is NULL, but not running_mean");
     a = good;
     a.axis = 3;
-    refused(b, &a, "batch_norm: axis 3 of rank 3");
+    bn_refused(b, &a, "batch_norm: axis 3 of rank 3");
     a = good;
     a.eps = (double)NAN;
-    refused(b, &a, "batch_norm: eps is nan, expected finite and >= 0");
+    bn_refused(b, &a, "batch_norm: eps is nan, expected finite and >= 0");
     a = good;
     a.momentum = 1.5;
-    refused(b, &a, "batch_norm: momentum is 1.5, expected 0 to 1");
+    bn_refused(b, &a, "batch_norm: momentum is 1.5, expected 0 to 1");
     a = good;
     a.activation = (ssq_activation)7;
-    refused(b, &a, "batch_norm: 7 is not an activation");
+    bn_refused(b, &a, "batch_norm: 7 is not an activation");
     a = good;
     a.gamma = wrong.t;
-    refused(b, &a, "batch_norm: gamma is [4], expected [3] for x, [2,3,4]");
+    bn_refused(b, &a, "batch_norm: gamma is [4], expected [3] for x, [2,3,4]");
     a = good;
     a.beta = half.t;
-    refused(b, &a, "batch_norm: beta is f16, expected f32");
+    bn_refused(b, &a, "batch_norm: beta is f16, expected f32");
     a = good;
     a.mean = wrong.t;
-    refused(b, &a, "batch_norm: mean is [4], expected [3] for x, [2,3,4]");
+    bn_refused(b, &a, "batch_norm: mean is [4], expected [3] for x, [2,3,4]");
     a = good;
     a.y = one.t;
-    refused(b, &a, "batch_norm: x is [2,3,4], y is [1,3,1]");
+    bn_refused(b, &a, "batch_norm: x is [2,3,4], y is [1,3,1]");
     a = good;
     a.running_mean = a.running_var = c.t;
-    refused(b, &a, "batch_norm: running_mean overlaps running_var");
+    bn_refused(b, &a, "batch_norm: running_mean overlaps running_var");
     a = good;
     a.x = c.t;
     a.y = v.t;
-    refused(b, &a, "batch_norm: x has rank 1, expected 2 or more");
+    bn_refused(b, &a, "batch_norm: x has rank 1, expected 2 or more");
     return harness_unchanged(b, &y) && harness_unchanged(b, &c) &&
            harness_unchanged(b, &v);
 }
@@ -442,7 +451,7 @@ static const char *const batch_words[] = {
     "batch_norm refuses wrong arguments",
 };
 
-static void describe_batch(size_t i, char *text, size_t bytes)
+static void batch_norm_describe_batch(size_t i, char *text, size_t bytes)
 {
     if (i >= DRAWN) {
         snprintf(text, bytes, "%s", batch_words[i - DRAWN]);
@@ -452,26 +461,26 @@ static void describe_batch(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, false, text, bytes);
 }
 
-static bool run_batch(struct harness *b, size_t i)
+static bool batch_norm_run_batch(struct harness *b, size_t i)
 {
     struct channel_entry e;
     switch (i) {
     case DRAWN:
     case DRAWN + 1:
     case DRAWN + 2:
-        return run_golden_batch(b, i != DRAWN + 1, i == DRAWN + 2);
+        return batch_norm_run_golden_batch(b, i != DRAWN + 1, i == DRAWN + 2);
     case DRAWN + 3:
-        return run_nan(b);
+        return batch_norm_run_nan(b);
     case DRAWN + 4:
-        return run_overflow(b);
+        return batch_norm_run_overflow(b);
     case DRAWN + 5:
     case DRAWN + 6:
-        return run_constant(b, true, i == DRAWN + 6);
+        return batch_norm_run_constant(b, true, i == DRAWN + 6);
     case DRAWN + 7:
-        return run_refusals(b);
+        return batch_norm_run_refusals(b);
     default:
         e = channel_entry_of(i, true);
-        return run_entry(b, &e);
+        return batch_norm_run_entry(b, &e);
     }
 }
 
@@ -479,8 +488,8 @@ extern const struct suite batch_norm_suite;
 const struct suite batch_norm_suite = {.op = "channel_norm",
                                        .name = "batch_norm",
                                        .n = DRAWN + COUNT(batch_words),
-                                       .describe = describe_batch,
-                                       .run = run_batch,
+                                       .describe = batch_norm_describe_batch,
+                                       .run = batch_norm_run_batch,
                                        .floor = 400};
 
 static const char *const group_words[] = {
@@ -489,7 +498,7 @@ static const char *const group_words[] = {
     "group_norm refuses wrong arguments",
 };
 
-static void describe_group(size_t i, char *text, size_t bytes)
+static void batch_norm_describe_group(size_t i, char *text, size_t bytes)
 {
     if (i >= DRAWN) {
         snprintf(text, bytes, "%s", group_words[i - DRAWN]);
@@ -499,20 +508,20 @@ static void describe_group(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, false, text, bytes);
 }
 
-static bool run_group(struct harness *b, size_t i)
+static bool batch_norm_run_group(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
-        return i == DRAWN       ? run_golden_group(b)
-               : i == DRAWN + 1 ? run_constant(b, false, false)
+        return i == DRAWN       ? batch_norm_run_golden_group(b)
+               : i == DRAWN + 1 ? batch_norm_run_constant(b, false, false)
                                 : run_refusals_group(b);
     struct channel_entry e = channel_entry_of(i, false);
-    return run_entry(b, &e);
+    return batch_norm_run_entry(b, &e);
 }
 
 extern const struct suite group_norm_suite;
 const struct suite group_norm_suite = {.op = "channel_norm",
                                        .name = "group_norm",
                                        .n = DRAWN + COUNT(group_words),
-                                       .describe = describe_group,
-                                       .run = run_group,
+                                       .describe = batch_norm_describe_group,
+                                       .run = batch_norm_run_group,
                                        .floor = 400};

@@ -10,13 +10,14 @@
 #define DGAMMA 2u
 #define DBETA  4u
 
-struct operands {
+struct batch_norm_backward_operands {
     struct operand x, gamma, running_mean, running_var, mean, rstd, dy;
     struct operand dx, dgamma, dbeta;
     double *given_x, *given_dy; /* dx may be either */
 };
 
-static double *copied(struct harness *b, const struct operand *x)
+static double *batch_norm_backward_copied(struct harness *b,
+                                          const struct operand *x)
 {
     double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
@@ -24,8 +25,10 @@ static double *copied(struct harness *b, const struct operand *x)
 }
 
 /* What a forward op would have saved, rounded to float32. */
-static void make_stats(struct harness *b, const struct channel_entry *e,
-                       const struct channel_problem *p, struct operands *o)
+static void
+batch_norm_backward_make_stats(struct harness *b, const struct channel_entry *e,
+                               const struct channel_problem *p,
+                               struct batch_norm_backward_operands *o)
 {
     int64_t sets[2];
     int rank = channel_sets_shape(e, sets);
@@ -40,15 +43,15 @@ static void make_stats(struct harness *b, const struct channel_entry *e,
 }
 
 static void make_inputs(struct harness *b, const struct channel_entry *e,
-                        struct operands *o)
+                        struct batch_norm_backward_operands *o)
 {
     memset(o, 0, sizeof(*o));
     int64_t c = channel_count(e);
     channel_make_x(b, e, &o->x);
     harness_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
                   e->data != DATA_SPECIAL ? FILL_NORMAL : FILL_ONES);
-    o->given_x = copied(b, &o->x);
-    o->given_dy = copied(b, &o->dy);
+    o->given_x = batch_norm_backward_copied(b, &o->x);
+    o->given_dy = batch_norm_backward_copied(b, &o->dy);
     if (e->gamma)
         harness_input(b, &o->gamma, SSQ_F32, 1, &c, e->layout_out, FILL_NORMAL);
     if (!e->batch || (e->training && !e->running))
@@ -60,7 +63,7 @@ static void make_inputs(struct harness *b, const struct channel_entry *e,
 }
 
 static void make_outputs(struct harness *b, const struct channel_entry *e,
-                         struct operands *o)
+                         struct batch_norm_backward_operands *o)
 {
     int64_t c = channel_count(e);
     if ((e->outputs & DGAMMA) != 0)
@@ -75,8 +78,9 @@ static void make_outputs(struct harness *b, const struct channel_entry *e,
         harness_output(b, &o->dx, e->in, e->rank, e->shape, e->layout_in);
 }
 
-static ssq_status call(struct harness *b, const struct channel_entry *e,
-                       const struct operands *o)
+static ssq_status
+batch_norm_backward_call(struct harness *b, const struct channel_entry *e,
+                         const struct batch_norm_backward_operands *o)
 {
     ssq_batch_norm_backward_args a = SSQ_BATCH_NORM_BACKWARD_INIT;
     ssq_group_norm_backward_args g = SSQ_GROUP_NORM_BACKWARD_INIT;
@@ -100,13 +104,14 @@ static ssq_status call(struct harness *b, const struct channel_entry *e,
 
 /* ---- the oracle against differences ---- */
 
-struct weighted {
+struct batch_norm_backward_weighted {
     const struct channel_problem *p;
     const double *x, *dy;
     double *y, *error;
 };
 
-static double sum_of(const struct weighted *w)
+static double
+batch_norm_backward_sum_of(const struct batch_norm_backward_weighted *w)
 {
     double sum = 0.0;
     channel_facts(w->p, w->x);
@@ -116,33 +121,36 @@ static double sum_of(const struct weighted *w)
     return sum;
 }
 
-static double of_x(const void *data, const double *x)
+static double batch_norm_backward_of_x(const void *data, const double *x)
 {
-    struct weighted w = *(const struct weighted *)data;
+    struct batch_norm_backward_weighted w =
+        *(const struct batch_norm_backward_weighted *)data;
     w.x = x;
-    return sum_of(&w);
+    return batch_norm_backward_sum_of(&w);
 }
 
-static double of_gamma(const void *data, const double *gamma)
+static double batch_norm_backward_of_gamma(const void *data,
+                                           const double *gamma)
 {
-    struct weighted w = *(const struct weighted *)data;
+    struct batch_norm_backward_weighted w =
+        *(const struct batch_norm_backward_weighted *)data;
     struct channel_problem p = *w.p;
     p.gamma = gamma;
     w.p = &p;
-    return sum_of(&w);
+    return batch_norm_backward_sum_of(&w);
 }
 
 /* Of the sets: sums of |g|, the largest rstd, fewest elements; and what all
  * terms add up to. */
-struct extent {
+struct batch_norm_backward_extent {
     double most, sum, least, size;
 };
 
-static struct extent extent_of(struct harness *b,
-                               const struct channel_problem *p,
-                               const struct operands *o)
+static struct batch_norm_backward_extent
+extent_of(struct harness *b, const struct channel_problem *p,
+          const struct batch_norm_backward_operands *o)
 {
-    struct extent t = {0.0, 0.0, (double)INFINITY, 1.0};
+    struct batch_norm_backward_extent t = {0.0, 0.0, (double)INFINITY, 1.0};
     double *sum = harness_alloc(b, (size_t)p->sets * sizeof(*sum));
     for (int64_t i = 0; i < p->elements; i++) {
         const struct norm_facts *f = &p->facts[p->set_of[i]];
@@ -161,38 +169,41 @@ static struct extent extent_of(struct harness *b,
 /* y is linear in gamma, and in x where statistics are given. Otherwise along
  * one x of a set of n, as derived in layer_norm_backward.c: |f'''| is at most
  * 72 rstd^3 / n sum |g| within a step of 2^-13 / rstd. */
-static bool differentiable(struct harness *b, const struct channel_problem *p,
-                           const struct operands *o,
-                           const struct channel_gradient *g)
+static bool
+batch_norm_backward_differentiable(struct harness *b,
+                                   const struct channel_problem *p,
+                                   const struct batch_norm_backward_operands *o,
+                                   const struct channel_gradient *g)
 {
     size_t n = (size_t)p->elements, c = (size_t)p->channels;
     if (n == 0 || n > 260 || p->rstd != NULL)
         return true;
-    struct extent t = extent_of(b, p, o);
+    struct batch_norm_backward_extent t = extent_of(b, p, o);
     if (!(t.most < 1e6))
         return true; /* no variance and no eps: not differentiable */
     struct channel_problem own = *p;
     own.facts = harness_alloc(b, (size_t)p->sets * sizeof(*own.facts));
-    struct weighted w = {&own, o->given_x, o->given_dy,
-                         harness_alloc(b, n * sizeof(double)),
-                         harness_alloc(b, n * sizeof(double))};
+    struct batch_norm_backward_weighted w = {
+        &own, o->given_x, o->given_dy, harness_alloc(b, n * sizeof(double)),
+        harness_alloc(b, n * sizeof(double))};
     double *x = harness_alloc(b, n * sizeof(double));
     double *gamma = harness_alloc(b, c * sizeof(double));
     memcpy(x, o->given_x, n * sizeof(double));
     for (size_t k = 0; k < c; k++)
         gamma[k] = p->gamma == NULL ? 1.0 : p->gamma[k];
     double third = 72.0 * t.most * t.most * t.most / t.least * t.sum;
-    return difference_check(b, of_x, &w, x, n, g->dx, 0x1p-13 / t.most,
-                            p->given ? 0.0 : third, t.size) &&
-           difference_check(b, of_gamma, &w, gamma, c, g->dgamma, 0x1p-13, 0.0,
-                            t.size);
+    return difference_check(b, batch_norm_backward_of_x, &w, x, n, g->dx,
+                            0x1p-13 / t.most, p->given ? 0.0 : third, t.size) &&
+           difference_check(b, batch_norm_backward_of_gamma, &w, gamma, c,
+                            g->dgamma, 0x1p-13, 0.0, t.size);
 }
 
 /* ---- the case ---- */
 
 static bool gradients_of(struct harness *b, const struct channel_entry *e,
                          const struct channel_problem *p,
-                         const struct operands *o, struct channel_gradient *g)
+                         const struct batch_norm_backward_operands *o,
+                         struct channel_gradient *g)
 {
     size_t n = (size_t)p->elements, c = (size_t)p->channels;
     bool fresh, flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
@@ -206,11 +217,13 @@ static bool gradients_of(struct harness *b, const struct channel_entry *e,
         return true;
     channel_backward(b, p, o->given_x, o->given_dy, bound_tiny(flushed), g);
     return harness_over(b) || e->data == DATA_SPECIAL ||
-           differentiable(b, p, o, g);
+           batch_norm_backward_differentiable(b, p, o, g);
 }
 
-static bool compare(struct harness *b, const struct channel_entry *e,
-                    struct operands *o, const struct channel_gradient *g)
+static bool batch_norm_backward_compare(struct harness *b,
+                                        const struct channel_entry *e,
+                                        struct batch_norm_backward_operands *o,
+                                        const struct channel_gradient *g)
 {
     if ((e->outputs & DX) != 0) {
         harness_read(b, &o->dx);
@@ -227,10 +240,11 @@ static bool compare(struct harness *b, const struct channel_entry *e,
     return !b->failed;
 }
 
-static bool run_entry(struct harness *b, const struct channel_entry *e)
+static bool batch_norm_backward_run_entry(struct harness *b,
+                                          const struct channel_entry *e)
 {
     struct channel_problem p = channel_problem_of(b, e);
-    struct operands o;
+    struct batch_norm_backward_operands o;
     struct channel_gradient g;
     make_inputs(b, e, &o);
     p.gamma = o.gamma.value;
@@ -240,7 +254,7 @@ static bool run_entry(struct harness *b, const struct channel_entry *e)
     }
     channel_facts(&p, o.given_x);
     if (e->stats) {
-        make_stats(b, e, &p, &o);
+        batch_norm_backward_make_stats(b, e, &p, &o);
         p.mean = o.mean.value;
         p.rstd = o.rstd.value;
         channel_facts(&p, o.given_x);
@@ -251,8 +265,8 @@ static bool run_entry(struct harness *b, const struct channel_entry *e)
     b->flops = 16.0 * (double)o.x.n;
     b->bytes = (double)o.x.n *
                (2.0 * ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    HARNESS_OP(b, call(b, e, &o));
-    return compare(b, e, &o, &g);
+    HARNESS_OP(b, batch_norm_backward_call(b, e, &o));
+    return batch_norm_backward_compare(b, e, &o, &g);
 }
 
 /* ---- what torch says ---- */
@@ -263,7 +277,7 @@ static bool run_golden(struct harness *b, const struct channel_entry *e,
 {
     const double var[] = {11.0 / 16.0, 15.0 / 16.0};
     int64_t c = channel_count(e);
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_backward_operands o = {.x = {.t = NULL}};
     struct channel_gradient g;
     golden_input(b, &o.x, 5, e->rank, e->shape);
     golden_input(b, &o.gamma, 7, 1, &c);
@@ -273,21 +287,23 @@ static bool run_golden(struct harness *b, const struct channel_entry *e,
         harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, var);
     }
     make_outputs(b, e, &o);
-    o.given_x = copied(b, &o.x);
-    o.given_dy = copied(b, &o.dy);
+    o.given_x = batch_norm_backward_copied(b, &o.x);
+    o.given_dy = batch_norm_backward_copied(b, &o.dy);
     struct channel_problem p = channel_problem_of(b, e);
     p.gamma = o.gamma.value;
     p.mean = o.running_mean.value;
     p.var = o.running_var.value;
     channel_facts(&p, o.x.value);
-    HARNESS_OP(b, call(b, e, &o));
-    return gradients_of(b, e, &p, &o, &g) && compare(b, e, &o, &g) &&
+    HARNESS_OP(b, batch_norm_backward_call(b, e, &o));
+    return gradients_of(b, e, &p, &o, &g) &&
+           batch_norm_backward_compare(b, e, &o, &g) &&
            golden_agrees(b, "dx", g.dx, dx, p.elements) &&
            golden_agrees(b, "dgamma", g.dgamma, dgamma, c) &&
            golden_agrees(b, "dbeta", g.dbeta, dbeta, c);
 }
 
-static bool run_golden_batch(struct harness *b, bool training)
+static bool batch_norm_backward_run_golden_batch(struct harness *b,
+                                                 bool training)
 {
     const struct channel_entry e = {.batch = true,
                                     .training = training,
@@ -303,7 +319,7 @@ static bool run_golden_batch(struct harness *b, bool training)
                                  golden_batch_given_dgamma, golden_batch_dbeta);
 }
 
-static bool run_golden_group(struct harness *b)
+static bool batch_norm_backward_run_golden_group(struct harness *b)
 {
     const struct channel_entry e = {.rank = 3,
                                     .axis = 1,
@@ -319,12 +335,12 @@ static bool run_golden_group(struct harness *b)
 /* ---- edges ---- */
 
 /* Statistics computed again give the bits that saved ones give. */
-static bool run_again(struct harness *b, bool training)
+static bool batch_norm_backward_run_again(struct harness *b, bool training)
 {
     const int64_t shape[] = {5, 7, 19}, c = 7;
     struct operand x, y, mean, rstd, dy, dx[2], m, v;
     harness_input(b, &dy, SSQ_F16, 3, shape, LAYOUT_DENSE, FILL_NORMAL);
-    double *values = copied(b, &dy);
+    double *values = batch_norm_backward_copied(b, &dy);
     for (int64_t i = 1; i < dy.n; i++)
         values[i] = dy.value[dy.n - i];
     values[0] = (double)NAN; /* would stay in running statistics for good */
@@ -362,7 +378,7 @@ static bool run_again(struct harness *b, bool training)
 }
 
 /* dx = 1 65520 in f16: infinite, so that a scaler sees it. */
-static bool run_overflow(struct harness *b)
+static bool batch_norm_backward_run_overflow(struct harness *b)
 {
     const int64_t shape[] = {2, 2}, c = 2;
     const double inf = (double)INFINITY;
@@ -370,26 +386,27 @@ static bool run_overflow(struct harness *b)
     const double gamma[] = {65519.0, 65520.0};
     const double want[] = {65504.0, -inf, -65504.0, inf};
     struct channel_entry e = {.batch = true, .axis = 1};
-    struct operands o = {.x = {.t = NULL}};
+    struct batch_norm_backward_operands o = {.x = {.t = NULL}};
     harness_values(b, &o.x, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
     harness_values(b, &o.dy, SSQ_F32, 2, shape, LAYOUT_DENSE, dy);
     harness_values(b, &o.gamma, SSQ_F32, 1, &c, LAYOUT_DENSE, gamma);
     harness_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
     harness_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, ones);
     harness_output(b, &o.dx, SSQ_F16, 2, shape, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &e, &o));
+    HARNESS_OP(b, batch_norm_backward_call(b, &e, &o));
     harness_read(b, &o.dx);
     return harness_exact(b, &o.dx, want);
 }
 
-static bool refused(struct harness *b, const ssq_batch_norm_backward_args *a,
-                    const char *text)
+static bool batch_norm_backward_refused(struct harness *b,
+                                        const ssq_batch_norm_backward_args *a,
+                                        const char *text)
 {
     return harness_refused_as(b, SSQ_ERR_INVALID,
                               ssq_batch_norm_backward(b->queue, a), text);
 }
 
-static bool run_refusals(struct harness *b)
+static bool batch_norm_backward_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3, 2}, three = 3, two = 2;
     struct operand x, dy, dx, stat, wrong, dg;
@@ -405,28 +422,32 @@ static bool run_refusals(struct harness *b)
     good.dx = dx.t;
     ssq_batch_norm_backward_args a = good;
     a.mean = stat.t;
-    refused(b, &a,
-            "batch_norm_backward: rstd is NULL, but not mean: give both or "
-            "none");
+    batch_norm_backward_refused(
+        b, &a,
+        "batch_norm_backward: rstd is NULL, but not mean: give both or "
+        "none");
     a = good;
     a.dx = NULL;
-    refused(b, &a,
-            "batch_norm_backward: no output: dx, dgamma, dbeta are NULL");
+    batch_norm_backward_refused(
+        b, &a, "batch_norm_backward: no output: dx, dgamma, dbeta are NULL");
     a = good;
     a.training = false;
-    refused(b, &a,
-            "batch_norm_backward: training is false, and there are no running "
-            "statistics");
+    batch_norm_backward_refused(
+        b, &a,
+        "batch_norm_backward: training is false, and there are no running "
+        "statistics");
     a = good;
     a.dgamma = wrong.t;
-    refused(b, &a,
-            "batch_norm_backward: dgamma is [2], expected [3] for x, [2,3,2]");
+    batch_norm_backward_refused(
+        b, &a,
+        "batch_norm_backward: dgamma is [2], expected [3] for x, [2,3,2]");
     a = good;
     a.dbeta = dg.t;
-    refused(b, &a, "batch_norm_backward: dbeta is f16, expected f32");
+    batch_norm_backward_refused(
+        b, &a, "batch_norm_backward: dbeta is f16, expected f32");
     a = good;
     a.dy = NULL;
-    refused(b, &a, "batch_norm_backward: dy is NULL");
+    batch_norm_backward_refused(b, &a, "batch_norm_backward: dy is NULL");
     ssq_group_norm_backward_args g = SSQ_GROUP_NORM_BACKWARD_INIT;
     g.x = x.t;
     g.dy = dy.t;
@@ -452,7 +473,8 @@ static const char *const batch_words[] = {
     "batch_norm_backward refuses wrong arguments",
 };
 
-static void describe_batch(size_t i, char *text, size_t bytes)
+static void batch_norm_backward_describe_batch(size_t i, char *text,
+                                               size_t bytes)
 {
     if (i >= DRAWN) {
         snprintf(text, bytes, "%s", batch_words[i - DRAWN]);
@@ -462,35 +484,37 @@ static void describe_batch(size_t i, char *text, size_t bytes)
     channel_entry_text(&e, true, text, bytes);
 }
 
-static bool run_batch(struct harness *b, size_t i)
+static bool batch_norm_backward_run_batch(struct harness *b, size_t i)
 {
     struct channel_entry e;
     switch (i) {
     case DRAWN:
     case DRAWN + 1:
-        return run_golden_batch(b, i == DRAWN);
+        return batch_norm_backward_run_golden_batch(b, i == DRAWN);
     case DRAWN + 2:
     case DRAWN + 3:
-        return run_again(b, i == DRAWN + 2);
+        return batch_norm_backward_run_again(b, i == DRAWN + 2);
     case DRAWN + 4:
-        return run_overflow(b);
+        return batch_norm_backward_run_overflow(b);
     case DRAWN + 5:
-        return run_refusals(b);
+        return batch_norm_backward_run_refusals(b);
     default:
         e = channel_entry_of(i, true);
-        return run_entry(b, &e);
+        return batch_norm_backward_run_entry(b, &e);
     }
 }
 
 extern const struct suite batch_norm_backward_suite;
-const struct suite batch_norm_backward_suite = {.op = "channel_norm_backward",
-                                                .name = "batch_norm_backward",
-                                                .n = DRAWN + COUNT(batch_words),
-                                                .describe = describe_batch,
-                                                .run = run_batch,
-                                                .floor = 400};
+const struct suite batch_norm_backward_suite = {
+    .op = "channel_norm_backward",
+    .name = "batch_norm_backward",
+    .n = DRAWN + COUNT(batch_words),
+    .describe = batch_norm_backward_describe_batch,
+    .run = batch_norm_backward_run_batch,
+    .floor = 400};
 
-static void describe_group(size_t i, char *text, size_t bytes)
+static void batch_norm_backward_describe_group(size_t i, char *text,
+                                               size_t bytes)
 {
     struct channel_entry e = channel_entry_of(i, false);
     if (i < DRAWN)
@@ -499,18 +523,19 @@ static void describe_group(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "group_norm_backward 2x4x3 groups 2, as torch");
 }
 
-static bool run_group(struct harness *b, size_t i)
+static bool batch_norm_backward_run_group(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
-        return run_golden_group(b);
+        return batch_norm_backward_run_golden_group(b);
     struct channel_entry e = channel_entry_of(i, false);
-    return run_entry(b, &e);
+    return batch_norm_backward_run_entry(b, &e);
 }
 
 extern const struct suite group_norm_backward_suite;
-const struct suite group_norm_backward_suite = {.op = "channel_norm_backward",
-                                                .name = "group_norm_backward",
-                                                .n = DRAWN + 1,
-                                                .describe = describe_group,
-                                                .run = run_group,
-                                                .floor = 400};
+const struct suite group_norm_backward_suite = {
+    .op = "channel_norm_backward",
+    .name = "group_norm_backward",
+    .n = DRAWN + 1,
+    .describe = batch_norm_backward_describe_group,
+    .run = batch_norm_backward_run_group,
+    .floor = 400};

@@ -25,7 +25,7 @@ static const struct {
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
 /* splitmix64 of the case's number: every pair of choices occurs. */
-static unsigned choose(uint64_t *state, unsigned n)
+static unsigned channel_norm_case_choose(uint64_t *state, unsigned n)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -53,31 +53,32 @@ struct channel_entry channel_entry_of(size_t i, bool batch)
                               .axis = shapes[k].axis,
                               .groups = shapes[k].groups};
     memcpy(e.shape, shapes[k].shape, sizeof(e.shape));
-    e.training = choose(&s, 3) != 0 && !one_value(&e);
-    if (!batch && choose(&s, 3) == 0 && channel_count(&e) > 0)
+    e.training = channel_norm_case_choose(&s, 3) != 0 && !one_value(&e);
+    if (!batch && channel_norm_case_choose(&s, 3) == 0 && channel_count(&e) > 0)
         e.groups = channel_count(&e); /* instance norm */
-    e.in = dtypes[choose(&s, 3)];
-    e.out = dtypes[choose(&s, 3)];
-    e.layout_in = (enum layout)choose(&s, 3);
-    e.layout_out = (enum layout)choose(&s, 3);
-    unsigned data = choose(&s, 10);
+    e.in = dtypes[channel_norm_case_choose(&s, 3)];
+    e.out = dtypes[channel_norm_case_choose(&s, 3)];
+    e.layout_in = (enum layout)channel_norm_case_choose(&s, 3);
+    e.layout_out = (enum layout)channel_norm_case_choose(&s, 3);
+    unsigned data = channel_norm_case_choose(&s, 10);
     e.data = data < 7 ? (enum channel_data)data : DATA_NORMAL;
-    unsigned eps = choose(&s, 4);
+    unsigned eps = channel_norm_case_choose(&s, 4);
     e.eps = eps == 0 ? 1e-2 : 1e-5;
     if (eps == 1 && e.data == DATA_NORMAL)
         e.eps = 0.0; /* needs a variance; one element has none: NaN */
-    e.momentum = choose(&s, 4) == 0 ? 1.0 : 0.1;
-    e.gamma = choose(&s, 3) != 0;
-    e.beta = choose(&s, 2) != 0;
-    e.running = batch && (!e.training || choose(&s, 2) != 0);
-    e.stats = choose(&s, 2) != 0;
-    unsigned activation = choose(&s, 12);
+    e.momentum = channel_norm_case_choose(&s, 4) == 0 ? 1.0 : 0.1;
+    e.gamma = channel_norm_case_choose(&s, 3) != 0;
+    e.beta = channel_norm_case_choose(&s, 2) != 0;
+    e.running = batch && (!e.training || channel_norm_case_choose(&s, 2) != 0);
+    e.stats = channel_norm_case_choose(&s, 2) != 0;
+    unsigned activation = channel_norm_case_choose(&s, 12);
     if (activation <= SSQ_ACTIVATION_TANH)
         e.activation = (ssq_activation)activation;
-    e.place = (int)choose(&s, 6);
+    e.place = (int)channel_norm_case_choose(&s, 6);
     e.place = e.place > 2 ? 0 : e.place;
-    e.outputs = 1 + choose(&s, 7);
-    e.population = e.training && e.running && choose(&s, 2) != 0;
+    e.outputs = 1 + channel_norm_case_choose(&s, 7);
+    e.population =
+        e.training && e.running && channel_norm_case_choose(&s, 2) != 0;
     return e;
 }
 

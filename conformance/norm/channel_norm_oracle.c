@@ -108,8 +108,9 @@ void channel_forward(const struct channel_problem *p, const double *x,
 }
 
 /* What element i adds to the sums of its set and its channel. */
-static struct norm_slope slope_of(const struct channel_problem *p,
-                                  const double *x, const double *dy, int64_t i)
+static struct norm_slope
+channel_norm_oracle_slope_of(const struct channel_problem *p, const double *x,
+                             const double *dy, int64_t i)
 {
     const struct norm_facts *f = &p->facts[p->set_of[i]];
     double gamma = p->gamma == NULL ? 1.0 : p->gamma[p->channel_of[i]];
@@ -134,7 +135,7 @@ static void store_dx(const struct channel_problem *p, const struct averages *a,
     for (int64_t i = 0; i < p->elements; i++) {
         const struct norm_facts *f = &p->facts[p->set_of[i]];
         const struct averages *m = &a[p->set_of[i]];
-        struct norm_slope e = slope_of(p, x, dy, i);
+        struct norm_slope e = channel_norm_oracle_slope_of(p, x, dy, i);
         e.avg_g = m->abs_g;
         e.avg_gz = m->abs_gz;
         e.avg_g_error = m->g_error;
@@ -161,7 +162,7 @@ void channel_backward(struct harness *b, const struct channel_problem *p,
     double *z_error = harness_alloc(b, channels * sizeof(double));
     for (int64_t i = 0; i < p->elements; i++) {
         struct averages *m = &a[p->set_of[i]];
-        struct norm_slope e = slope_of(p, x, dy, i);
+        struct norm_slope e = channel_norm_oracle_slope_of(p, x, dy, i);
         int64_t c = p->channel_of[i];
         double n = p->facts[p->set_of[i]].n;
         m->g += e.g / n;

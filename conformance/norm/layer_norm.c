@@ -34,7 +34,7 @@ static const char *const data_words[] = {"normal",  "far",  "tiny", "constant",
                                          "special", "zero", "near"};
 
 /* splitmix64 of the case's number: every pair of choices occurs. */
-static unsigned choose(uint64_t *state, unsigned n)
+static unsigned layer_norm_choose(uint64_t *state, unsigned n)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -50,25 +50,25 @@ struct norm_entry norm_entry_of(size_t i)
                            .rank = shapes[shape].rank,
                            .ndim = shapes[shape].ndim};
     memcpy(e.shape, shapes[shape].shape, sizeof(e.shape));
-    e.in = dtypes[choose(&s, 3)];
-    e.out = dtypes[choose(&s, 3)];
-    e.param = dtypes[choose(&s, 3)];
-    e.layout_in = (enum layout)choose(&s, 3);
-    e.layout_out = (enum layout)choose(&s, 3);
-    e.layout_param = (enum layout)choose(&s, 3);
-    unsigned data = choose(&s, 10);
+    e.in = dtypes[layer_norm_choose(&s, 3)];
+    e.out = dtypes[layer_norm_choose(&s, 3)];
+    e.param = dtypes[layer_norm_choose(&s, 3)];
+    e.layout_in = (enum layout)layer_norm_choose(&s, 3);
+    e.layout_out = (enum layout)layer_norm_choose(&s, 3);
+    e.layout_param = (enum layout)layer_norm_choose(&s, 3);
+    unsigned data = layer_norm_choose(&s, 10);
     e.data = data < 7 ? data : DATA_NORMAL;
-    unsigned eps = choose(&s, 4);
+    unsigned eps = layer_norm_choose(&s, 4);
     e.eps = eps == 0 ? 1e-2 : 1e-5;
     if (eps == 1 && e.data == DATA_NORMAL)
         e.eps = 0.0; /* needs a variance; one element has none: NaN */
-    e.gamma = choose(&s, 3) != 0;
-    e.beta = !e.rms && choose(&s, 2) != 0;
-    e.stats = (int)choose(&s, 3);
-    e.place = (int)choose(&s, 6);
+    e.gamma = layer_norm_choose(&s, 3) != 0;
+    e.beta = !e.rms && layer_norm_choose(&s, 2) != 0;
+    e.stats = (int)layer_norm_choose(&s, 3);
+    e.place = (int)layer_norm_choose(&s, 6);
     e.place = e.place > 2 ? 0 : e.place;
     e.grad = e.place == 0 && i % 5 == 4 ? dtypes[i / 5 % 3] : e.in;
-    e.outputs = 1 + choose(&s, 7);
+    e.outputs = 1 + layer_norm_choose(&s, 7);
     if (e.rms && (e.outputs & 3) == 0)
         e.outputs |= 1;
     return e;
@@ -139,12 +139,13 @@ struct norm_problem norm_problem_of(const struct norm_entry *e)
     return p;
 }
 
-struct operands {
+struct norm_layer_norm_operands {
     struct operand x, gamma, beta, y, mean, rstd;
 };
 
-static void make_operands(struct harness *b, const struct norm_entry *e,
-                          struct operands *o)
+static void layer_norm_make_operands(struct harness *b,
+                                     const struct norm_entry *e,
+                                     struct norm_layer_norm_operands *o)
 {
     memset(o, 0, sizeof(*o));
     int lead = e->rank - e->ndim;
@@ -168,8 +169,8 @@ static void make_operands(struct harness *b, const struct norm_entry *e,
         harness_output(b, &o->y, e->out, e->rank, e->shape, e->layout_out);
 }
 
-static ssq_status call(struct harness *b, const struct norm_entry *e,
-                       const struct operands *o)
+static ssq_status layer_norm_call(struct harness *b, const struct norm_entry *e,
+                                  const struct norm_layer_norm_operands *o)
 {
     ssq_layer_norm_args a = SSQ_LAYER_NORM_INIT;
     ssq_rms_norm_args r = SSQ_RMS_NORM_INIT;
@@ -185,9 +186,11 @@ static ssq_status call(struct harness *b, const struct norm_entry *e,
 }
 
 /* Saved statistics against the oracle's. */
-static bool check_stats(struct harness *b, const struct norm_entry *e,
-                        const struct norm_problem *p, const double *x,
-                        struct operands *o)
+static bool layer_norm_check_stats(struct harness *b,
+                                   const struct norm_entry *e,
+                                   const struct norm_problem *p,
+                                   const double *x,
+                                   struct norm_layer_norm_operands *o)
 {
     if (e->stats == 0)
         return true;
@@ -211,10 +214,10 @@ static bool check_stats(struct harness *b, const struct norm_entry *e,
     return harness_bound(b, &o->rstd, rstd, rstd_error);
 }
 
-static bool run_entry(struct harness *b, const struct norm_entry *e)
+static bool layer_norm_run_entry(struct harness *b, const struct norm_entry *e)
 {
-    struct operands o;
-    make_operands(b, e, &o);
+    struct norm_layer_norm_operands o;
+    layer_norm_make_operands(b, e, &o);
     size_t n = (size_t)o.x.n;
     double *x = harness_alloc(b, n * sizeof(*x));
     memcpy(x, o.x.value, n * sizeof(*x));
@@ -224,14 +227,15 @@ static bool run_entry(struct harness *b, const struct norm_entry *e)
     b->flops = 9.0 * (double)n;
     b->bytes =
         (double)n * (ssq_dtype_bits(e->in) + ssq_dtype_bits(o.y.dtype)) / 8.0;
-    HARNESS_OP(b, call(b, e, &o));
+    HARNESS_OP(b, layer_norm_call(b, e, &o));
     harness_read(b, &o.y);
     bool fresh;
     double *y = harness_keep(b, 0, n, &fresh),
            *error = harness_keep(b, 1, n, &fresh);
     if (fresh)
         norm_forward(&p, x, y, error);
-    return check_stats(b, e, &p, x, &o) && harness_bound(b, &o.y, y, error);
+    return layer_norm_check_stats(b, e, &p, x, &o) &&
+           harness_bound(b, &o.y, y, error);
 }
 
 /* torch 2.15.0, layer_norm and rms_norm with eps 1e-5: rows with an Inf. */
@@ -261,7 +265,7 @@ static bool run_inf(struct harness *b)
  * left, whether the statistics are saved or not. The first mean is off by a few
  * units in the last place: the deviations are that number of units, all alike,
  * and their sums have so few bits that none is lost. */
-static bool run_constant(struct harness *b)
+static bool layer_norm_run_constant(struct harness *b)
 {
     enum { ROWS = 3, ROW = 1000 };
     static const double number[ROWS] = {1677721.75, 10000.1, 1.7e9};
@@ -301,15 +305,15 @@ static bool run_constant(struct harness *b)
            harness_exact(b, &dx[0], g) && harness_exact(b, &dx[1], g);
 }
 
-static bool refused(struct harness *b, const ssq_layer_norm_args *a,
-                    const char *text)
+static bool layer_norm_refused(struct harness *b, const ssq_layer_norm_args *a,
+                               const char *text)
 {
     harness_refused(b, SSQ_ERR_INVALID, ssq_layer_norm(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
            harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct harness *b)
+static bool layer_norm_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, y, g;
@@ -321,28 +325,30 @@ static bool run_refusals(struct harness *b)
     good.y = y.t;
     ssq_layer_norm_args a = good;
     a.ndim = 3;
-    bool ok = refused(b, &a, "layer_norm: ndim is 3, x has rank 2");
+    bool ok = layer_norm_refused(b, &a, "layer_norm: ndim is 3, x has rank 2");
     a = good;
     a.ndim = 0;
-    ok = ok && refused(b, &a, "layer_norm: ndim is 0, x has rank 2");
+    ok = ok && layer_norm_refused(b, &a, "layer_norm: ndim is 0, x has rank 2");
     a = good;
     a.eps = -1.0;
-    ok =
-        ok && refused(b, &a, "layer_norm: eps is -1, expected finite and >= 0");
+    ok = ok && layer_norm_refused(
+                   b, &a, "layer_norm: eps is -1, expected finite and >= 0");
     a = good;
     a.gamma = g.t;
-    ok = ok && refused(b, &a,
-                       "layer_norm: gamma is [2], expected the last 1 sizes of "
-                       "x, [2,3]");
+    ok = ok && layer_norm_refused(
+                   b, &a,
+                   "layer_norm: gamma is [2], expected the last 1 sizes of "
+                   "x, [2,3]");
     a = good;
     a.ndim = 2;
     a.rstd = g.t;
-    ok = ok && refused(b, &a,
-                       "layer_norm: rstd is [2], expected the first 0 sizes of "
-                       "x, [2,3]");
+    ok = ok && layer_norm_refused(
+                   b, &a,
+                   "layer_norm: rstd is [2], expected the first 0 sizes of "
+                   "x, [2,3]");
     a = good;
     a.mean = y.t;
-    ok = ok && refused(b, &a, "layer_norm: y overlaps mean");
+    ok = ok && layer_norm_refused(b, &a, "layer_norm: y overlaps mean");
     uint32_t before[6];
     memcpy(before, y.bits, sizeof(before));
     harness_read(b, &y);
@@ -357,7 +363,7 @@ static const char *const words[] = {
     "layer_norm refuses wrong arguments",
 };
 
-static void describe(size_t i, char *text, size_t bytes)
+static void layer_norm_describe(size_t i, char *text, size_t bytes)
 {
     struct norm_entry e;
     if (i < DRAWN) {
@@ -368,20 +374,20 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct harness *b, size_t i)
+static bool layer_norm_run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
         return i == DRAWN       ? run_inf(b)
-               : i == DRAWN + 1 ? run_constant(b)
-                                : run_refusals(b);
+               : i == DRAWN + 1 ? layer_norm_run_constant(b)
+                                : layer_norm_run_refusals(b);
     struct norm_entry e = norm_entry_of(i);
-    return run_entry(b, &e);
+    return layer_norm_run_entry(b, &e);
 }
 
 extern const struct suite layer_norm_suite;
 const struct suite layer_norm_suite = {.op = "layer_norm",
                                        .name = "layer_norm",
                                        .n = DRAWN + COUNT(words),
-                                       .describe = describe,
-                                       .run = run,
+                                       .describe = layer_norm_describe,
+                                       .run = layer_norm_run,
                                        .floor = 550};

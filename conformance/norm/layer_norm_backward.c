@@ -10,12 +10,13 @@
 #define DGAMMA 2u
 #define DBETA  4u
 
-struct operands {
+struct layer_norm_backward_operands {
     struct operand x, gamma, mean, rstd, dy, dx, dgamma, dbeta;
     double *given_x, *given_dy; /* dx may be either */
 };
 
-static double *copied(struct harness *b, const struct operand *x)
+static double *layer_norm_backward_copied(struct harness *b,
+                                          const struct operand *x)
 {
     double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
     memcpy(v, x->value, (size_t)x->n * sizeof(*v));
@@ -23,8 +24,10 @@ static double *copied(struct harness *b, const struct operand *x)
 }
 
 /* What a forward op would have saved, rounded to float32. */
-static void make_stats(struct harness *b, const struct norm_entry *e,
-                       const struct norm_problem *p, struct operands *o)
+static void
+layer_norm_backward_make_stats(struct harness *b, const struct norm_entry *e,
+                               const struct norm_problem *p,
+                               struct layer_norm_backward_operands *o)
 {
     int lead = e->rank - e->ndim;
     size_t bytes = (size_t)p->rows * sizeof(double);
@@ -40,8 +43,10 @@ static void make_stats(struct harness *b, const struct norm_entry *e,
                        mean);
 }
 
-static void make_operands(struct harness *b, const struct norm_entry *e,
-                          const struct norm_problem *p, struct operands *o)
+static void
+layer_norm_backward_make_operands(struct harness *b, const struct norm_entry *e,
+                                  const struct norm_problem *p,
+                                  struct layer_norm_backward_operands *o)
 {
     memset(o, 0, sizeof(*o));
     int lead = e->rank - e->ndim;
@@ -49,13 +54,13 @@ static void make_operands(struct harness *b, const struct norm_entry *e,
     norm_make_x(b, e, &o->x);
     harness_input(b, &o->dy, e->out, e->rank, e->shape, e->layout_out,
                   norm_finite(e) ? FILL_NORMAL : FILL_ONES);
-    o->given_x = copied(b, &o->x);
-    o->given_dy = copied(b, &o->dy);
+    o->given_x = layer_norm_backward_copied(b, &o->x);
+    o->given_dy = layer_norm_backward_copied(b, &o->dy);
     if (e->gamma)
         harness_input(b, &o->gamma, e->param, e->ndim, row, e->layout_param,
                       FILL_NORMAL);
     if (e->stats != 0)
-        make_stats(b, e, p, o);
+        layer_norm_backward_make_stats(b, e, p, o);
     if ((e->outputs & DGAMMA) != 0)
         harness_output(b, &o->dgamma, e->param, e->ndim, row, e->layout_param);
     if ((e->outputs & DBETA) != 0 && !e->rms)
@@ -68,8 +73,9 @@ static void make_operands(struct harness *b, const struct norm_entry *e,
         harness_output(b, &o->dx, e->grad, e->rank, e->shape, e->layout_in);
 }
 
-static ssq_status call(struct harness *b, const struct norm_entry *e,
-                       const struct operands *o)
+static ssq_status
+layer_norm_backward_call(struct harness *b, const struct norm_entry *e,
+                         const struct layer_norm_backward_operands *o)
 {
     ssq_layer_norm_backward_args a = SSQ_LAYER_NORM_BACKWARD_INIT;
     ssq_rms_norm_backward_args r = SSQ_RMS_NORM_BACKWARD_INIT;
@@ -89,13 +95,14 @@ static ssq_status call(struct harness *b, const struct norm_entry *e,
 
 /* ---- the oracle against differences ---- */
 
-struct weighted {
+struct layer_norm_backward_weighted {
     const struct norm_problem *p;
     const double *x, *dy;
     double *y, *error;
 };
 
-static double sum_of(const struct weighted *w)
+static double
+layer_norm_backward_sum_of(const struct layer_norm_backward_weighted *w)
 {
     double sum = 0.0;
     norm_forward(w->p, w->x, w->y, w->error);
@@ -104,20 +111,23 @@ static double sum_of(const struct weighted *w)
     return sum;
 }
 
-static double of_x(const void *data, const double *x)
+static double layer_norm_backward_of_x(const void *data, const double *x)
 {
-    struct weighted w = *(const struct weighted *)data;
+    struct layer_norm_backward_weighted w =
+        *(const struct layer_norm_backward_weighted *)data;
     w.x = x;
-    return sum_of(&w);
+    return layer_norm_backward_sum_of(&w);
 }
 
-static double of_gamma(const void *data, const double *gamma)
+static double layer_norm_backward_of_gamma(const void *data,
+                                           const double *gamma)
 {
-    struct weighted w = *(const struct weighted *)data;
+    struct layer_norm_backward_weighted w =
+        *(const struct layer_norm_backward_weighted *)data;
     struct norm_problem p = *w.p;
     p.gamma = gamma;
     w.p = &p;
-    return sum_of(&w);
+    return layer_norm_backward_sum_of(&w);
 }
 
 /* y = z gamma is linear in gamma. Along one x of a row, with s = rstd,
@@ -125,9 +135,11 @@ static double of_gamma(const void *data, const double *gamma)
  * |s'''| <= 24 s^4 / n^1.5; |x - mean| <= sqrt(n) / s. Then
  * |z'''| <= 24 s^3 / n + 3 * 4 s^3 / n, and the sum over the row at most
  * 36 s^3 / n sum |g|; twice that while s changes within a step of 2^-13 / s. */
-static bool differentiable(struct harness *b, const struct norm_problem *p,
-                           const struct operands *o, const double *dx,
-                           const double *dgamma)
+static bool
+layer_norm_backward_differentiable(struct harness *b,
+                                   const struct norm_problem *p,
+                                   const struct layer_norm_backward_operands *o,
+                                   const double *dx, const double *dgamma)
 {
     size_t n = (size_t)(p->rows * p->n);
     if (n == 0 || n > 150 || p->rstd != NULL)
@@ -149,19 +161,19 @@ static bool differentiable(struct harness *b, const struct norm_problem *p,
     }
     if (!(most < 1e6))
         return true; /* no variance and no eps: not differentiable */
-    struct weighted w = {p, o->given_x, o->given_dy,
-                         harness_alloc(b, n * sizeof(double)),
-                         harness_alloc(b, n * sizeof(double))};
+    struct layer_norm_backward_weighted w = {
+        p, o->given_x, o->given_dy, harness_alloc(b, n * sizeof(double)),
+        harness_alloc(b, n * sizeof(double))};
     double *ones = harness_alloc(b, (size_t)p->n * sizeof(double));
     for (int64_t k = 0; k < p->n; k++)
         ones[k] = p->gamma == NULL ? 1.0 : p->gamma[k];
     double third = 72.0 * most * most * most / (double)p->n * sum;
     double *x = harness_alloc(b, n * sizeof(double));
     memcpy(x, o->given_x, n * sizeof(double));
-    return difference_check(b, of_x, &w, x, n, dx, 0x1p-13 / most, third,
-                            size) &&
-           difference_check(b, of_gamma, &w, ones, (size_t)p->n, dgamma,
-                            0x1p-13, 0.0, size);
+    return difference_check(b, layer_norm_backward_of_x, &w, x, n, dx,
+                            0x1p-13 / most, third, size) &&
+           difference_check(b, layer_norm_backward_of_gamma, &w, ones,
+                            (size_t)p->n, dgamma, 0x1p-13, 0.0, size);
 }
 
 /* ---- the case ---- */
@@ -171,7 +183,8 @@ struct wants {
 };
 
 static bool wants_of(struct harness *b, const struct norm_problem *p,
-                     const struct operands *o, bool finite, struct wants *w)
+                     const struct layer_norm_backward_operands *o, bool finite,
+                     struct wants *w)
 {
     size_t n = (size_t)(p->rows * p->n), row = (size_t)p->n;
     bool fresh;
@@ -188,15 +201,17 @@ static bool wants_of(struct harness *b, const struct norm_problem *p,
                   w->dx_error);
     norm_backward_sums(p, o->given_x, o->given_dy, w->dgamma, w->dgamma_error,
                        w->dbeta, w->dbeta_error);
-    return !finite || differentiable(b, p, o, w->dx, w->dgamma);
+    return !finite ||
+           layer_norm_backward_differentiable(b, p, o, w->dx, w->dgamma);
 }
 
-static bool run_entry(struct harness *b, const struct norm_entry *e)
+static bool layer_norm_backward_run_entry(struct harness *b,
+                                          const struct norm_entry *e)
 {
     struct norm_problem p = norm_problem_of(e);
-    struct operands o;
+    struct layer_norm_backward_operands o;
     struct wants w;
-    make_operands(b, e, &p, &o);
+    layer_norm_backward_make_operands(b, e, &p, &o);
     p.gamma = o.gamma.value;
     if (e->stats != 0) {
         p.mean = o.mean.value;
@@ -205,7 +220,7 @@ static bool run_entry(struct harness *b, const struct norm_entry *e)
     b->flops = 16.0 * (double)o.x.n;
     b->bytes = (double)o.x.n *
                (2.0 * ssq_dtype_bits(e->in) + ssq_dtype_bits(e->out)) / 8.0;
-    HARNESS_OP(b, call(b, e, &o));
+    HARNESS_OP(b, layer_norm_backward_call(b, e, &o));
     if (!wants_of(b, &p, &o, norm_finite(e), &w))
         return false;
     if ((e->outputs & DX) != 0) {
@@ -224,7 +239,7 @@ static bool run_entry(struct harness *b, const struct norm_entry *e)
 }
 
 /* Statistics computed again give the bits that saved ones give. */
-static bool run_again(struct harness *b)
+static bool layer_norm_backward_run_again(struct harness *b)
 {
     const int64_t shape[] = {37, 41};
     struct operand x, y, mean, rstd, dy, dx[2];
@@ -253,15 +268,16 @@ static bool run_again(struct harness *b)
     return harness_bits(b, &dx[1], dx[0].bits);
 }
 
-static bool refused(struct harness *b, const ssq_layer_norm_backward_args *a,
-                    const char *text)
+static bool layer_norm_backward_refused(struct harness *b,
+                                        const ssq_layer_norm_backward_args *a,
+                                        const char *text)
 {
     harness_refused(b, SSQ_ERR_INVALID, ssq_layer_norm_backward(b->queue, a));
     return strcmp(ssq_last_error(), text) == 0 ||
            harness_fail(b, "the text is: %s", ssq_last_error());
 }
 
-static bool run_refusals(struct harness *b)
+static bool layer_norm_backward_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3};
     struct operand x, dy, dx, stat;
@@ -275,23 +291,27 @@ static bool run_refusals(struct harness *b)
     good.dx = dx.t;
     ssq_layer_norm_backward_args a = good;
     a.mean = stat.t;
-    bool ok = refused(b, &a,
-                      "layer_norm_backward: rstd is NULL, but not mean: give "
-                      "both or none");
+    bool ok = layer_norm_backward_refused(
+        b, &a,
+        "layer_norm_backward: rstd is NULL, but not mean: give "
+        "both or none");
     a = good;
     a.dx = NULL;
-    ok = ok && refused(b, &a,
-                       "layer_norm_backward: no output: dx, dgamma, dbeta are "
-                       "NULL");
+    ok = ok && layer_norm_backward_refused(
+                   b, &a,
+                   "layer_norm_backward: no output: dx, dgamma, dbeta are "
+                   "NULL");
     a = good;
     a.dgamma = stat.t;
-    ok = ok && refused(b, &a,
-                       "layer_norm_backward: dgamma is [2], expected the last "
-                       "1 sizes of x, [2,3]");
+    ok = ok && layer_norm_backward_refused(
+                   b, &a,
+                   "layer_norm_backward: dgamma is [2], expected the last "
+                   "1 sizes of x, [2,3]");
     a = good;
     a.dx = x.t;
     a.dbeta = x.t;
-    ok = ok && refused(b, &a, "layer_norm_backward: dx overlaps dbeta");
+    ok = ok && layer_norm_backward_refused(
+                   b, &a, "layer_norm_backward: dx overlaps dbeta");
     uint32_t before[6];
     memcpy(before, dx.bits, sizeof(before));
     harness_read(b, &dx);
@@ -300,7 +320,7 @@ static bool run_refusals(struct harness *b)
 
 #define DRAWN 288
 
-static void describe(size_t i, char *text, size_t bytes)
+static void layer_norm_backward_describe(size_t i, char *text, size_t bytes)
 {
     struct norm_entry e;
     static const char again[] = "layer_norm_backward 37x41 gives the same bits "
@@ -317,18 +337,20 @@ static void describe(size_t i, char *text, size_t bytes)
     text[n] = '\0';
 }
 
-static bool run(struct harness *b, size_t i)
+static bool layer_norm_backward_run(struct harness *b, size_t i)
 {
     if (i >= DRAWN)
-        return i == DRAWN ? run_again(b) : run_refusals(b);
+        return i == DRAWN ? layer_norm_backward_run_again(b)
+                          : layer_norm_backward_run_refusals(b);
     struct norm_entry e = norm_entry_of(i);
-    return run_entry(b, &e);
+    return layer_norm_backward_run_entry(b, &e);
 }
 
 extern const struct suite layer_norm_backward_suite;
-const struct suite layer_norm_backward_suite = {.op = "layer_norm_backward",
-                                                .name = "layer_norm_backward",
-                                                .n = DRAWN + 2,
-                                                .describe = describe,
-                                                .run = run,
-                                                .floor = 550};
+const struct suite layer_norm_backward_suite = {
+    .op = "layer_norm_backward",
+    .name = "layer_norm_backward",
+    .n = DRAWN + 2,
+    .describe = layer_norm_backward_describe,
+    .run = layer_norm_backward_run,
+    .floor = 550};

@@ -49,9 +49,10 @@ void norm_forward(const struct norm_problem *p, const double *x, double *y,
 }
 
 /* What one element adds to the averages of its row. */
-static struct norm_slope slope_of(const struct norm_problem *p,
-                                  const struct norm_facts *f, const double *x,
-                                  const double *dy, int64_t r, int64_t k)
+static struct norm_slope
+layer_norm_oracle_slope_of(const struct norm_problem *p,
+                           const struct norm_facts *f, const double *x,
+                           const double *dy, int64_t r, int64_t k)
 {
     int64_t i = r * p->n + k;
     struct norm_slope e = {.z = (x[i] - f->mean) * f->rstd,
@@ -69,7 +70,7 @@ static void backward_row(const struct norm_problem *p, const double *x,
     struct norm_facts f = norm_facts_of(p, x, r);
     double g = 0.0, gz = 0.0, abs_g = 0.0, abs_gz = 0.0, g_error = 0.0;
     for (int64_t k = 0; k < p->n; k++) {
-        struct norm_slope e = slope_of(p, &f, x, dy, r, k);
+        struct norm_slope e = layer_norm_oracle_slope_of(p, &f, x, dy, r, k);
         g += p->rms ? 0.0 : e.g / f.n;
         abs_g += p->rms ? 0.0 : fabs(e.g) / f.n;
         gz += e.g * e.z / f.n;
@@ -77,7 +78,7 @@ static void backward_row(const struct norm_problem *p, const double *x,
         g_error += fabs(e.g) * e.z_error / f.n;
     }
     for (int64_t k = 0; k < p->n; k++) {
-        struct norm_slope e = slope_of(p, &f, x, dy, r, k);
+        struct norm_slope e = layer_norm_oracle_slope_of(p, &f, x, dy, r, k);
         e.avg_g = abs_g;
         e.avg_gz = abs_gz;
         e.avg_g_error = g_error;
@@ -109,7 +110,8 @@ void norm_backward_sums(const struct norm_problem *p, const double *x,
     for (int64_t r = 0; r < p->rows; r++) {
         struct norm_facts f = norm_facts_of(p, x, r);
         for (int64_t k = 0; k < p->n; k++) {
-            struct norm_slope e = slope_of(p, &f, x, dy, r, k);
+            struct norm_slope e =
+                layer_norm_oracle_slope_of(p, &f, x, dy, r, k);
             double g = dy[r * p->n + k];
             dgamma[k] += g * e.z;
             gamma_error[k] += fabs(g * e.z);

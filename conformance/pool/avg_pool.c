@@ -14,7 +14,7 @@ static const enum fill fills[] = {FILL_NORMAL, FILL_INTEGERS, FILL_SPECIAL,
                                   FILL_TINY, FILL_HUGE};
 static const int64_t divisors[] = {0, 0, 3, 0, 1};
 
-struct entry {
+struct avg_pool_entry {
     const struct conv_shape *shape;
     struct conv_geometry g;
     ssq_dtype in, out;
@@ -24,25 +24,26 @@ struct entry {
     int64_t divisor;
 };
 
-static struct entry entry_of(size_t i)
+static struct avg_pool_entry avg_pool_entry_of(size_t i)
 {
-    struct entry e = {.shape = &conv_shapes[i % CONV_SHAPES],
-                      .in = floats[i % 3],
-                      .out = floats[(i + i / 5) % 3],
-                      .fill = fills[i % COUNT(fills)],
-                      .layout_x = i % 7 < 3 ? LAYOUT_PADDED : LAYOUT_DENSE,
-                      .layout_y = i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE,
-                      .ceil = i / 2 % 2 == 1,
-                      .count = i / 3 % 2 == 0,
-                      .divisor = divisors[i / 4 % COUNT(divisors)]};
+    struct avg_pool_entry e = {
+        .shape = &conv_shapes[i % CONV_SHAPES],
+        .in = floats[i % 3],
+        .out = floats[(i + i / 5) % 3],
+        .fill = fills[i % COUNT(fills)],
+        .layout_x = i % 7 < 3 ? LAYOUT_PADDED : LAYOUT_DENSE,
+        .layout_y = i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE,
+        .ceil = i / 2 % 2 == 1,
+        .count = i / 3 % 2 == 0,
+        .divisor = divisors[i / 4 % COUNT(divisors)]};
     e.g = pool_geometry(e.shape, 1 + (int64_t)(i % 4), 1 + (int64_t)(i / 4 % 3),
                         i / 5 % 2 == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC,
                         e.ceil);
     return e;
 }
 
-static void describe_entry(const struct entry *e, const char *op, char *text,
-                           size_t bytes)
+static void describe_entry(const struct avg_pool_entry *e, const char *op,
+                           char *text, size_t bytes)
 {
     char sizes[200];
     pool_describe(&e->g, e->ceil, sizes, sizeof(sizes));
@@ -53,7 +54,7 @@ static void describe_entry(const struct entry *e, const char *op, char *text,
 }
 
 /* The elements that count in window i. */
-static double divisor_of(const struct entry *e, int64_t i)
+static double divisor_of(const struct avg_pool_entry *e, int64_t i)
 {
     double n = 0.0;
     if (e->divisor != 0)
@@ -67,7 +68,7 @@ static double divisor_of(const struct entry *e, int64_t i)
 }
 
 /* Averages of x; size: of absolute values. */
-static void averages(const struct entry *e, const double *x, int64_t n,
+static void averages(const struct avg_pool_entry *e, const double *x, int64_t n,
                      double *y, double *size)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -85,7 +86,7 @@ static void averages(const struct entry *e, const double *x, int64_t n,
     }
 }
 
-static ssq_avg_pool2d_args args_of(const struct entry *e)
+static ssq_avg_pool2d_args avg_pool_args_of(const struct avg_pool_entry *e)
 {
     ssq_avg_pool2d_args args = SSQ_AVG_POOL2D_INIT;
     memcpy(args.kernel, e->g.window, sizeof(args.kernel));
@@ -110,7 +111,8 @@ static double *where_sums_hold(struct harness *b, const struct operand *y,
     return r;
 }
 
-static bool run_forward(struct harness *b, const struct entry *e)
+static bool avg_pool_run_forward(struct harness *b,
+                                 const struct avg_pool_entry *e)
 {
     struct operand x, y;
     int64_t image[4], map[4];
@@ -119,7 +121,7 @@ static bool run_forward(struct harness *b, const struct entry *e)
     conv_map_shape(&e->g, map);
     harness_input(b, &x, e->in, 4, image, e->layout_x, e->fill);
     harness_output(b, &y, e->out, 4, map, e->layout_y);
-    ssq_avg_pool2d_args args = args_of(e);
+    ssq_avg_pool2d_args args = avg_pool_args_of(e);
     args.x = x.t;
     args.y = y.t;
     b->bytes = (double)(x.n * ssq_dtype_bits(e->in)) / 8 +
@@ -146,10 +148,11 @@ static bool run_nothing(struct harness *b)
 {
     const struct conv_shape s = {"",     {2, 2},       {2, 2},
                                  {2, 2}, {2, 2, 2, 2}, {1, 1}};
-    struct entry e = {.g = pool_geometry(&s, 1, 1, SSQ_LAYOUT_NCHW, false),
-                      .in = SSQ_F32,
-                      .out = SSQ_F16,
-                      .fill = FILL_ONES};
+    struct avg_pool_entry e = {
+        .g = pool_geometry(&s, 1, 1, SSQ_LAYOUT_NCHW, false),
+        .in = SSQ_F32,
+        .out = SSQ_F16,
+        .fill = FILL_ONES};
     struct operand x, y;
     const int64_t shape[] = {1, 1, 2, 2}, map[] = {1, 1, 3, 3};
     double want[9];
@@ -157,7 +160,7 @@ static bool run_nothing(struct harness *b)
         want[i] = i == 4 ? 1.0 : (double)NAN;
     harness_input(b, &x, e.in, 4, shape, LAYOUT_DENSE, e.fill);
     harness_output(b, &y, e.out, 4, map, LAYOUT_DENSE);
-    ssq_avg_pool2d_args args = args_of(&e);
+    ssq_avg_pool2d_args args = avg_pool_args_of(&e);
     args.x = x.t;
     args.y = y.t;
     HARNESS_OP(b, ssq_avg_pool2d(b->queue, &args));
@@ -166,7 +169,7 @@ static bool run_nothing(struct harness *b)
 }
 
 /* Overflow of the store at 65520, and of nothing before it. */
-static bool run_overflow(struct harness *b)
+static bool avg_pool_run_overflow(struct harness *b)
 {
     const int64_t shape[] = {1, 1, 1, 6}, map[] = {1, 1, 1, 3};
     const double x[] = {65504, 65535, 65504, 65536, 1e30, -1e30};
@@ -280,10 +283,10 @@ static bool run_global_backward(struct harness *b, size_t i)
     return harness_exact(b, &dx, want) && harness_same(b, &dx);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void avg_pool_describe(size_t i, char *text, size_t bytes)
 {
     if (i < ROWS) {
-        struct entry e = entry_of(i);
+        struct avg_pool_entry e = avg_pool_entry_of(i);
         describe_entry(&e, "avg_pool2d", text, bytes);
         return;
     }
@@ -307,40 +310,40 @@ static void describe(size_t i, char *text, size_t bytes)
                  : "avg_pool2d overflows f16 at 65520, at the store alone");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool avg_pool_run(struct harness *b, size_t i)
 {
     if (i < ROWS) {
-        struct entry e = entry_of(i);
-        return run_forward(b, &e);
+        struct avg_pool_entry e = avg_pool_entry_of(i);
+        return avg_pool_run_forward(b, &e);
     }
     i -= ROWS;
     if (i < 2 * COUNT(globals))
         return i % 2 == 1 ? run_global_backward(b, i / 2)
                           : run_global(b, i / 2);
-    return i == 2 * COUNT(globals) ? run_nothing(b) : run_overflow(b);
+    return i == 2 * COUNT(globals) ? run_nothing(b) : avg_pool_run_overflow(b);
 }
 
 extern const struct suite avg_pool_suite;
 const struct suite avg_pool_suite = {.op = "pool",
                                      .name = "avg_pool",
                                      .n = ROWS + 2 * COUNT(globals) + 2,
-                                     .describe = describe,
-                                     .run = run,
+                                     .describe = avg_pool_describe,
+                                     .run = avg_pool_run,
                                      .floor = 130};
 
 /* ---- backward ---- */
 
-struct slope {
-    const struct entry *e;
+struct avg_pool_slope {
+    const struct avg_pool_entry *e;
     const double *dy;
     double *y, *size;
     int64_t n;
 };
 
 /* sum dy average(x), leaving out windows of nothing */
-static double weighted(const void *data, const double *x)
+static double avg_pool_weighted(const void *data, const double *x)
 {
-    const struct slope *s = data;
+    const struct avg_pool_slope *s = data;
     double sum = 0.0;
     averages(s->e, x, s->n, s->y, s->size);
     for (int64_t i = 0; i < s->n; i++)
@@ -349,8 +352,8 @@ static double weighted(const void *data, const double *x)
 }
 
 /* Shares of dy; sizes and counts for the bound. */
-static void share(const struct entry *e, const double *dy, int64_t n,
-                  double *dx, double *size, double *count)
+static void avg_pool_share(const struct avg_pool_entry *e, const double *dy,
+                           int64_t n, double *dx, double *size, double *count)
 {
     for (int64_t i = 0; i < n; i++) {
         double d = divisor_of(e, i);
@@ -366,26 +369,27 @@ static void share(const struct entry *e, const double *dy, int64_t n,
     }
 }
 
-static bool check_differences(struct harness *b, const struct entry *e,
-                              const double *dy, int64_t n, int64_t elements,
-                              const double *dx)
+static bool avg_pool_check_differences(struct harness *b,
+                                       const struct avg_pool_entry *e,
+                                       const double *dy, int64_t n,
+                                       int64_t elements, const double *dx)
 {
     size_t bytes = (size_t)n * sizeof(double);
-    struct slope s = {e, dy, harness_alloc(b, bytes), harness_alloc(b, bytes),
-                      n};
+    struct avg_pool_slope s = {e, dy, harness_alloc(b, bytes),
+                               harness_alloc(b, bytes), n};
     double size = 1.0;
     double *x = harness_alloc(b, (size_t)elements * sizeof(*x));
     for (int64_t i = 0; i < elements; i++)
         x[i] = harness_uniform(b);
     for (int64_t i = 0; i < n; i++)
         size += fabs(dy[i]) * 36.0; /* elements of a window, divisor 1 */
-    return difference_check(b, weighted, &s, x, (size_t)elements, dx, 0.5, 0.0,
-                            size);
+    return difference_check(b, avg_pool_weighted, &s, x, (size_t)elements, dx,
+                            0.5, 0.0, size);
 }
 
-static bool run_backward(struct harness *b, size_t i)
+static bool avg_pool_run_backward(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct avg_pool_entry e = avg_pool_entry_of(i);
     struct operand dy, dx;
     int64_t image[4], map[4], elements = conv_elements(&e.g, MADE_IMAGE);
     size_t n = (size_t)elements;
@@ -394,7 +398,7 @@ static bool run_backward(struct harness *b, size_t i)
     conv_map_shape(&e.g, map);
     harness_input(b, &dy, e.in, 4, map, e.layout_y, e.fill);
     harness_output(b, &dx, e.out, 4, image, e.layout_x);
-    ssq_avg_pool2d_args forward = args_of(&e);
+    ssq_avg_pool2d_args forward = avg_pool_args_of(&e);
     ssq_avg_pool2d_backward_args args = SSQ_AVG_POOL2D_BACKWARD_INIT;
     args.dy = dy.t;
     args.dx = dx.t;
@@ -415,9 +419,9 @@ static bool run_backward(struct harness *b, size_t i)
     double *count = harness_keep(b, 2, n, &fresh);
     double *error = harness_alloc(b, n * sizeof(*error));
     if (fresh) {
-        share(&e, dy.value, dy.n, want, size, count);
+        avg_pool_share(&e, dy.value, dy.n, want, size, count);
         if (elements <= 200 && e.fill <= FILL_INTEGERS &&
-            !check_differences(b, &e, dy.value, dy.n, elements, want))
+            !avg_pool_check_differences(b, &e, dy.value, dy.n, elements, want))
             return false;
     }
     /* each share may lose to underflow */
@@ -429,9 +433,9 @@ static bool run_backward(struct harness *b, size_t i)
                          error);
 }
 
-static void backward_describe(size_t i, char *text, size_t bytes)
+static void avg_pool_backward_describe(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i);
+    struct avg_pool_entry e = avg_pool_entry_of(i);
     describe_entry(&e, "avg_pool2d_backward", text, bytes);
 }
 
@@ -439,6 +443,7 @@ extern const struct suite avg_pool_backward_suite;
 const struct suite avg_pool_backward_suite = {.op = "pool",
                                               .name = "avg_pool_backward",
                                               .n = ROWS,
-                                              .describe = backward_describe,
-                                              .run = run_backward,
+                                              .describe =
+                                                  avg_pool_backward_describe,
+                                              .run = avg_pool_run_backward,
                                               .floor = 100};

@@ -13,7 +13,7 @@ static const ssq_dtype floats[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 static const enum fill fills[] = {FILL_NORMAL, FILL_INTEGERS, FILL_SPECIAL,
                                   FILL_TINY, FILL_ZERO};
 
-struct entry {
+struct max_pool_entry {
     const struct conv_shape *shape;
     struct conv_geometry g;
     ssq_dtype dtype;
@@ -22,15 +22,16 @@ struct entry {
     bool ceil, argmax;
 };
 
-static struct entry entry_of(size_t i)
+static struct max_pool_entry max_pool_entry_of(size_t i)
 {
-    struct entry e = {.shape = &conv_shapes[i % CONV_SHAPES],
-                      .dtype = floats[i % 3],
-                      .fill = fills[i % COUNT(fills)],
-                      .layout_x = i % 7 < 3 ? LAYOUT_PADDED : LAYOUT_DENSE,
-                      .layout_y = i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE,
-                      .ceil = i / 2 % 2 == 1,
-                      .argmax = i % 6 != 5};
+    struct max_pool_entry e = {
+        .shape = &conv_shapes[i % CONV_SHAPES],
+        .dtype = floats[i % 3],
+        .fill = fills[i % COUNT(fills)],
+        .layout_x = i % 7 < 3 ? LAYOUT_PADDED : LAYOUT_DENSE,
+        .layout_y = i % 4 == 1 ? LAYOUT_PADDED : LAYOUT_DENSE,
+        .ceil = i / 2 % 2 == 1,
+        .argmax = i % 6 != 5};
     e.g = pool_geometry(e.shape, 1 + (int64_t)(i % 4), 1 + (int64_t)(i / 4 % 3),
                         i / 5 % 2 == 0 ? SSQ_LAYOUT_NCHW : SSQ_LAYOUT_NHWC,
                         e.ceil);
@@ -65,7 +66,8 @@ static uint32_t special_bits(ssq_dtype d, bool nan)
     }
 }
 
-static ssq_max_pool2d_args args_of(const struct conv_geometry *g, bool ceil)
+static ssq_max_pool2d_args max_pool_args_of(const struct conv_geometry *g,
+                                            bool ceil)
 {
     ssq_max_pool2d_args args = SSQ_MAX_POOL2D_INIT;
     memcpy(args.kernel, g->window, sizeof(args.kernel));
@@ -81,9 +83,9 @@ static ssq_max_pool2d_args args_of(const struct conv_geometry *g, bool ceil)
     return args;
 }
 
-static bool compare(struct harness *b, const struct conv_geometry *g,
-                    const struct operand *x, const struct operand *y,
-                    const struct operand *argmax)
+static bool max_pool_compare(struct harness *b, const struct conv_geometry *g,
+                             const struct operand *x, const struct operand *y,
+                             const struct operand *argmax)
 {
     uint32_t *bits = harness_alloc(b, (size_t)y->n * sizeof(*bits));
     uint32_t *where = harness_alloc(b, (size_t)y->n * sizeof(*where));
@@ -98,9 +100,10 @@ static bool compare(struct harness *b, const struct conv_geometry *g,
             (harness_raw_equal(b, argmax, where) && harness_same(b, argmax)));
 }
 
-static bool run_forward(struct harness *b, const struct conv_geometry *g,
-                        ssq_max_pool2d_args args, struct operand *x,
-                        enum layout layout, bool with_argmax)
+static bool max_pool_run_forward(struct harness *b,
+                                 const struct conv_geometry *g,
+                                 ssq_max_pool2d_args args, struct operand *x,
+                                 enum layout layout, bool with_argmax)
 {
     struct operand y, argmax = {.t = NULL};
     int64_t shape[4];
@@ -116,18 +119,18 @@ static bool run_forward(struct harness *b, const struct conv_geometry *g,
     harness_read(b, &y);
     if (with_argmax)
         harness_read(b, &argmax);
-    return compare(b, g, x, &y, &argmax);
+    return max_pool_compare(b, g, x, &y, &argmax);
 }
 
-static bool run_row(struct harness *b, size_t i)
+static bool max_pool_run_row(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct max_pool_entry e = max_pool_entry_of(i);
     struct operand x;
     int64_t shape[4];
     conv_image_shape(&e.g, shape);
     harness_input(b, &x, e.dtype, 4, shape, e.layout_x, e.fill);
-    return run_forward(b, &e.g, args_of(&e.g, e.ceil), &x, e.layout_y,
-                       e.argmax);
+    return max_pool_run_forward(b, &e.g, max_pool_args_of(&e.g, e.ceil), &x,
+                                e.layout_y, e.argmax);
 }
 
 /* Named windows: 1x3 on three elements. */
@@ -144,7 +147,7 @@ static const struct {
     {{-0x1p-149, -0x1p-148, -0.5}, "subnormals"},
 };
 
-static bool run_named(struct harness *b, size_t i)
+static bool max_pool_run_named(struct harness *b, size_t i)
 {
     const struct conv_shape s = {"",     {1, 3},       {1, 3},
                                  {1, 1}, {0, 0, 0, 0}, {1, 1}};
@@ -152,7 +155,8 @@ static bool run_named(struct harness *b, size_t i)
     const int64_t shape[] = {1, 1, 1, 3};
     struct operand x;
     harness_values(b, &x, SSQ_F32, 4, shape, LAYOUT_DENSE, named[i].x);
-    return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_DENSE, true);
+    return max_pool_run_forward(b, &g, max_pool_args_of(&g, false), &x,
+                                LAYOUT_DENSE, true);
 }
 
 /* NaNs with signs and payloads: the one that is stored has neither. */
@@ -167,7 +171,8 @@ static bool run_payload(struct harness *b, size_t i)
     const int64_t shape[] = {1, 1, 3, 1};
     struct operand x;
     harness_raw(b, &x, floats[i], 4, shape, LAYOUT_DENSE, bits[i]);
-    return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_DENSE, true);
+    return max_pool_run_forward(b, &g, max_pool_args_of(&g, false), &x,
+                                LAYOUT_DENSE, true);
 }
 
 /* No images, no channels, no rows: with padding there are windows all the
@@ -180,7 +185,7 @@ static const struct {
              {2, 3, {0, 0}, 0},
              {1, 2, {0, 0}, 2}};
 
-static bool run_empty(struct harness *b, size_t i)
+static bool max_pool_run_empty(struct harness *b, size_t i)
 {
     struct conv_shape s = {
         .window = {2, 2}, .stride = {1, 1}, .dilation = {1, 1}};
@@ -193,12 +198,13 @@ static bool run_empty(struct harness *b, size_t i)
     int64_t shape[4];
     conv_image_shape(&g, shape);
     harness_input(b, &x, SSQ_F16, 4, shape, LAYOUT_DENSE, FILL_NORMAL);
-    return run_forward(b, &g, args_of(&g, false), &x, LAYOUT_PADDED, true);
+    return max_pool_run_forward(b, &g, max_pool_args_of(&g, false), &x,
+                                LAYOUT_PADDED, true);
 }
 
 #define NAMED (ROWS + COUNT(named))
 
-static void describe(size_t i, char *text, size_t bytes)
+static void max_pool_describe(size_t i, char *text, size_t bytes)
 {
     char sizes[200];
     if (i >= NAMED + 3) {
@@ -218,36 +224,36 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "max_pool2d of %s", named[i - ROWS].what);
         return;
     }
-    struct entry e = entry_of(i);
+    struct max_pool_entry e = max_pool_entry_of(i);
     pool_describe(&e.g, e.ceil, sizes, sizeof(sizes));
     snprintf(text, bytes, "max_pool2d %s %s %s%s: %s", ssq_dtype_name(e.dtype),
              sizes, fill_text(e.fill), e.argmax ? "" : " without argmax",
              e.shape->name);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool max_pool_run(struct harness *b, size_t i)
 {
     if (i < ROWS)
-        return run_row(b, i);
+        return max_pool_run_row(b, i);
     if (i < NAMED)
-        return run_named(b, i - ROWS);
+        return max_pool_run_named(b, i - ROWS);
     return i < NAMED + 3 ? run_payload(b, i - NAMED)
-                         : run_empty(b, i - NAMED - 3);
+                         : max_pool_run_empty(b, i - NAMED - 3);
 }
 
 extern const struct suite max_pool_suite;
 const struct suite max_pool_suite = {.op = "pool",
                                      .name = "max_pool",
                                      .n = NAMED + 3 + COUNT(empty),
-                                     .describe = describe,
-                                     .run = run,
+                                     .describe = max_pool_describe,
+                                     .run = max_pool_run,
                                      .bit_equal = true,
                                      .floor = 150};
 
 /* ---- backward ---- */
 
 /* x holds distinct integers, shuffled: a maximum stays one within a step. */
-static void shuffle(struct harness *b, double *x, size_t n)
+static void max_pool_shuffle(struct harness *b, double *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         x[i] = (double)i;
@@ -259,16 +265,16 @@ static void shuffle(struct harness *b, double *x, size_t n)
     }
 }
 
-struct slope {
+struct max_pool_slope {
     const struct conv_geometry *g;
     const double *dy;
     int64_t n;
 };
 
 /* sum dy max(x); nothing is given for a window of nothing */
-static double weighted(const void *data, const double *x)
+static double max_pool_weighted(const void *data, const double *x)
 {
-    const struct slope *s = data;
+    const struct max_pool_slope *s = data;
     double sum = 0.0;
     for (int64_t i = 0; i < s->n; i++) {
         struct pool_tap t = greatest(s->g, i, x);
@@ -278,9 +284,9 @@ static double weighted(const void *data, const double *x)
 }
 
 /* Scatter dy; sizes and counts for the bound. */
-static void scatter(const struct conv_geometry *g, const double *dy,
-                    const double *where, int64_t n, double *dx, double *size,
-                    double *count)
+static void max_pool_scatter(const struct conv_geometry *g, const double *dy,
+                             const double *where, int64_t n, double *dx,
+                             double *size, double *count)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t r = 0; r < g->window[0]; r++)
@@ -308,28 +314,29 @@ static double *indices(struct harness *b, const struct conv_geometry *g,
     return where;
 }
 
-static bool check_differences(struct harness *b, const struct conv_geometry *g,
-                              double *x, const double *dy, int64_t n,
-                              int64_t elements, const double *dx)
+static bool max_pool_check_differences(struct harness *b,
+                                       const struct conv_geometry *g, double *x,
+                                       const double *dy, int64_t n,
+                                       int64_t elements, const double *dx)
 {
-    struct slope s = {g, dy, n};
+    struct max_pool_slope s = {g, dy, n};
     double size = 1.0;
     for (int64_t i = 0; i < n; i++)
         size += fabs(dy[i]) * (double)(elements + 1);
-    return difference_check(b, weighted, &s, x, (size_t)elements, dx, 0.25, 0.0,
-                            size);
+    return difference_check(b, max_pool_weighted, &s, x, (size_t)elements, dx,
+                            0.25, 0.0, size);
 }
 
-static bool run_backward(struct harness *b, size_t i)
+static bool max_pool_run_backward(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct max_pool_entry e = max_pool_entry_of(i);
     struct operand dy, argmax, dx;
     int64_t image[4], map[4], elements = conv_elements(&e.g, MADE_IMAGE);
     int64_t n = conv_elements(&e.g, MADE_MAP);
     size_t bytes = (size_t)elements * sizeof(double);
     bool spoil = i % 4 == 3, fresh;
     double *x = harness_alloc(b, bytes);
-    shuffle(b, x, (size_t)elements);
+    max_pool_shuffle(b, x, (size_t)elements);
     double *where = indices(b, &e.g, x, n, spoil);
     conv_image_shape(&e.g, image);
     conv_map_shape(&e.g, map);
@@ -337,7 +344,7 @@ static bool run_backward(struct harness *b, size_t i)
                   e.fill == FILL_ZERO ? FILL_HUGE : e.fill);
     harness_values(b, &argmax, SSQ_I32, 4, map, e.layout_y, where);
     harness_output(b, &dx, floats[i / 3 % 3], 4, image, e.layout_x);
-    ssq_max_pool2d_args forward = args_of(&e.g, e.ceil);
+    ssq_max_pool2d_args forward = max_pool_args_of(&e.g, e.ceil);
     ssq_max_pool2d_backward_args args = SSQ_MAX_POOL2D_BACKWARD_INIT;
     args.dy = dy.t;
     args.argmax = argmax.t;
@@ -357,9 +364,10 @@ static bool run_backward(struct harness *b, size_t i)
     double *size = harness_keep(b, 2, (size_t)elements, &fresh);
     if (fresh) {
         double *count = harness_alloc(b, bytes);
-        scatter(&e.g, dy.value, where, n, want, size, count);
+        max_pool_scatter(&e.g, dy.value, where, n, want, size, count);
         if (!spoil && elements <= 200 && e.fill <= FILL_INTEGERS &&
-            !check_differences(b, &e.g, x, dy.value, n, elements, want))
+            !max_pool_check_differences(b, &e.g, x, dy.value, n, elements,
+                                        want))
             return false;
         for (int64_t k = 0; k < elements; k++)
             error[k] = e.fill == FILL_INTEGERS || isinf(want[k])
@@ -374,10 +382,10 @@ static bool run_backward(struct harness *b, size_t i)
     return harness_bound(b, &dx, may, error);
 }
 
-static void backward_describe(size_t i, char *text, size_t bytes)
+static void max_pool_backward_describe(size_t i, char *text, size_t bytes)
 {
     char sizes[200];
-    struct entry e = entry_of(i);
+    struct max_pool_entry e = max_pool_entry_of(i);
     pool_describe(&e.g, e.ceil, sizes, sizeof(sizes));
     snprintf(text, bytes, "max_pool2d_backward %s -> %s %s %s%s: %s",
              ssq_dtype_name(e.dtype), ssq_dtype_name(floats[i / 3 % 3]), sizes,
@@ -389,6 +397,7 @@ extern const struct suite max_pool_backward_suite;
 const struct suite max_pool_backward_suite = {.op = "pool",
                                               .name = "max_pool_backward",
                                               .n = ROWS,
-                                              .describe = backward_describe,
-                                              .run = run_backward,
+                                              .describe =
+                                                  max_pool_backward_describe,
+                                              .run = max_pool_run_backward,
                                               .floor = 130};

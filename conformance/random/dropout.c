@@ -29,24 +29,26 @@ static const char *const modes[] = {"dropout", "dropout with mask",
 
 #define TABLE (COUNT(fields) * COUNT(chances) * MODES)
 
-struct choice {
+struct dropout_choice {
     size_t field;
     double p;
     enum mode mode;
 };
 
-static struct choice choose(size_t i)
+static struct dropout_choice dropout_choose(size_t i)
 {
-    struct choice c;
+    struct dropout_choice c;
     c.mode = (enum mode)pick(&i, MODES);
     c.p = chances[pick(&i, COUNT(chances))];
     c.field = i;
     return c;
 }
 
-static ssq_status call(struct harness *b, const struct choice *c,
-                       const struct operand *x, const struct operand *y,
-                       const struct operand *mask, const ssq_tensor *step)
+static ssq_status dropout_call(struct harness *b,
+                               const struct dropout_choice *c,
+                               const struct operand *x, const struct operand *y,
+                               const struct operand *mask,
+                               const ssq_tensor *step)
 {
     if (c->mode == BACKWARD) {
         ssq_dropout_backward_args a = SSQ_DROPOUT_BACKWARD_INIT;
@@ -73,9 +75,9 @@ static ssq_status call(struct harness *b, const struct choice *c,
 
 /* Word offset + k of (99, 6, 4) below p 2^32 drops element k: +0 even for NaN.
  */
-static bool run_table(struct harness *b, size_t i)
+static bool dropout_run_table(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct dropout_choice c = dropout_choose(i);
     const struct shape *s = &fields[c.field].shape;
     const enum layout layout = fields[c.field].layout;
     const double six = 6.0;
@@ -99,7 +101,7 @@ static bool run_table(struct harness *b, size_t i)
             kept[k] != 0.0 ? harness_round((double)product, y.dtype) : 0.0;
     }
     b->bytes = (double)x.n * 4.0;
-    HARNESS_OP(b, call(b, &c, &x, out, &mask, step.t));
+    HARNESS_OP(b, dropout_call(b, &c, &x, out, &mask, step.t));
     harness_read(b, out);
     if (!harness_exact(b, out, want) || !harness_same(b, out))
         return false;
@@ -111,15 +113,15 @@ static bool run_table(struct harness *b, size_t i)
 
 /* Dropped of n: n p, give or take 6 sqrt(n p (1 - p)); and the mean of ones
  * stays 1 within the same count, as each kept one is 1 / (1 - p). */
-static bool run_share(struct harness *b)
+static bool dropout_run_share(struct harness *b)
 {
     const int64_t n = 1 << 18;
     const double p = 0.3;
-    struct choice c = {0, p, PLAIN};
+    struct dropout_choice c = {0, p, PLAIN};
     struct operand x, y;
     harness_input(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, FILL_ONES);
     harness_output(b, &y, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &c, &x, &y, NULL, NULL));
+    HARNESS_OP(b, dropout_call(b, &c, &x, &y, NULL, NULL));
     harness_read(b, &y);
     double dropped = 0.0;
     for (int64_t k = 0; k < n; k++)
@@ -130,7 +132,7 @@ static bool run_share(struct harness *b)
     return harness_same(b, &y);
 }
 
-static bool run_refused(struct harness *b)
+static bool dropout_run_refused(struct harness *b)
 {
     const int64_t n = 4, five = 5;
     struct operand x, y, m, wide, word;
@@ -182,7 +184,7 @@ static bool run_refused(struct harness *b)
            harness_unchanged(b, &x);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void dropout_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i >= TABLE) {
@@ -191,7 +193,7 @@ static void describe(size_t i, char *text, size_t bytes)
                             : "dropout refuses misuse");
         return;
     }
-    struct choice c = choose(i);
+    struct dropout_choice c = dropout_choose(i);
     snprintf(text, bytes, "%s %s to %s %s %s p %.12g, from word 0x%llx",
              modes[c.mode], ssq_dtype_name(fields[c.field].x),
              ssq_dtype_name(fields[c.field].y),
@@ -200,17 +202,17 @@ static void describe(size_t i, char *text, size_t bytes)
              (unsigned long long)fields[c.field].offset);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool dropout_run(struct harness *b, size_t i)
 {
     if (i < TABLE)
-        return run_table(b, i);
-    return i == TABLE ? run_share(b) : run_refused(b);
+        return dropout_run_table(b, i);
+    return i == TABLE ? dropout_run_share(b) : dropout_run_refused(b);
 }
 
 const struct suite dropout_suite = {.op = "dropout",
                                     .name = "dropout",
                                     .n = TABLE + 2,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = dropout_describe,
+                                    .run = dropout_run,
                                     .bit_equal = true,
                                     .floor = 292};

@@ -208,7 +208,7 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
 /* The spreads above have 17 digits, so both calls round to the same float32
  * arguments and give the same bits. */
-static bool run_row(struct harness *b, size_t i)
+static bool init_run_row(struct harness *b, size_t i)
 {
     const ssq_dtype dtype = dtypes[pick(&i, COUNT(dtypes))];
     const struct shape *s = &rows[i].shape;
@@ -239,7 +239,7 @@ static bool run_row(struct harness *b, size_t i)
     return harness_exact(b, &x, want) && harness_same(b, &x);
 }
 
-static bool run_refused(struct harness *b)
+static bool init_run_refused(struct harness *b)
 {
     const int64_t n = 4, shape[] = {2, 2};
     struct operand x, w, i;
@@ -295,7 +295,7 @@ static bool run_refused(struct harness *b)
            harness_unchanged(b, &i);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void init_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i == TABLE) {
@@ -309,15 +309,15 @@ static void describe(size_t i, char *text, size_t bytes)
              rows[i].spread);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool init_run(struct harness *b, size_t i)
 {
-    return i < TABLE ? run_row(b, i) : run_refused(b);
+    return i < TABLE ? init_run_row(b, i) : init_run_refused(b);
 }
 
 const struct suite init_suite = {.op = "random",
                                  .name = "init",
                                  .n = TABLE + 1,
-                                 .describe = describe,
-                                 .run = run,
+                                 .describe = init_describe,
+                                 .run = init_run,
                                  .bit_equal = true,
                                  .floor = 122};

@@ -23,8 +23,8 @@ struct draw {
     const ssq_tensor *step;
 };
 
-static ssq_status call(struct harness *b, const struct draw *d,
-                       const ssq_tensor *x)
+static ssq_status random_call(struct harness *b, const struct draw *d,
+                              const ssq_tensor *x)
 {
     if (d->kind == UNIFORM) {
         ssq_random_uniform_args u = SSQ_RANDOM_UNIFORM_INIT;
@@ -115,7 +115,7 @@ static bool run_field(struct harness *b, size_t i)
     struct operand x;
     harness_output(b, &x, fields[i].dtype, s->rank, s->d, fields[i].layout);
     b->bytes = (double)x.n * ssq_dtype_bits(x.dtype) / 8.0;
-    HARNESS_OP(b, call(b, &d, x.t));
+    HARNESS_OP(b, random_call(b, &d, x.t));
     harness_read(b, &x);
     double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
     double *error = harness_alloc(b, (size_t)x.n * sizeof(double));
@@ -152,7 +152,7 @@ static bool run_chance(struct harness *b, size_t i)
     struct draw d = {.kind = BERNOULLI, .a = p, .seed = i};
     struct operand x;
     harness_output(b, &x, dtypes[i % COUNT(dtypes)], 1, &n, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &d, x.t));
+    HARNESS_OP(b, random_call(b, &d, x.t));
     harness_read(b, &x);
     double *want = harness_alloc(b, (size_t)n * sizeof(double));
     for (int64_t k = 0; k < n; k++) {
@@ -171,14 +171,14 @@ static bool run_split(struct harness *b, enum kind kind)
     struct operand whole, parts;
     harness_output(b, &whole, SSQ_F32, 1, &n, LAYOUT_DENSE);
     harness_output(b, &parts, SSQ_F32, 1, &n, LAYOUT_PADDED);
-    HARNESS_OP(b, call(b, &d, whole.t));
+    HARNESS_OP(b, random_call(b, &d, whole.t));
     for (int k = 0; k < 4; k++) {
         ssq_tensor *piece = NULL;
         struct draw e = d;
         e.offset += (uint64_t)cuts[k];
         harness_status(
             b, ssq_tensor_slice(parts.t, 0, cuts[k], cuts[k + 1], 1, &piece));
-        harness_status(b, call(b, &e, piece));
+        harness_status(b, random_call(b, &e, piece));
         ssq_tensor_destroy(&piece);
     }
     harness_read(b, &whole);
@@ -188,7 +188,7 @@ static bool run_split(struct harness *b, enum kind kind)
 
 /* seed, id and step each choose another stream; a step word of 0 is none; a
  * graph that is launched again after the word changed draws anew. */
-static bool run_streams(struct harness *b)
+static bool random_run_streams(struct harness *b)
 {
     enum { NONE, ZERO, STEP, SEED, ID, HIGH, REPLAY, STREAMS };
     const int64_t n = 64, one = 1;
@@ -205,7 +205,7 @@ static bool run_streams(struct harness *b)
         harness_output(b, &x[k], SSQ_F32, 1, &n, LAYOUT_DENSE);
         if (k == REPLAY)
             break;
-        HARNESS_OP(b, call(b, &d, x[k].t));
+        HARNESS_OP(b, random_call(b, &d, x[k].t));
         harness_read(b, &x[k]);
     }
     if (b->admit)
@@ -214,7 +214,7 @@ static bool run_streams(struct harness *b)
     struct draw d = {.kind = UNIFORM, .b = 1.0, .step = moving.t};
     const int32_t nine = 9;
     harness_status(b, ssq_graph_begin(b->queue));
-    harness_status(b, call(b, &d, x[REPLAY].t));
+    harness_status(b, random_call(b, &d, x[REPLAY].t));
     harness_status(b, ssq_graph_end(b->queue, &graph));
     harness_status(b, ssq_graph_launch(b->queue, graph));
     harness_status(
@@ -259,8 +259,8 @@ static void moments(enum kind kind, double *var, double *fourth)
     *fourth = 3.0 * *var - 2.0 * c * c * c * f / m;
 }
 
-static bool near(struct harness *b, const char *what, double got, double want,
-                 double deviation)
+static bool random_near(struct harness *b, const char *what, double got,
+                        double want, double deviation)
 {
     if (fabs(got - want) <= 6.0 * deviation)
         return true;
@@ -274,7 +274,7 @@ static bool run_statistics(struct harness *b, enum kind kind)
     struct draw d = {.kind = kind, .b = 1.0, .seed = 2024, .id = 3};
     struct operand x;
     harness_output(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &d, x.t));
+    HARNESS_OP(b, random_call(b, &d, x.t));
     harness_read(b, &x);
     if (b->failed || b->bench)
         return !b->failed;
@@ -299,14 +299,15 @@ static bool run_statistics(struct harness *b, enum kind kind)
     }
     /* chi^2 of k - 1 degrees: mean k - 1, variance 2 (k - 1); the square about
      * the known centre has variance fourth - var^2 */
-    return near(b, "mean", sum / N, 0.0, sqrt(var / N)) &&
-           near(b, "variance", square / N, var,
-                sqrt((fourth - var * var) / N)) &&
-           near(b, "lag-1 correlation", lag / N / var, 0.0, 1.0 / sqrt(N)) &&
-           near(b, "chi^2", chi, BINS - 1, sqrt(2.0 * (BINS - 1)));
+    return random_near(b, "mean", sum / N, 0.0, sqrt(var / N)) &&
+           random_near(b, "variance", square / N, var,
+                       sqrt((fourth - var * var) / N)) &&
+           random_near(b, "lag-1 correlation", lag / N / var, 0.0,
+                       1.0 / sqrt(N)) &&
+           random_near(b, "chi^2", chi, BINS - 1, sqrt(2.0 * (BINS - 1)));
 }
 
-static bool run_refused(struct harness *b)
+static bool random_run_refused(struct harness *b)
 {
     const int64_t n = 4, two = 2;
     struct operand x, i, steps, word;
@@ -332,22 +333,26 @@ static bool run_refused(struct harness *b)
     };
     for (size_t k = 0; k < COUNT(bad); k++) {
         struct draw d = {.kind = bad[k].kind, .a = bad[k].a, .b = bad[k].b};
-        harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), bad[k].words);
+        harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, x.t),
+                           bad[k].words);
     }
     struct draw d = {.kind = NORMAL, .b = 1.0};
-    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, NULL), "x is NULL");
-    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x is i32");
+    harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, NULL),
+                       "x is NULL");
+    harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, i.t), "x is i32");
     d.step = steps.t;
-    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t),
+    harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, x.t),
                        "step has 2 elements");
     d.step = word.t;
-    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, x.t), "step is f32");
+    harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, x.t),
+                       "step is f32");
     d.kind = BERNOULLI;
     d.step = NULL;
     ssq_tensor *first = NULL;
     harness_status(b, ssq_tensor_slice(i.t, 0, 0, 1, 1, &first));
     d.step = first;
-    harness_refused_as(b, SSQ_ERR_INVALID, call(b, &d, i.t), "x overlaps step");
+    harness_refused_as(b, SSQ_ERR_INVALID, random_call(b, &d, i.t),
+                       "x overlaps step");
     ssq_tensor_destroy(&first);
     return harness_unchanged(b, &x) && harness_unchanged(b, &i);
 }
@@ -357,7 +362,7 @@ static bool run_refused(struct harness *b)
 #define AT_STATISTICS (AT_SPLIT + KINDS)
 #define AT_STREAMS    (AT_STATISTICS + KINDS - 1)
 
-static void describe(size_t i, char *text, size_t bytes)
+static void random_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i < FIELDS) {
@@ -386,7 +391,7 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct harness *b, size_t i)
+static bool random_run(struct harness *b, size_t i)
 {
     if (i < FIELDS)
         return run_field(b, i);
@@ -396,13 +401,13 @@ static bool run(struct harness *b, size_t i)
         return run_split(b, (enum kind)(i - AT_SPLIT));
     if (i < AT_STREAMS)
         return run_statistics(b, (enum kind)(i - AT_STATISTICS));
-    return i == AT_STREAMS ? run_streams(b) : run_refused(b);
+    return i == AT_STREAMS ? random_run_streams(b) : random_run_refused(b);
 }
 
 const struct suite random_suite = {.op = "random",
                                    .name = "random",
                                    .n = AT_STREAMS + 2,
-                                   .describe = describe,
-                                   .run = run,
+                                   .describe = random_describe,
+                                   .run = random_run,
                                    .bit_equal = true,
                                    .floor = 270};

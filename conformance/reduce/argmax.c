@@ -21,7 +21,7 @@ static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
 static const enum fill fills[] = {FILL_INTEGERS, FILL_SPECIAL, FILL_ZERO,
                                   FILL_NAN};
 
-struct choice {
+struct argmax_choice {
     const struct geometry *g;
     ssq_dtype dtype;
     enum fill fill;
@@ -31,9 +31,9 @@ struct choice {
 
 #define TABLE (COUNT(geometries) * COUNT(dtypes) * COUNT(fills) * 4)
 
-static struct choice choose(size_t i)
+static struct argmax_choice argmax_choose(size_t i)
 {
-    struct choice c = {.layout = (enum layout)(i % 3)};
+    struct argmax_choice c = {.layout = (enum layout)(i % 3)};
     c.minimum = pick(&i, 2) != 0;
     c.last = pick(&i, 2) != 0;
     c.dtype = dtypes[pick(&i, COUNT(dtypes))];
@@ -43,16 +43,16 @@ static struct choice choose(size_t i)
 }
 
 /* PyTorch's order: NaN beats all; of equals the first stays, or the last. */
-static bool beats(const struct choice *c, double v, double best)
+static bool beats(const struct argmax_choice *c, double v, double best)
 {
     if (isnan(v) || isnan(best))
         return isnan(v) && (c->last || !isnan(best));
     return (c->minimum ? v < best : v > best) || (c->last && v == best);
 }
 
-static bool run_table(struct harness *b, size_t i)
+static bool argmax_run_table(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct argmax_choice c = argmax_choose(i);
     struct shape s = {0, {0}};
     int64_t inner = 1, size = c.g->x.d[c.g->real];
     for (int d = 0; d < c.g->x.rank; d++) {
@@ -112,7 +112,7 @@ static bool run_zeros(struct harness *b)
     return harness_exact(b, &y, (const double[]){2, 2, 2, 2.0 - least, 2});
 }
 
-static bool run_refused(struct harness *b)
+static bool argmax_run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3, sz[] = {2, 0};
     struct operand x, y, f, w, z;
@@ -151,7 +151,7 @@ static bool run_refused(struct harness *b)
            harness_unchanged(b, &f);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void argmax_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i >= TABLE) {
@@ -160,7 +160,7 @@ static void describe(size_t i, char *text, size_t bytes)
                             : "argmax refuses misuse");
         return;
     }
-    struct choice c = choose(i);
+    struct argmax_choice c = argmax_choose(i);
     snprintf(text, bytes, "%s%s %s %s %s %s axis %d%s",
              c.minimum ? "argmin" : "argmax", c.last ? " last" : "",
              ssq_dtype_name(c.dtype), shape_text(&c.g->x, shape, sizeof(shape)),
@@ -168,17 +168,17 @@ static void describe(size_t i, char *text, size_t bytes)
              c.g->keepdim ? " kept" : "");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool argmax_run(struct harness *b, size_t i)
 {
     if (i < TABLE)
-        return run_table(b, i);
-    return i == TABLE ? run_zeros(b) : run_refused(b);
+        return argmax_run_table(b, i);
+    return i == TABLE ? run_zeros(b) : argmax_run_refused(b);
 }
 
 const struct suite argmax_suite = {.op = "argmax",
                                    .name = "argmax",
                                    .n = TABLE + 2,
-                                   .describe = describe,
-                                   .run = run,
+                                   .describe = argmax_describe,
+                                   .run = argmax_run,
                                    .bit_equal = true,
                                    .floor = 1604};

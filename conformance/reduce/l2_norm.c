@@ -25,7 +25,7 @@ static const enum fill fills[] = {FILL_NORMAL, FILL_HUGE, FILL_TINY, FILL_ZERO};
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
-struct choice {
+struct l2_norm_choice {
     int64_t n;
     ssq_dtype dtype;
     enum fill fill;
@@ -35,9 +35,9 @@ struct choice {
 #define SHORT (COUNT(lengths) - 1) /* the longest runs once */
 #define TABLE (SHORT * COUNT(dtypes) * (COUNT(fills) + 1) + 1)
 
-static struct choice choose(size_t i)
+static struct l2_norm_choice l2_norm_choose(size_t i)
 {
-    struct choice c = {.n = lengths[SHORT], .dtype = SSQ_F16};
+    struct l2_norm_choice c = {.n = lengths[SHORT], .dtype = SSQ_F16};
     if (i == TABLE - 1)
         return c;
     c.dtype = dtypes[pick(&i, COUNT(dtypes))];
@@ -50,7 +50,7 @@ static struct choice choose(size_t i)
 
 /* Independent text of the order in ops/reduce.h and kernels/reduce/norm.h, over
  * a whole array at a time. v is overwritten. */
-static float fold(float *v, int64_t n)
+static float l2_norm_fold(float *v, int64_t n)
 {
     while (n > 1) {
         int64_t chunks = (n + 16383) / 16384;
@@ -70,7 +70,7 @@ static float fold(float *v, int64_t n)
 }
 
 /* The three sums apart, joined and unscaled: the promised bits. */
-static float ordered(const double *x, int64_t n)
+static float l2_norm_ordered(const double *x, int64_t n)
 {
     static const float scale[] = {0x1p88f, 1.0f, 0x1p-88f};
     float *v = calloc((size_t)n + 1, sizeof(float)), total[3];
@@ -83,7 +83,7 @@ static float ordered(const double *x, int64_t n)
             float y = (float)x[i] * scale[class];
             v[i] = class == c ? y * y : 0.0f;
         }
-        total[c] = fold(v, n);
+        total[c] = l2_norm_fold(v, n);
     }
     free(v);
     if (total[2] > 0)
@@ -116,22 +116,23 @@ static void spread_input(struct harness *b, struct operand *x, ssq_dtype d,
     harness_values(b, x, d, 1, &n, LAYOUT_DENSE, value);
 }
 
-static bool compare(struct harness *b, struct operand *x, struct operand *y)
+static bool l2_norm_compare(struct harness *b, struct operand *x,
+                            struct operand *y)
 {
     bool fresh;
     double *want = harness_keep(b, 0, 2, &fresh);
     if (fresh) {
         want[0] = truth(x->value, x->n);
-        want[1] = (double)ordered(x->value, x->n);
+        want[1] = (double)l2_norm_ordered(x->value, x->n);
     }
     return harness_exact(b, y, &want[1]) &&
            harness_bound1(b, y, want, bound_norm((double)x->n, want[0])) &&
            harness_same(b, y);
 }
 
-static bool run_table(struct harness *b, size_t i)
+static bool l2_norm_run_table(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct l2_norm_choice c = l2_norm_choose(i);
     struct operand x, y;
     if (c.spread)
         spread_input(b, &x, c.dtype, c.n);
@@ -144,7 +145,7 @@ static bool run_table(struct harness *b, size_t i)
     b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
     HARNESS_OP(b, ssq_norm(b->queue, &args));
     harness_read(b, &y);
-    return compare(b, &x, &y);
+    return l2_norm_compare(b, &x, &y);
 }
 
 /* Values at the borders: single ones come back exactly, also the least
@@ -188,7 +189,7 @@ static bool run_border(struct harness *b, size_t i)
 }
 
 /* The order is that of the elements, not of memory: strides change no bit. */
-static bool run_strided(struct harness *b, enum layout layout)
+static bool l2_norm_run_strided(struct harness *b, enum layout layout)
 {
     const int64_t shape[] = {7, 11, 431};
     struct operand x, y;
@@ -199,10 +200,10 @@ static bool run_strided(struct harness *b, enum layout layout)
     args.y = y.t;
     HARNESS_OP(b, ssq_norm(b->queue, &args));
     harness_read(b, &y);
-    return compare(b, &x, &y) && harness_unchanged(b, &x);
+    return l2_norm_compare(b, &x, &y) && harness_unchanged(b, &x);
 }
 
-static bool run_refused(struct harness *b)
+static bool l2_norm_run_refused(struct harness *b)
 {
     const int64_t n = 3;
     struct operand x, y, i, h;
@@ -230,10 +231,10 @@ static bool run_refused(struct harness *b)
 #define AT_STRIDED (TABLE + COUNT(borders))
 #define LAYOUTS    4
 
-static void describe(size_t i, char *text, size_t bytes)
+static void l2_norm_describe(size_t i, char *text, size_t bytes)
 {
     if (i < TABLE) {
-        struct choice c = choose(i);
+        struct l2_norm_choice c = l2_norm_choose(i);
         snprintf(text, bytes, "norm %s of %lld %s", ssq_dtype_name(c.dtype),
                  (long long)c.n,
                  c.spread ? "of all magnitudes" : fill_text(c.fill));
@@ -250,21 +251,21 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
-static bool run(struct harness *b, size_t i)
+static bool l2_norm_run(struct harness *b, size_t i)
 {
     if (i < TABLE)
-        return run_table(b, i);
+        return l2_norm_run_table(b, i);
     if (i < AT_STRIDED)
         return run_border(b, i - TABLE);
     if (i < AT_STRIDED + LAYOUTS)
-        return run_strided(b, (enum layout)(i - AT_STRIDED));
-    return run_refused(b);
+        return l2_norm_run_strided(b, (enum layout)(i - AT_STRIDED));
+    return l2_norm_run_refused(b);
 }
 
 const struct suite l2_norm_suite = {.op = "norm",
                                     .name = "l2_norm",
                                     .n = AT_STRIDED + LAYOUTS + 1,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = l2_norm_describe,
+                                    .run = l2_norm_run,
                                     .bit_equal = true,
                                     .floor = 402};

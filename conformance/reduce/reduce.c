@@ -8,8 +8,8 @@ enum kind { SUM, MEAN, PROD, MAX, MIN, KINDS };
 
 static const char *const kinds[] = {"sum", "mean", "prod", "max", "min"};
 
-static ssq_status call(struct harness *b, enum kind kind,
-                       const ssq_reduce_args *args)
+static ssq_status reduce_call(struct harness *b, enum kind kind,
+                              const ssq_reduce_args *args)
 {
     switch (kind) {
     case SUM:
@@ -56,7 +56,7 @@ static const struct {
 } mixes[] = {{SSQ_F32, SSQ_F32}, {SSQ_F16, SSQ_F32},  {SSQ_BF16, SSQ_F32},
              {SSQ_F16, SSQ_F16}, {SSQ_BF16, SSQ_F16}, {SSQ_F32, SSQ_BF16}};
 
-struct choice {
+struct reduce_choice {
     const struct geometry *g;
     enum kind kind;
     ssq_dtype x, y;
@@ -67,15 +67,15 @@ struct choice {
 #define TABLE (COUNT(geometries) * KINDS * COUNT(mixes))
 
 /* Layout and data go round with coprime periods: all pairs come up. */
-static struct choice choose(size_t i)
+static struct reduce_choice reduce_table_choose(size_t i)
 {
     static const enum fill fills[] = {FILL_NORMAL, FILL_INTEGERS, FILL_POSITIVE,
                                       FILL_SPECIAL, FILL_TINY};
     static const enum layout ins[] = {LAYOUT_DENSE, LAYOUT_TRANSPOSED,
                                       LAYOUT_PADDED, LAYOUT_BROADCAST};
-    struct choice c = {.in = ins[i % 4],
-                       .out = i % 3 == 2 ? LAYOUT_PADDED : LAYOUT_DENSE,
-                       .fill = fills[i * 7 % 11 % COUNT(fills)]};
+    struct reduce_choice c = {.in = ins[i % 4],
+                              .out = i % 3 == 2 ? LAYOUT_PADDED : LAYOUT_DENSE,
+                              .fill = fills[i * 7 % 11 % COUNT(fills)]};
     c.kind = (enum kind)pick(&i, KINDS);
     size_t mix = pick(&i, COUNT(mixes));
     c.g = &geometries[i];
@@ -96,7 +96,7 @@ static struct choice choose(size_t i)
     return c;
 }
 
-static struct shape reduced(const struct geometry *g, int *axes, int *n)
+static struct shape reduce_reduced(const struct geometry *g, int *axes, int *n)
 {
     struct shape s = {0, {0}};
     *n = 0;
@@ -111,7 +111,7 @@ static struct shape reduced(const struct geometry *g, int *axes, int *n)
 }
 
 /* Which element of y dense element i of x goes to. */
-static int64_t goes_to(const struct geometry *g, int64_t i)
+static int64_t reduce_goes_to(const struct geometry *g, int64_t i)
 {
     int64_t at = 0, pitch = 1;
     for (int d = g->x.rank - 1; d >= 0; d--) {
@@ -126,7 +126,7 @@ static int64_t goes_to(const struct geometry *g, int64_t i)
 }
 
 /* Is v the better extreme? NaN wins, +0 is greater than -0. */
-static bool better(enum kind kind, double v, double best)
+static bool reduce_better(enum kind kind, double v, double best)
 {
     if (isnan(best) || isnan(v))
         return isnan(v) && !isnan(best);
@@ -137,8 +137,9 @@ static bool better(enum kind kind, double v, double best)
 }
 
 /* The float64 reference, and for sums and products its bound. */
-static void oracle(const struct choice *c, const struct operand *x,
-                   struct operand *y, double *want, double *error)
+static void reduce_oracle(const struct reduce_choice *c,
+                          const struct operand *x, struct operand *y,
+                          double *want, double *error)
 {
     double n = y->n == 0 ? 0.0 : (double)x->n / (double)y->n;
     double identity = c->kind == PROD ? 1.0 : 0.0;
@@ -148,10 +149,10 @@ static void oracle(const struct choice *c, const struct operand *x,
         count[i] = 0.0;
     }
     for (int64_t i = 0; i < x->n; i++) {
-        int64_t to = goes_to(c->g, i);
+        int64_t to = reduce_goes_to(c->g, i);
         double v = x->value[i];
         if (c->kind == MAX || c->kind == MIN) {
-            if (count[to] == 0.0 || better(c->kind, v, want[to]))
+            if (count[to] == 0.0 || reduce_better(c->kind, v, want[to]))
                 want[to] = v;
             count[to] = 1.0;
             continue;
@@ -173,7 +174,7 @@ static void oracle(const struct choice *c, const struct operand *x,
 
 /* Factors whose products in any grouping stay within 2^+-100. */
 static void prod_input(struct harness *b, struct operand *x,
-                       const struct choice *c)
+                       const struct reduce_choice *c)
 {
     int64_t n = shape_elements(&c->g->x);
     double *value = harness_alloc(b, (size_t)n * sizeof(double));
@@ -188,11 +189,11 @@ static void prod_input(struct harness *b, struct operand *x,
     harness_values(b, x, c->x, c->g->x.rank, c->g->x.d, in, value);
 }
 
-static bool run_table(struct harness *b, size_t i)
+static bool reduce_run_table(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct reduce_choice c = reduce_table_choose(i);
     int axes[SSQ_MAX_RANK], n;
-    struct shape s = reduced(c.g, axes, &n);
+    struct shape s = reduce_reduced(c.g, axes, &n);
     struct operand x, y;
     if (c.kind == PROD)
         prod_input(b, &x, &c);
@@ -207,13 +208,13 @@ static bool run_table(struct harness *b, size_t i)
         args.n_axes = n > 0 ? n : SSQ_AXES_NONE;
     }
     b->bytes = (double)x.n * ssq_dtype_bits(c.x) / 8.0;
-    HARNESS_OP(b, call(b, c.kind, &args));
+    HARNESS_OP(b, reduce_call(b, c.kind, &args));
     harness_read(b, &y);
     bool fresh;
     double *want = harness_keep(b, 0, (size_t)y.n, &fresh);
     double *error = harness_keep(b, 1, (size_t)y.n, &fresh);
     if (fresh)
-        oracle(&c, &x, &y, want, error);
+        reduce_oracle(&c, &x, &y, want, error);
     if (c.kind == MAX || c.kind == MIN)
         return harness_exact(b, &y, want) && harness_same(b, &y) &&
                harness_unchanged(b, &x);
@@ -236,7 +237,7 @@ static bool run_long(struct harness *b, size_t i)
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
-    HARNESS_OP(b, call(b, kind, &args));
+    HARNESS_OP(b, reduce_call(b, kind, &args));
     harness_read(b, &y);
     double want = 0.0, m = 0.0;
     for (int64_t k = 0; k < n; k++) {
@@ -281,7 +282,7 @@ static bool run_nonfinite(struct harness *b, enum kind kind)
     args.y = y.t;
     args.axes[0] = 1;
     args.n_axes = 1;
-    HARNESS_OP(b, call(b, kind, &args));
+    HARNESS_OP(b, reduce_call(b, kind, &args));
     harness_read(b, &y);
     bool extreme = kind == MAX || kind == MIN;
     if (extreme && !b->failed && !b->bench && y.bits[0] != 0x7fc00000)
@@ -290,7 +291,7 @@ static bool run_nonfinite(struct harness *b, enum kind kind)
 }
 
 /* Reductions of nothing: 0, NaN, 1; extremes refuse. */
-static bool run_empty(struct harness *b, enum kind kind)
+static bool reduce_run_empty(struct harness *b, enum kind kind)
 {
     const int64_t sx[] = {3, 0}, sy = 3;
     struct operand x, y, none;
@@ -302,14 +303,15 @@ static bool run_empty(struct harness *b, enum kind kind)
     args.y = none.t;
     args.axes[0] = 0;
     args.n_axes = 1;
-    HARNESS_OP(b, call(b, kind, &args)); /* no outputs: nothing to do */
+    HARNESS_OP(b, reduce_call(b, kind, &args)); /* no outputs: nothing to do */
     args.y = y.t;
     args.axes[0] = 1;
     if (kind == MAX || kind == MIN)
-        return harness_refused_as(b, SSQ_ERR_INVALID, call(b, kind, &args),
+        return harness_refused_as(b, SSQ_ERR_INVALID,
+                                  reduce_call(b, kind, &args),
                                   "x is [3,0]: no elements to choose from") &&
                harness_unchanged(b, &y);
-    harness_status(b, call(b, kind, &args));
+    harness_status(b, reduce_call(b, kind, &args));
     harness_read(b, &y);
     double v = kind == SUM ? 0.0 : kind == PROD ? 1.0 : (double)NAN;
     return harness_exact(b, &y, (const double[]){v, v, v});
@@ -351,7 +353,7 @@ static bool run_sum_to(struct harness *b, size_t i)
     for (int d = 0; d < sx->rank; d++)
         if (d < lead || sy->d[d - lead] != sx->d[d])
             g.axes |= 1u << d;
-    struct choice c = {.g = &g, .kind = SUM};
+    struct reduce_choice c = {.g = &g, .kind = SUM};
     struct operand x, y;
     harness_input(b, &x, SSQ_F16, sx->rank, sx->d, LAYOUT_TRANSPOSED,
                   FILL_NORMAL);
@@ -363,11 +365,11 @@ static bool run_sum_to(struct harness *b, size_t i)
     harness_read(b, &y);
     double *want = harness_alloc(b, (size_t)y.n * sizeof(double));
     double *error = harness_alloc(b, (size_t)y.n * sizeof(double));
-    oracle(&c, &x, &y, want, error);
+    reduce_oracle(&c, &x, &y, want, error);
     return harness_bound(b, &y, want, error);
 }
 
-static bool run_refused(struct harness *b)
+static bool reduce_run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
     struct operand x, y, z, i;
@@ -436,7 +438,7 @@ static const enum kind nonfinites[] = {SUM, MEAN, MAX, MIN};
 
 static void describe_table(size_t i, char *text, size_t bytes)
 {
-    struct choice c = choose(i);
+    struct reduce_choice c = reduce_table_choose(i);
     char shape[64];
     snprintf(text, bytes, "%s %s to %s %s %s %s axes mask %u%s", kinds[c.kind],
              ssq_dtype_name(c.x), ssq_dtype_name(c.y),
@@ -445,7 +447,7 @@ static void describe_table(size_t i, char *text, size_t bytes)
              c.g->keepdim ? " kept" : "");
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void reduce_describe(size_t i, char *text, size_t bytes)
 {
     char x[64], y[64];
     if (i < AT_LONG)
@@ -468,25 +470,25 @@ static void describe(size_t i, char *text, size_t bytes)
                                   : "reductions refuse misuse");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool reduce_table_run(struct harness *b, size_t i)
 {
     if (i < AT_LONG)
-        return run_table(b, i);
+        return reduce_run_table(b, i);
     if (i < AT_NONFINITE)
         return run_long(b, i - AT_LONG);
     if (i < AT_EMPTY)
         return run_nonfinite(b, nonfinites[i - AT_NONFINITE]);
     if (i < AT_SUM_TO)
-        return run_empty(b, (enum kind)(i - AT_EMPTY));
+        return reduce_run_empty(b, (enum kind)(i - AT_EMPTY));
     if (i < AT_ROUNDING)
         return run_sum_to(b, i - AT_SUM_TO);
-    return i == AT_ROUNDING ? run_rounding(b) : run_refused(b);
+    return i == AT_ROUNDING ? run_rounding(b) : reduce_run_refused(b);
 }
 
 const struct suite reduce_suite = {.op = "reduce",
                                    .name = "reduce",
                                    .n = AT_ROUNDING + 2,
-                                   .describe = describe,
-                                   .run = run,
+                                   .describe = reduce_describe,
+                                   .run = reduce_table_run,
                                    .bit_equal = false,
                                    .floor = 1140};

@@ -34,7 +34,7 @@ static const struct {
              {SSQ_F16, SSQ_F32, SSQ_BF16},
              {SSQ_F16, SSQ_BF16, SSQ_F32}};
 
-struct choice {
+struct reduce_backward_choice {
     const struct geometry *g;
     enum kind kind;
     ssq_dtype dy, x, dx;
@@ -44,9 +44,9 @@ struct choice {
 
 #define TABLE (COUNT(geometries) * KINDS * COUNT(mixes) * 2)
 
-static struct choice choose(size_t i)
+static struct reduce_backward_choice reduce_backward_choose(size_t i)
 {
-    struct choice c = {.layout = (enum layout)(i % 3)};
+    struct reduce_backward_choice c = {.layout = (enum layout)(i % 3)};
     c.ties = pick(&i, 2) != 0;
     c.kind = (enum kind)pick(&i, KINDS);
     size_t mix = pick(&i, COUNT(mixes));
@@ -58,7 +58,7 @@ static struct choice choose(size_t i)
     return c;
 }
 
-static int64_t goes_to(const struct geometry *g, int64_t i)
+static int64_t reduce_backward_goes_to(const struct geometry *g, int64_t i)
 {
     int64_t at = 0, pitch = 1;
     for (int d = g->x.rank - 1; d >= 0; d--) {
@@ -73,15 +73,16 @@ static int64_t goes_to(const struct geometry *g, int64_t i)
 }
 
 /* y of the forward op, in float64. */
-static void forward(const struct choice *c, const double *x, int64_t nx,
-                    double *y, int64_t ny)
+static void reduce_backward_forward(const struct reduce_backward_choice *c,
+                                    const double *x, int64_t nx, double *y,
+                                    int64_t ny)
 {
     for (int64_t k = 0; k < ny; k++)
         y[k] = c->kind == MAX   ? -(double)INFINITY
                : c->kind == MIN ? (double)INFINITY
                                 : 0.0;
     for (int64_t i = 0; i < nx; i++) {
-        double *to = &y[goes_to(c->g, i)], v = x[i];
+        double *to = &y[reduce_backward_goes_to(c->g, i)], v = x[i];
         if (c->kind < MAX)
             *to += v;
         else if (isnan(v) || isnan(*to))
@@ -93,10 +94,11 @@ static void forward(const struct choice *c, const double *x, int64_t nx,
         y[k] /= (double)(nx / ny);
 }
 
-static ssq_status call(struct harness *b, const struct choice *c,
-                       const struct operand *dy, const struct operand *x,
-                       const struct operand *y, const struct operand *dx,
-                       const int axes[SSQ_MAX_RANK], int n)
+static ssq_status
+reduce_backward_call(struct harness *b, const struct reduce_backward_choice *c,
+                     const struct operand *dy, const struct operand *x,
+                     const struct operand *y, const struct operand *dx,
+                     const int axes[SSQ_MAX_RANK], int n)
 {
     if (c->kind >= MAX) {
         ssq_max_backward_args a = SSQ_MAX_BACKWARD_INIT;
@@ -118,12 +120,13 @@ static ssq_status call(struct harness *b, const struct choice *c,
 }
 
 /* dx, each value rounded where the contract says so: exact. */
-static void oracle(const struct choice *c, const struct operand *dy,
-                   const double *x, const double *y, int64_t nx, int64_t ny,
-                   double *want)
+static void reduce_backward_oracle(const struct reduce_backward_choice *c,
+                                   const struct operand *dy, const double *x,
+                                   const double *y, int64_t nx, int64_t ny,
+                                   double *want)
 {
     for (int64_t i = 0; i < nx; i++) {
-        int64_t to = goes_to(c->g, i), ties = 0;
+        int64_t to = reduce_backward_goes_to(c->g, i), ties = 0;
         double g = dy->value[to];
         if (c->kind == SUM) {
             want[i] = harness_round(g, c->dx);
@@ -132,7 +135,7 @@ static void oracle(const struct choice *c, const struct operand *dy,
         if (c->kind == MEAN)
             ties = nx / ny;
         for (int64_t k = 0; k < nx && c->kind >= MAX; k++)
-            ties += goes_to(c->g, k) == to && x[k] == y[to];
+            ties += reduce_backward_goes_to(c->g, k) == to && x[k] == y[to];
         /* float32 division is the rounded float64 one (2 * 24 + 2 <= 53) */
         double share = (double)(float)(g / (double)ties);
         if (c->kind >= MAX && x[i] != y[to])
@@ -158,9 +161,9 @@ static int make_axes(const struct geometry *g, int axes[SSQ_MAX_RANK],
     return g->all || n > 0 ? n : SSQ_AXES_NONE;
 }
 
-static bool run_table(struct harness *b, size_t i)
+static bool reduce_backward_run_table(struct harness *b, size_t i)
 {
-    struct choice c = choose(i);
+    struct reduce_backward_choice c = reduce_backward_choose(i);
     int axes[SSQ_MAX_RANK];
     struct shape s;
     int n = make_axes(c.g, axes, &s);
@@ -170,12 +173,13 @@ static bool run_table(struct harness *b, size_t i)
     harness_input(b, &x, c.x, c.g->x.rank, c.g->x.d, c.layout,
                   c.ties ? FILL_INTEGERS : FILL_SPECIAL);
     double *value = harness_alloc(b, (size_t)dy.n * sizeof(double));
-    forward(&c, x.value, x.n, value, dy.n);
+    reduce_backward_forward(&c, x.value, x.n, value, dy.n);
     harness_values(b, &y, c.x, s.rank, s.d, LAYOUT_DENSE, value);
     harness_output(b, &dx, c.dx, c.g->x.rank, c.g->x.d, c.layout);
     double *want = harness_alloc(b, (size_t)x.n * sizeof(double));
-    oracle(&c, &dy, x.value, value, x.n, dy.n, want);
-    HARNESS_OP(b, call(b, &c, &dy, &x, &y, c.in_place ? &x : &dx, axes, n));
+    reduce_backward_oracle(&c, &dy, x.value, value, x.n, dy.n, want);
+    HARNESS_OP(b, reduce_backward_call(b, &c, &dy, &x, &y,
+                                       c.in_place ? &x : &dx, axes, n));
     if (c.in_place) {
         harness_read(b, &x);
         return harness_exact(b, &x, want) && harness_unchanged(b, &dy);
@@ -192,7 +196,8 @@ static bool run_table(struct harness *b, size_t i)
 static bool run_difference(struct harness *b, size_t i)
 {
     const struct geometry g = {{3, {3, 5, 4}}, 5, false, false};
-    struct choice c = {.g = &g, .kind = (enum kind)i, .dx = SSQ_F32};
+    struct reduce_backward_choice c = {
+        .g = &g, .kind = (enum kind)i, .dx = SSQ_F32};
     int axes[SSQ_MAX_RANK];
     struct shape s;
     int n = make_axes(&g, axes, &s);
@@ -206,10 +211,10 @@ static bool run_difference(struct harness *b, size_t i)
     struct operand dy, x, y, dx;
     harness_values(b, &x, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE, value);
     harness_input(b, &dy, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, FILL_NORMAL);
-    forward(&c, value, nx, high, ny);
+    reduce_backward_forward(&c, value, nx, high, ny);
     harness_values(b, &y, SSQ_F32, s.rank, s.d, LAYOUT_DENSE, high);
     harness_output(b, &dx, SSQ_F32, g.x.rank, g.x.d, LAYOUT_DENSE);
-    HARNESS_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, n));
+    HARNESS_OP(b, reduce_backward_call(b, &c, &dy, &x, &y, &dx, axes, n));
     harness_read(b, &dx);
     double *want = harness_alloc(b, (size_t)nx * sizeof(double)), m = 0.0;
     for (int64_t k = 0; k < ny; k++)
@@ -217,9 +222,9 @@ static bool run_difference(struct harness *b, size_t i)
     for (int64_t k = 0; k < nx; k++) {
         double at = value[k];
         value[k] = at + h;
-        forward(&c, value, nx, high, ny);
+        reduce_backward_forward(&c, value, nx, high, ny);
         value[k] = at - h;
-        forward(&c, value, nx, low, ny);
+        reduce_backward_forward(&c, value, nx, low, ny);
         value[k] = at;
         for (int64_t e = 0; e < ny; e++)
             want[k] += dy.value[e] * (high[e] - low[e]) / (2.0 * h);
@@ -230,7 +235,7 @@ static bool run_difference(struct harness *b, size_t i)
 }
 
 /* The whole gradient of a row with a NaN is NaN; other rows are not. */
-static bool run_nan(struct harness *b)
+static bool reduce_backward_run_nan(struct harness *b)
 {
     static const double value[] = {1, (double)NAN, 3, 4, 7, 7};
     static const double maxima[] = {(double)NAN, 7}, seed[] = {2, 3};
@@ -243,13 +248,13 @@ static bool run_nan(struct harness *b)
     harness_values(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE, maxima);
     harness_values(b, &dy, SSQ_F32, 1, &sy, LAYOUT_DENSE, seed);
     harness_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
-    struct choice c = {.kind = MAX};
-    HARNESS_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, 1));
+    struct reduce_backward_choice c = {.kind = MAX};
+    HARNESS_OP(b, reduce_backward_call(b, &c, &dy, &x, &y, &dx, axes, 1));
     harness_read(b, &dx);
     return harness_exact(b, &dx, want);
 }
 
-static bool run_refused(struct harness *b)
+static bool reduce_backward_run_refused(struct harness *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
     struct operand dy, bad, x, dx, h;
@@ -286,7 +291,7 @@ static bool run_refused(struct harness *b)
     return harness_unchanged(b, &dx);
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void reduce_backward_describe(size_t i, char *text, size_t bytes)
 {
     char shape[64];
     if (i >= TABLE) {
@@ -300,7 +305,7 @@ static void describe(size_t i, char *text, size_t bytes)
                                 : "backward of reductions refuses misuse");
         return;
     }
-    struct choice c = choose(i);
+    struct reduce_backward_choice c = reduce_backward_choose(i);
     snprintf(text, bytes,
              "%s_backward %s, x %s, dx %s %s %s axes mask %u%s%s%s",
              kinds[c.kind], ssq_dtype_name(c.dy), ssq_dtype_name(c.x),
@@ -309,20 +314,22 @@ static void describe(size_t i, char *text, size_t bytes)
              c.ties ? ", ties" : "", c.in_place ? ", in place" : "");
 }
 
-static bool run(struct harness *b, size_t i)
+static bool reduce_backward_run(struct harness *b, size_t i)
 {
     if (i < TABLE)
-        return run_table(b, i);
+        return reduce_backward_run_table(b, i);
     i -= TABLE;
     if (i < KINDS)
         return run_difference(b, i);
-    return i == KINDS ? run_nan(b) : run_refused(b);
+    return i == KINDS ? reduce_backward_run_nan(b)
+                      : reduce_backward_run_refused(b);
 }
 
 const struct suite reduce_backward_suite = {.op = "reduce_backward",
                                             .name = "reduce_backward",
                                             .n = TABLE + KINDS + 2,
-                                            .describe = describe,
-                                            .run = run,
+                                            .describe =
+                                                reduce_backward_describe,
+                                            .run = reduce_backward_run,
                                             .bit_equal = true,
                                             .floor = 812};

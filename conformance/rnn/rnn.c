@@ -4,13 +4,13 @@
 #include "conformance/rnn/rnn_case.h"
 
 /* Few enough numbers to take a difference along each. */
-static bool small(const struct rnn_entry *e)
+static bool rnn_small(const struct rnn_entry *e)
 {
     return !e->nan && e->t * e->batch * e->h * (e->in + e->h) < 150 &&
            e->t * e->batch * e->h > 0;
 }
 
-static bool run_entry(struct harness *b, const struct rnn_entry *e)
+static bool rnn_run_entry(struct harness *b, const struct rnn_entry *e)
 {
     struct rnn_operands o;
     rnn_make_inputs(b, e, &o);
@@ -28,7 +28,7 @@ static bool run_entry(struct harness *b, const struct rnn_entry *e)
     bool fresh;
     (void)harness_keep(b, 0, 1, &fresh);
     return rnn_compare_backward(b, &g, &o) &&
-           (!fresh || harness_over(b) || !small(e) ||
+           (!fresh || harness_over(b) || !rnn_small(e) ||
             rnn_differentiable(b, &p, &g));
 }
 
@@ -47,7 +47,7 @@ static const char *const words[] = {
 };
 #define WORDS_LSTM (COUNT(words) - 2)
 
-static void describe(size_t i, bool gru, char *text, size_t bytes)
+static void rnn_describe(size_t i, bool gru, char *text, size_t bytes)
 {
     struct rnn_entry e = rnn_entry_of(i, gru);
     if (i < DRAWN)
@@ -56,7 +56,7 @@ static void describe(size_t i, bool gru, char *text, size_t bytes)
         snprintf(text, bytes, "%s: %s", gru ? "gru" : "lstm", words[i - DRAWN]);
 }
 
-static bool run(struct harness *b, size_t i, bool gru)
+static bool rnn_run(struct harness *b, size_t i, bool gru)
 {
     struct rnn_entry e = rnn_entry_of(i, gru);
     switch (i) {
@@ -75,42 +75,42 @@ static bool run(struct harness *b, size_t i, bool gru)
     case DRAWN + 6:
         return rnn_run_composed(b, gru, true);
     default:
-        return run_entry(b, &e);
+        return rnn_run_entry(b, &e);
     }
 }
 
-static void describe_lstm(size_t i, char *text, size_t bytes)
+static void rnn_describe_lstm(size_t i, char *text, size_t bytes)
 {
-    describe(i, false, text, bytes);
+    rnn_describe(i, false, text, bytes);
 }
 
-static bool run_lstm(struct harness *b, size_t i)
+static bool rnn_run_lstm(struct harness *b, size_t i)
 {
-    return run(b, i, false);
+    return rnn_run(b, i, false);
 }
 
 extern const struct suite lstm_suite;
 const struct suite lstm_suite = {.op = "lstm_cell",
                                  .name = "lstm",
                                  .n = DRAWN + WORDS_LSTM,
-                                 .describe = describe_lstm,
-                                 .run = run_lstm,
+                                 .describe = rnn_describe_lstm,
+                                 .run = rnn_run_lstm,
                                  .floor = 250};
 
-static void describe_gru(size_t i, char *text, size_t bytes)
+static void rnn_describe_gru(size_t i, char *text, size_t bytes)
 {
-    describe(i, true, text, bytes);
+    rnn_describe(i, true, text, bytes);
 }
 
-static bool run_gru(struct harness *b, size_t i)
+static bool rnn_run_gru(struct harness *b, size_t i)
 {
-    return run(b, i, true);
+    return rnn_run(b, i, true);
 }
 
 extern const struct suite gru_suite;
 const struct suite gru_suite = {.op = "gru_cell",
                                 .name = "gru",
                                 .n = DRAWN + COUNT(words),
-                                .describe = describe_gru,
-                                .run = run_gru,
+                                .describe = rnn_describe_gru,
+                                .run = rnn_run_gru,
                                 .floor = 250};

@@ -89,8 +89,8 @@ struct rnn_shapes rnn_shapes_of(const struct rnn_entry *e)
     return s;
 }
 
-static void make_x(struct harness *b, const struct rnn_entry *e,
-                   struct operand *x)
+static void rnn_case_make_x(struct harness *b, const struct rnn_entry *e,
+                            struct operand *x)
 {
     const struct rnn_shapes s = rnn_shapes_of(e);
     ssq_dtype d = formats[e->format].x;
@@ -109,7 +109,7 @@ void rnn_make_inputs(struct harness *b, const struct rnn_entry *e,
     const struct rnn_shapes s = rnn_shapes_of(e);
     ssq_dtype y = formats[e->format].y, bias = formats[e->format].bias;
     memset(o, 0, sizeof(*o));
-    make_x(b, e, &o->x);
+    rnn_case_make_x(b, e, &o->x);
     harness_input(b, &o->w_ih, formats[e->format].w_ih, 2, s.w_ih, e->layout,
                   FILL_UNIFORM);
     harness_input(b, &o->w_hh, formats[e->format].w_hh, 2, s.w_hh,
@@ -245,7 +245,8 @@ struct rnn_problem rnn_problem_of(const struct rnn_entry *e,
 }
 
 /* An output that may be absent. */
-static bool near(struct harness *b, struct operand *y, const struct num *want)
+static bool rnn_case_near(struct harness *b, struct operand *y,
+                          const struct num *want)
 {
     return y->t == NULL || rnn_compare(b, y, want);
 }
@@ -261,7 +262,7 @@ static bool near_last(struct harness *b, const struct rnn_problem *p,
     for (int64_t i = 0; i < n; i++)
         want[i] = p->t > 0 ? all[last + i]
                            : num_exact(given == NULL ? 0.0 : given[i]);
-    return near(b, y, want);
+    return rnn_case_near(b, y, want);
 }
 
 /* reserve: gates and q, or gates and c. */
@@ -276,13 +277,14 @@ static bool near_reserve(struct harness *b, const struct rnn_problem *p,
         want[i] =
             j < wide ? f->gates[r * wide + j] : extra[r * p->h + j - wide];
     }
-    return near(b, y, want);
+    return rnn_case_near(b, y, want);
 }
 
 bool rnn_compare_forward(struct harness *b, const struct rnn_problem *p,
                          const struct rnn_forward *f, struct rnn_operands *o)
 {
-    return near(b, &o->y, f->exact) && near_last(b, p, p->h0, f->y, &o->hn) &&
+    return rnn_case_near(b, &o->y, f->exact) &&
+           near_last(b, p, p->h0, f->y, &o->hn) &&
            near_last(b, p, p->c0, f->c, &o->cn) &&
            near_reserve(b, p, f, &o->reserve);
 }
@@ -290,8 +292,11 @@ bool rnn_compare_forward(struct harness *b, const struct rnn_problem *p,
 bool rnn_compare_backward(struct harness *b, const struct rnn_backward *g,
                           struct rnn_operands *o)
 {
-    return near(b, &o->dx, g->dx) && near(b, &o->dw_ih, g->dw_ih) &&
-           near(b, &o->dw_hh, g->dw_hh) && near(b, &o->db_ih, g->db_ih) &&
-           near(b, &o->db_hh, g->db_hh) && near(b, &o->dh0, g->dh0) &&
-           near(b, &o->dc0, g->dc0);
+    return rnn_case_near(b, &o->dx, g->dx) &&
+           rnn_case_near(b, &o->dw_ih, g->dw_ih) &&
+           rnn_case_near(b, &o->dw_hh, g->dw_hh) &&
+           rnn_case_near(b, &o->db_ih, g->db_ih) &&
+           rnn_case_near(b, &o->db_hh, g->db_hh) &&
+           rnn_case_near(b, &o->dh0, g->dh0) &&
+           rnn_case_near(b, &o->dc0, g->dc0);
 }

@@ -11,7 +11,7 @@ static const enum fill fills[] = {FILL_NORMAL, FILL_NORMAL,  FILL_HUGE,
                                   FILL_TINY,   FILL_SPECIAL, FILL_ZERO};
 
 /** One choice of every factor. */
-struct entry {
+struct rnn_cell_entry {
     int64_t batch, h;
     ssq_dtype in, out, saved; /* of a, u, v, h; of y; of gates and q */
     enum layout layout_in, layout_out, layout_state;
@@ -22,11 +22,11 @@ struct entry {
     bool reset_first;         /* of a GRU */
 };
 
-static struct entry entry_of(size_t i, bool gru)
+static struct rnn_cell_entry rnn_cell_entry_of(size_t i, bool gru)
 {
     size_t k = i;
-    struct entry e = {.batch = sizes[i % COUNT(sizes)][0],
-                      .h = sizes[i % COUNT(sizes)][1]};
+    struct rnn_cell_entry e = {.batch = sizes[i % COUNT(sizes)][0],
+                               .h = sizes[i % COUNT(sizes)][1]};
     k = k * 0x9e3779b97f4a7c15u >> 7; /* spread the digits */
     e.in = dtypes[pick(&k, 3)];
     e.out = dtypes[pick(&k, 3)];
@@ -47,8 +47,9 @@ static struct entry entry_of(size_t i, bool gru)
     return e;
 }
 
-static void entry_text(const char *name, const struct entry *e, bool backward,
-                       char *text, size_t bytes)
+static void rnn_cell_entry_text(const char *name,
+                                const struct rnn_cell_entry *e, bool backward,
+                                char *text, size_t bytes)
 {
     snprintf(
         text, bytes, "%s%s %dx%d %s %s %s to %s %s, gates %s, state %s%s%s%s",
@@ -65,16 +66,17 @@ static void entry_text(const char *name, const struct entry *e, bool backward,
 }
 
 /* [batch, parts h]. */
-static void matrix(struct harness *b, const struct entry *e, struct operand *x,
-                   ssq_dtype dtype, int parts, enum layout layout,
-                   enum fill fill)
+static void rnn_cell_matrix(struct harness *b, const struct rnn_cell_entry *e,
+                            struct operand *x, ssq_dtype dtype, int parts,
+                            enum layout layout, enum fill fill)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
     harness_input(b, x, dtype, 2, shape, layout, fill);
 }
 
-static void result(struct harness *b, const struct entry *e, struct operand *x,
-                   ssq_dtype dtype, int parts, enum layout layout)
+static void rnn_cell_result(struct harness *b, const struct rnn_cell_entry *e,
+                            struct operand *x, ssq_dtype dtype, int parts,
+                            enum layout layout)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
     harness_output(b, x, dtype, 2, shape, layout);
@@ -82,11 +84,11 @@ static void result(struct harness *b, const struct entry *e, struct operand *x,
 
 /* Gradients and states of the backward ops: special ones so small that no
  * product of two leaves float32, where the oracle has infinities of its own. */
-static void moderate(struct harness *b, const struct entry *e,
+static void moderate(struct harness *b, const struct rnn_cell_entry *e,
                      struct operand *x, ssq_dtype dtype, enum layout layout)
 {
     enum fill fill = e->fill == FILL_HUGE ? FILL_NORMAL : e->fill;
-    matrix(b, e, x, dtype, 1, layout, fill);
+    rnn_cell_matrix(b, e, x, dtype, 1, layout, fill);
     if (e->fill != FILL_SPECIAL || dtype == SSQ_F16)
         return;
     double *v = harness_alloc(b, (size_t)x->n * sizeof(*v));
@@ -97,8 +99,8 @@ static void moderate(struct harness *b, const struct entry *e,
 }
 
 /* Values of gates: those in the mask are tanhs, the others sigmoids. */
-static void gates(struct harness *b, const struct entry *e, struct operand *x,
-                  int parts, unsigned tanhs)
+static void gates(struct harness *b, const struct rnn_cell_entry *e,
+                  struct operand *x, int parts, unsigned tanhs)
 {
     const int64_t shape[] = {e->batch, parts * e->h};
     int64_t n = e->batch * parts * e->h;
@@ -116,13 +118,14 @@ static void gates(struct harness *b, const struct entry *e, struct operand *x,
 }
 
 /* Element (r, part, j) of an operand's values before the op; 0 of none. */
-static struct num number(const struct entry *e, const double *v, int64_t r,
-                         int parts, int part, int64_t j)
+static struct num rnn_cell_number(const struct rnn_cell_entry *e,
+                                  const double *v, int64_t r, int parts,
+                                  int part, int64_t j)
 {
     return num_exact(v == NULL ? 0.0 : v[(r * parts + part) * e->h + j]);
 }
 
-static double *copied(struct harness *b, const struct operand *x)
+static double *rnn_cell_copied(struct harness *b, const struct operand *x)
 {
     double *v =
         x->t == NULL ? NULL : harness_alloc(b, (size_t)x->n * sizeof(*v));
@@ -131,14 +134,16 @@ static double *copied(struct harness *b, const struct operand *x)
     return v;
 }
 
-static struct num *wanted(struct harness *b, const struct entry *e, int parts)
+static struct num *wanted(struct harness *b, const struct rnn_cell_entry *e,
+                          int parts)
 {
     return harness_alloc(b, (size_t)(e->batch * parts * e->h) *
                                 sizeof(struct num));
 }
 
 /* An output that may be absent: near the oracle, and the same everywhere. */
-static bool check(struct harness *b, struct operand *y, const struct num *want)
+static bool rnn_cell_check(struct harness *b, struct operand *y,
+                           const struct num *want)
 {
     if (y->t == NULL)
         return true;
@@ -147,24 +152,24 @@ static bool check(struct harness *b, struct operand *y, const struct num *want)
 
 /* ---- LSTM ---- */
 
-static bool run_lstm(struct harness *b, size_t i)
+static bool rnn_cell_run_lstm(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i, false);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, false);
     struct operand a, c = {.t = NULL}, y, c_out, saved = {.t = NULL};
-    matrix(b, &e, &a, e.in, 4, e.layout_in, e.fill);
+    rnn_cell_matrix(b, &e, &a, e.in, 4, e.layout_in, e.fill);
     if (e.state)
-        matrix(b, &e, &c, SSQ_F32, 1, e.layout_state,
-               e.fill == FILL_HUGE ? FILL_NORMAL : e.fill);
-    result(b, &e, &y, e.out, 1, e.layout_out);
+        rnn_cell_matrix(b, &e, &c, SSQ_F32, 1, e.layout_state,
+                        e.fill == FILL_HUGE ? FILL_NORMAL : e.fill);
+    rnn_cell_result(b, &e, &y, e.out, 1, e.layout_out);
     if (e.over && e.state)
         c_out = c;
     else
-        result(b, &e, &c_out, SSQ_F32, 1, e.layout_state);
+        rnn_cell_result(b, &e, &c_out, SSQ_F32, 1, e.layout_state);
     if (e.save && e.over)
         saved = a;
     else if (e.save)
-        result(b, &e, &saved, e.saved, 4, e.layout_out);
-    double *va = copied(b, &a), *vc = copied(b, &c);
+        rnn_cell_result(b, &e, &saved, e.saved, 4, e.layout_out);
+    double *va = rnn_cell_copied(b, &a), *vc = rnn_cell_copied(b, &c);
     ssq_lstm_cell_args args = SSQ_LSTM_CELL_INIT;
     args.a = a.t;
     args.c = c.t;
@@ -179,19 +184,21 @@ static bool run_lstm(struct harness *b, size_t i)
         int64_t r = k / e.h, j = k % e.h;
         struct num n[4];
         for (int m = 0; m < 4; m++)
-            n[m] = number(&e, va, r, 4, m, j);
-        struct lstm_element s = lstm_element(n, number(&e, vc, r, 1, 0, j));
+            n[m] = rnn_cell_number(&e, va, r, 4, m, j);
+        struct lstm_element s =
+            lstm_element(n, rnn_cell_number(&e, vc, r, 1, 0, j));
         for (int m = 0; m < 4; m++)
             wg[(r * 4 + m) * e.h + j] = s.gate[m];
         wc[k] = s.c_out;
         wy[k] = s.y;
     }
-    return check(b, &saved, wg) && check(b, &c_out, wc) && check(b, &y, wy);
+    return rnn_cell_check(b, &saved, wg) && rnn_cell_check(b, &c_out, wc) &&
+           rnn_cell_check(b, &y, wy);
 }
 
 static bool run_lstm_backward(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i, false);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, false);
     struct operand saved, c = {.t = NULL}, c_out, dy = c, dh = c, dc = c, da;
     struct operand dc_in = c;
     gates(b, &e, &saved, 4, 1u << 2);
@@ -204,17 +211,18 @@ static bool run_lstm_backward(struct harness *b, size_t i)
         moderate(b, &e, &dh, SSQ_F32, e.layout_in);
     if ((e.gradients & 4) != 0)
         moderate(b, &e, &dc, SSQ_F32, LAYOUT_PADDED);
-    double *vg = copied(b, &saved), *vc = copied(b, &c),
-           *vo = copied(b, &c_out);
-    double *vy = copied(b, &dy), *vh = copied(b, &dh), *vd = copied(b, &dc);
+    double *vg = rnn_cell_copied(b, &saved), *vc = rnn_cell_copied(b, &c),
+           *vo = rnn_cell_copied(b, &c_out);
+    double *vy = rnn_cell_copied(b, &dy), *vh = rnn_cell_copied(b, &dh),
+           *vd = rnn_cell_copied(b, &dc);
     if (e.over)
         da = saved;
     else
-        result(b, &e, &da, e.out, 4, e.layout_out);
+        rnn_cell_result(b, &e, &da, e.out, 4, e.layout_out);
     if ((e.gradients & 8) != 0 && e.over && dc.t != NULL)
         dc_in = dc;
     else if ((e.gradients & 8) != 0)
-        result(b, &e, &dc_in, SSQ_F32, 1, e.layout_state);
+        rnn_cell_result(b, &e, &dc_in, SSQ_F32, 1, e.layout_state);
     ssq_lstm_cell_backward_args args = SSQ_LSTM_CELL_BACKWARD_INIT;
     args.gates = saved.t;
     args.c = c.t;
@@ -230,29 +238,29 @@ static bool run_lstm_backward(struct harness *b, size_t i)
         int64_t r = k / e.h, j = k % e.h;
         struct num n[4];
         for (int m = 0; m < 4; m++)
-            n[m] = number(&e, vg, r, 4, m, j);
-        struct num s =
-            num_add(number(&e, vy, r, 1, 0, j), number(&e, vh, r, 1, 0, j));
-        struct lstm_slope g = lstm_slope(n, number(&e, vc, r, 1, 0, j),
-                                         number(&e, vo, r, 1, 0, j), s,
-                                         number(&e, vd, r, 1, 0, j));
+            n[m] = rnn_cell_number(&e, vg, r, 4, m, j);
+        struct num s = num_add(rnn_cell_number(&e, vy, r, 1, 0, j),
+                               rnn_cell_number(&e, vh, r, 1, 0, j));
+        struct lstm_slope g = lstm_slope(n, rnn_cell_number(&e, vc, r, 1, 0, j),
+                                         rnn_cell_number(&e, vo, r, 1, 0, j), s,
+                                         rnn_cell_number(&e, vd, r, 1, 0, j));
         for (int m = 0; m < 4; m++)
             wa[(r * 4 + m) * e.h + j] = g.da[m];
         wc[k] = g.dc_in;
     }
-    return check(b, &da, wa) && check(b, &dc_in, wc);
+    return rnn_cell_check(b, &da, wa) && rnn_cell_check(b, &dc_in, wc);
 }
 
 /* ---- GRU ---- */
 
 /* y = r h, of the same u, v and h. */
-static bool run_reset(struct harness *b, const struct entry *e,
+static bool run_reset(struct harness *b, const struct rnn_cell_entry *e,
                       struct operand *u, struct operand *v, struct operand *h)
 {
     struct operand y;
     if (!e->reset_first || h->t == NULL)
         return true;
-    result(b, e, &y, e->out, 1, e->layout_in);
+    rnn_cell_result(b, e, &y, e->out, 1, e->layout_in);
     ssq_gru_reset_args args = SSQ_GRU_RESET_INIT;
     args.u = u->t;
     args.v = v->t;
@@ -262,11 +270,11 @@ static bool run_reset(struct harness *b, const struct entry *e,
     struct num *want = wanted(b, e, 1);
     for (int64_t k = 0; u->value != NULL && k < e->batch * e->h; k++) {
         int64_t r = k / e->h, j = k % e->h;
-        want[k] = gru_reset(number(e, u->value, r, 3, 0, j),
-                            number(e, v->value, r, 3, 0, j),
-                            number(e, h->value, r, 1, 0, j));
+        want[k] = gru_reset(rnn_cell_number(e, u->value, r, 3, 0, j),
+                            rnn_cell_number(e, v->value, r, 3, 0, j),
+                            rnn_cell_number(e, h->value, r, 1, 0, j));
     }
-    return check(b, &y, want);
+    return rnn_cell_check(b, &y, want);
 }
 
 /* After the cell's backward op that of r h, whose gradient is dp: du_r and
@@ -287,9 +295,9 @@ static ssq_status reset_backward(struct harness *b,
 }
 
 /* Element (r, j) of what that leaves, from what the cell left. */
-static void reset_slope(const struct entry *e, struct num gate, struct num dp,
-                        const double *h, struct num state, ssq_dtype dtype,
-                        struct gru_slope *g)
+static void reset_slope(const struct rnn_cell_entry *e, struct num gate,
+                        struct num dp, const double *h, struct num state,
+                        ssq_dtype dtype, struct gru_slope *g)
 {
     if (!e->reset_first)
         return;
@@ -298,26 +306,27 @@ static void reset_slope(const struct entry *e, struct num gate, struct num dp,
     g->dh_in = num_add(num_store(g->dh_in, dtype), num_mul(dp, gate));
 }
 
-static bool run_gru(struct harness *b, size_t i)
+static bool rnn_cell_run_gru(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i, true);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, true);
     struct operand u, v, h = {.t = NULL}, y, saved = h, q = h;
-    matrix(b, &e, &u, e.in, 3, e.layout_in, e.fill);
-    matrix(b, &e, &v, e.saved, 3, e.layout_state, e.fill);
+    rnn_cell_matrix(b, &e, &u, e.in, 3, e.layout_in, e.fill);
+    rnn_cell_matrix(b, &e, &v, e.saved, 3, e.layout_state, e.fill);
     if (e.state)
-        matrix(b, &e, &h, e.out, 1, e.layout_out,
-               e.fill == FILL_HUGE ? FILL_NORMAL : e.fill);
+        rnn_cell_matrix(b, &e, &h, e.out, 1, e.layout_out,
+                        e.fill == FILL_HUGE ? FILL_NORMAL : e.fill);
     if (e.over && e.state)
         y = h;
     else
-        result(b, &e, &y, e.out, 1, e.layout_out);
+        rnn_cell_result(b, &e, &y, e.out, 1, e.layout_out);
     if (e.save && e.over)
         saved = u;
     else if (e.save)
-        result(b, &e, &saved, e.saved, 3, e.layout_out);
+        rnn_cell_result(b, &e, &saved, e.saved, 3, e.layout_out);
     if (e.save)
-        result(b, &e, &q, e.saved, 1, e.layout_in);
-    double *vu = copied(b, &u), *vv = copied(b, &v), *vh = copied(b, &h);
+        rnn_cell_result(b, &e, &q, e.saved, 1, e.layout_in);
+    double *vu = rnn_cell_copied(b, &u), *vv = rnn_cell_copied(b, &v),
+           *vh = rnn_cell_copied(b, &h);
     if (!run_reset(b, &e, &u, &v, &h))
         return false;
     ssq_gru_cell_args args = SSQ_GRU_CELL_INIT;
@@ -336,22 +345,23 @@ static bool run_gru(struct harness *b, size_t i)
         int64_t r = k / e.h, j = k % e.h;
         struct num nu[3], nv[3];
         for (int m = 0; m < 3; m++) {
-            nu[m] = number(&e, vu, r, 3, m, j);
-            nv[m] = number(&e, vv, r, 3, m, j);
+            nu[m] = rnn_cell_number(&e, vu, r, 3, m, j);
+            nv[m] = rnn_cell_number(&e, vv, r, 3, m, j);
         }
-        struct gru_element s =
-            gru_element(nu, nv, number(&e, vh, r, 1, 0, j), e.reset_first);
+        struct gru_element s = gru_element(
+            nu, nv, rnn_cell_number(&e, vh, r, 1, 0, j), e.reset_first);
         for (int m = 0; m < 3; m++)
             wg[(r * 3 + m) * e.h + j] = s.gate[m];
         wq[k] = nv[2];
         wy[k] = s.y;
     }
-    return check(b, &saved, wg) && check(b, &q, wq) && check(b, &y, wy);
+    return rnn_cell_check(b, &saved, wg) && rnn_cell_check(b, &q, wq) &&
+           rnn_cell_check(b, &y, wy);
 }
 
 static bool run_gru_backward(struct harness *b, size_t i)
 {
-    struct entry e = entry_of(i, true);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, true);
     struct operand saved, q, h = {.t = NULL}, dy = h, dh = h, du, dv, dh_in = h;
     gates(b, &e, &saved, 3, 1u << 2);
     moderate(b, &e, &q, e.saved, e.layout_state);
@@ -361,17 +371,18 @@ static bool run_gru_backward(struct harness *b, size_t i)
         moderate(b, &e, &dy, e.in, e.layout_out);
     if ((e.gradients & 2) != 0)
         moderate(b, &e, &dh, SSQ_F32, e.layout_in);
-    double *vg = copied(b, &saved), *vq = copied(b, &q), *vh = copied(b, &h);
-    double *vy = copied(b, &dy), *vd = copied(b, &dh);
+    double *vg = rnn_cell_copied(b, &saved), *vq = rnn_cell_copied(b, &q),
+           *vh = rnn_cell_copied(b, &h);
+    double *vy = rnn_cell_copied(b, &dy), *vd = rnn_cell_copied(b, &dh);
     if (e.over)
         du = saved;
     else
-        result(b, &e, &du, e.out, 3, e.layout_out);
-    result(b, &e, &dv, e.out, 3, e.layout_in);
+        rnn_cell_result(b, &e, &du, e.out, 3, e.layout_out);
+    rnn_cell_result(b, &e, &dv, e.out, 3, e.layout_in);
     if ((e.gradients & 8) != 0 && e.over && dh.t != NULL)
         dh_in = dh;
     else if ((e.gradients & 8) != 0)
-        result(b, &e, &dh_in, e.saved, 1, e.layout_state);
+        rnn_cell_result(b, &e, &dh_in, e.saved, 1, e.layout_state);
     ssq_gru_cell_backward_args args = SSQ_GRU_CELL_BACKWARD_INIT;
     args.gates = saved.t;
     args.q = e.reset_first ? NULL : q.t; /* else it is dp */
@@ -391,11 +402,11 @@ static bool run_gru_backward(struct harness *b, size_t i)
         int64_t r = k / e.h, j = k % e.h;
         struct num n[3];
         for (int m = 0; m < 3; m++)
-            n[m] = number(&e, vg, r, 3, m, j);
-        struct num s =
-            num_add(number(&e, vy, r, 1, 0, j), number(&e, vd, r, 1, 0, j));
-        struct num q_or_dp = number(&e, vq, r, 1, 0, j);
-        struct num state = number(&e, vh, r, 1, 0, j);
+            n[m] = rnn_cell_number(&e, vg, r, 3, m, j);
+        struct num s = num_add(rnn_cell_number(&e, vy, r, 1, 0, j),
+                               rnn_cell_number(&e, vd, r, 1, 0, j));
+        struct num q_or_dp = rnn_cell_number(&e, vq, r, 1, 0, j);
+        struct num state = rnn_cell_number(&e, vh, r, 1, 0, j);
         struct gru_slope g = gru_slope(n, q_or_dp, state, s, e.reset_first);
         reset_slope(&e, n[0], q_or_dp, vh, state,
                     dh_in.t == NULL ? SSQ_F32 : dh_in.dtype, &g);
@@ -405,13 +416,14 @@ static bool run_gru_backward(struct harness *b, size_t i)
         }
         wh[k] = g.dh_in;
     }
-    return check(b, &du, wu) && check(b, &dv, wv) && check(b, &dh_in, wh);
+    return rnn_cell_check(b, &du, wu) && rnn_cell_check(b, &dv, wv) &&
+           rnn_cell_check(b, &dh_in, wh);
 }
 
 /* ---- edges ---- */
 
 /* Gradients beyond 65504 become infinite in f16. */
-static bool run_overflow(struct harness *b)
+static bool rnn_cell_run_overflow(struct harness *b)
 {
     const int64_t one[] = {3, 1}, four[] = {3, 4};
     const double inf = (double)INFINITY;
@@ -537,34 +549,34 @@ static bool run_refusals_gru(struct harness *b)
 
 #define DRAWN 144
 
-static void describe_lstm(size_t i, char *text, size_t bytes)
+static void rnn_cell_describe_lstm(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i, false);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, false);
     if (i < DRAWN)
-        entry_text("lstm_cell", &e, false, text, bytes);
+        rnn_cell_entry_text("lstm_cell", &e, false, text, bytes);
     else
         snprintf(text, bytes, "lstm_cell refuses wrong arguments");
 }
 
 static bool run_lstm_case(struct harness *b, size_t i)
 {
-    return i < DRAWN ? run_lstm(b, i) : run_refusals_lstm(b);
+    return i < DRAWN ? rnn_cell_run_lstm(b, i) : run_refusals_lstm(b);
 }
 
 extern const struct suite lstm_cell_suite;
 const struct suite lstm_cell_suite = {.op = "lstm_cell",
                                       .name = "lstm_cell",
                                       .n = DRAWN + 1,
-                                      .describe = describe_lstm,
+                                      .describe = rnn_cell_describe_lstm,
                                       .run = run_lstm_case,
                                       .bit_equal = true,
                                       .floor = 250};
 
 static void describe_lstm_backward(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i, false);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, false);
     if (i < DRAWN)
-        entry_text("lstm_cell_backward", &e, true, text, bytes);
+        rnn_cell_entry_text("lstm_cell_backward", &e, true, text, bytes);
     else
         snprintf(text, bytes,
                  "lstm_cell_backward 3x1 overflows f16 from 65520 on");
@@ -572,7 +584,7 @@ static void describe_lstm_backward(size_t i, char *text, size_t bytes)
 
 static bool run_lstm_backward_case(struct harness *b, size_t i)
 {
-    return i < DRAWN ? run_lstm_backward(b, i) : run_overflow(b);
+    return i < DRAWN ? run_lstm_backward(b, i) : rnn_cell_run_overflow(b);
 }
 
 extern const struct suite lstm_cell_backward_suite;
@@ -585,33 +597,33 @@ const struct suite lstm_cell_backward_suite = {.op = "lstm_cell_backward",
                                                .bit_equal = true,
                                                .floor = 250};
 
-static void describe_gru(size_t i, char *text, size_t bytes)
+static void rnn_cell_describe_gru(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i, true);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, true);
     if (i < DRAWN)
-        entry_text("gru_cell", &e, false, text, bytes);
+        rnn_cell_entry_text("gru_cell", &e, false, text, bytes);
     else
         snprintf(text, bytes, "gru_cell refuses wrong arguments");
 }
 
 static bool run_gru_case(struct harness *b, size_t i)
 {
-    return i < DRAWN ? run_gru(b, i) : run_refusals_gru(b);
+    return i < DRAWN ? rnn_cell_run_gru(b, i) : run_refusals_gru(b);
 }
 
 extern const struct suite gru_cell_suite;
 const struct suite gru_cell_suite = {.op = "gru_cell",
                                      .name = "gru_cell",
                                      .n = DRAWN + 1,
-                                     .describe = describe_gru,
+                                     .describe = rnn_cell_describe_gru,
                                      .run = run_gru_case,
                                      .bit_equal = true,
                                      .floor = 250};
 
 static void describe_gru_backward(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i, true);
-    entry_text("gru_cell_backward", &e, true, text, bytes);
+    struct rnn_cell_entry e = rnn_cell_entry_of(i, true);
+    rnn_cell_entry_text("gru_cell_backward", &e, true, text, bytes);
 }
 
 extern const struct suite gru_cell_backward_suite;

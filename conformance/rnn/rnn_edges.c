@@ -9,7 +9,8 @@
 
 /* ---- what torch says ---- */
 
-static double *values(struct harness *b, const struct num *x, int64_t n)
+static double *rnn_edges_values(struct harness *b, const struct num *x,
+                                int64_t n)
 {
     double *v = harness_alloc(b, (size_t)n * sizeof(*v));
     for (int64_t i = 0; i < n; i++)
@@ -20,7 +21,7 @@ static double *values(struct harness *b, const struct num *x, int64_t n)
 static bool agrees(struct harness *b, const char *what, const struct num *have,
                    const double *want, int64_t n)
 {
-    return golden_agrees(b, what, values(b, have, n), want, n);
+    return golden_agrees(b, what, rnn_edges_values(b, have, n), want, n);
 }
 
 /* The problem of golden.py: the oracle is torch, then the op is the oracle. */
@@ -92,8 +93,8 @@ bool rnn_run_golden_onnx(struct harness *b)
 
 /* ---- the same from public ops ---- */
 
-static ssq_tensor *reshaped(struct harness *b, const ssq_tensor *t,
-                            int64_t rows, int64_t n)
+static ssq_tensor *rnn_edges_reshaped(struct harness *b, const ssq_tensor *t,
+                                      int64_t rows, int64_t n)
 {
     const int64_t shape[] = {rows, n};
     ssq_tensor *view = NULL;
@@ -103,8 +104,8 @@ static ssq_tensor *reshaped(struct harness *b, const ssq_tensor *t,
 }
 
 /* Rows from.. of a matrix. */
-static ssq_tensor *rows_of(struct harness *b, const ssq_tensor *t, int64_t from,
-                           int64_t n)
+static ssq_tensor *rnn_edges_rows_of(struct harness *b, const ssq_tensor *t,
+                                     int64_t from, int64_t n)
 {
     ssq_tensor *view = NULL;
     if (t != NULL && ssq_tensor_slice(t, 0, from, from + n, 1, &view) != SSQ_OK)
@@ -112,9 +113,9 @@ static ssq_tensor *rows_of(struct harness *b, const ssq_tensor *t, int64_t from,
     return view;
 }
 
-static void multiply(struct harness *b, const ssq_tensor *a,
-                     const ssq_tensor *w, const ssq_tensor *c,
-                     const ssq_tensor *bias, const ssq_tensor *d)
+static void rnn_edges_multiply(struct harness *b, const ssq_tensor *a,
+                               const ssq_tensor *w, const ssq_tensor *c,
+                               const ssq_tensor *bias, const ssq_tensor *d)
 {
     ssq_gemm_args g = SSQ_GEMM_INIT;
     g.a = a;
@@ -142,10 +143,10 @@ static void multiply_gates(struct harness *b, const struct rnn_operands *o,
                            const ssq_tensor *state, const struct operand *v,
                            int64_t h, int64_t from, int64_t n)
 {
-    ssq_tensor *w = rows_of(b, o->w_hh.t, from * h, n * h);
-    ssq_tensor *bias = rows_of(b, o->b_hh.t, from * h, n * h);
+    ssq_tensor *w = rnn_edges_rows_of(b, o->w_hh.t, from * h, n * h);
+    ssq_tensor *bias = rnn_edges_rows_of(b, o->b_hh.t, from * h, n * h);
     ssq_tensor *to = columns_of(b, v->t, from * h, n * h);
-    multiply(b, state, w, NULL, bias, to);
+    rnn_edges_multiply(b, state, w, NULL, bias, to);
     ssq_tensor_destroy(&w);
     ssq_tensor_destroy(&bias);
     ssq_tensor_destroy(&to);
@@ -179,7 +180,8 @@ static void compose_step(struct harness *b, bool gru,
     if (p != NULL)
         compose_reset(b, o, u, v, h, p);
     else
-        multiply(b, h, o->w_hh.t, gru ? NULL : u, o->b_hh.t, gru ? v->t : u);
+        rnn_edges_multiply(b, h, o->w_hh.t, gru ? NULL : u, o->b_hh.t,
+                           gru ? v->t : u);
     g.reset_first = p != NULL;
     l.a = g.u = u;
     g.v = v->t;
@@ -218,14 +220,15 @@ bool rnn_run_composed(struct harness *b, bool gru, bool reset_first)
     harness_output(b, &y, SSQ_F16, 3, s.y, LAYOUT_DENSE);
     HARNESS_OP(b, rnn_run_forward(b, &e, &o));
     harness_read(b, &o.y);
-    ssq_tensor *x2 = reshaped(b, o.x.t, rows[0], e.in);
-    ssq_tensor *y2 = reshaped(b, y.t, rows[0], e.h);
-    multiply(b, x2, o.w_ih.t, NULL, o.b_ih.t, u.t);
+    ssq_tensor *x2 = rnn_edges_reshaped(b, o.x.t, rows[0], e.in);
+    ssq_tensor *y2 = rnn_edges_reshaped(b, y.t, rows[0], e.h);
+    rnn_edges_multiply(b, x2, o.w_ih.t, NULL, o.b_ih.t, u.t);
     for (int64_t t = 0; t < e.t; t++) {
-        ssq_tensor *ut = rows_of(b, u.t, t * e.batch, e.batch);
-        ssq_tensor *yt = rows_of(b, y2, t * e.batch, e.batch);
+        ssq_tensor *ut = rnn_edges_rows_of(b, u.t, t * e.batch, e.batch);
+        ssq_tensor *yt = rnn_edges_rows_of(b, y2, t * e.batch, e.batch);
         ssq_tensor *ht =
-            t == 0 ? NULL : rows_of(b, y2, (t - 1) * e.batch, e.batch);
+            t == 0 ? NULL
+                   : rnn_edges_rows_of(b, y2, (t - 1) * e.batch, e.batch);
         compose_step(b, gru, &o, ut, &v, t == 0 ? o.h0.t : ht, yt, &o.c0,
                      reset_first ? &p : NULL);
         ssq_tensor_destroy(&ut);

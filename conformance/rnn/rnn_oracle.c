@@ -86,33 +86,35 @@ int64_t rnn_parts(const struct rnn_problem *p)
     return p->gru ? 3 : 4;
 }
 
-static struct num *numbers(struct harness *b, int64_t n)
+static struct num *rnn_oracle_numbers(struct harness *b, int64_t n)
 {
     return harness_alloc(b, (size_t)n * sizeof(struct num));
 }
 
 static struct num *exact_numbers(struct harness *b, const double *v, int64_t n)
 {
-    struct num *x = v == NULL ? NULL : numbers(b, n);
+    struct num *x = v == NULL ? NULL : rnn_oracle_numbers(b, n);
     for (int64_t i = 0; x != NULL && i < n; i++)
         x[i] = num_exact(v[i]);
     return x;
 }
 
 /* The place of step s. */
-static int64_t place(const struct rnn_problem *p, int64_t s)
+static int64_t rnn_oracle_place(const struct rnn_problem *p, int64_t s)
 {
     return p->reverse ? p->t - 1 - s : s;
 }
 
 /* k terms a[i * sa] b[i * sb]. */
-struct terms {
+struct rnn_oracle_terms {
     const struct num *a, *b;
     int64_t sa, sb, k;
 };
 
-static struct num product(const struct rnn_problem *p, struct terms t,
-                          const struct num *c, const struct num *bias)
+static struct num rnn_oracle_product(const struct rnn_problem *p,
+                                     struct rnn_oracle_terms t,
+                                     const struct num *c,
+                                     const struct num *bias)
 {
     double sum = 0.0, size = 0.0, moved = 0.0;
     for (int64_t i = 0; i < t.k; i++) {
@@ -143,32 +145,37 @@ static struct weights weights_of(struct harness *b, const struct rnn_problem *p)
 }
 
 /* h or c before step s: all is what the steps stored. */
-static const struct num *before(const struct rnn_problem *p,
-                                const struct num *first, const struct num *all,
-                                int64_t s)
+static const struct num *rnn_oracle_before(const struct rnn_problem *p,
+                                           const struct num *first,
+                                           const struct num *all, int64_t s)
 {
-    return s == 0 ? first : all + place(p, s - 1) * p->batch * p->h;
+    return s == 0 ? first : all + rnn_oracle_place(p, s - 1) * p->batch * p->h;
 }
 
-static const struct num *at(const struct num *v, int64_t i)
+static const struct num *rnn_oracle_at(const struct num *v, int64_t i)
 {
     return v == NULL ? NULL : v + i;
 }
 
 /* a of an LSTM; u and v of a GRU, each stored in float32. The last gate's v is
  * made of `last`, which is h but for reset_first. */
-static void products(const struct rnn_problem *p, const struct weights *w,
-                     const struct num *h, const struct num *last, int64_t row,
-                     int64_t b, int64_t j, struct num *u, struct num *v)
+static void rnn_oracle_products(const struct rnn_problem *p,
+                                const struct weights *w, const struct num *h,
+                                const struct num *last, int64_t row, int64_t b,
+                                int64_t j, struct num *u, struct num *v)
 {
     for (int64_t k = 0; k < rnn_parts(p); k++) {
         int64_t r = k * p->h + j;
         const struct num *state = k == 2 ? last : h;
-        struct terms x = {w->x + row * p->in, w->w_ih + r * p->in, 1, 1, p->in};
-        struct terms s = {at(state, b * p->h), w->w_hh + r * p->h, 1, 1,
-                          state == NULL ? 0 : p->h};
-        u[k] = num_store(product(p, x, NULL, at(w->b_ih, r)), SSQ_F32);
-        v[k] = product(p, s, p->gru ? NULL : &u[k], at(w->b_hh, r));
+        struct rnn_oracle_terms x = {w->x + row * p->in, w->w_ih + r * p->in, 1,
+                                     1, p->in};
+        struct rnn_oracle_terms s = {rnn_oracle_at(state, b * p->h),
+                                     w->w_hh + r * p->h, 1, 1,
+                                     state == NULL ? 0 : p->h};
+        u[k] = num_store(
+            rnn_oracle_product(p, x, NULL, rnn_oracle_at(w->b_ih, r)), SSQ_F32);
+        v[k] = rnn_oracle_product(p, s, p->gru ? NULL : &u[k],
+                                  rnn_oracle_at(w->b_hh, r));
         v[k] = num_store(v[k], SSQ_F32);
     }
 }
@@ -180,34 +187,36 @@ static const struct num *reset_state(const struct rnn_problem *p,
                                      struct num *reset)
 {
     for (int64_t k = 0; k < p->batch * p->h; k++) {
-        int64_t row = place(p, s) * p->batch + k / p->h;
+        int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h;
         struct num u[GATES], v[GATES];
-        products(p, w, h, NULL, row, k / p->h, k % p->h, u, v);
-        struct num *to = reset + place(p, s) * p->batch * p->h + k;
+        rnn_oracle_products(p, w, h, NULL, row, k / p->h, k % p->h, u, v);
+        struct num *to = reset + rnn_oracle_place(p, s) * p->batch * p->h + k;
         *to =
             h == NULL ? zero : num_store(gru_reset(u[0], v[0], h[k]), p->dtype);
     }
-    return h == NULL ? NULL : reset + place(p, s) * p->batch * p->h;
+    return h == NULL ? NULL : reset + rnn_oracle_place(p, s) * p->batch * p->h;
 }
 
 struct rnn_forward rnn_forward(struct harness *b, const struct rnn_problem *p)
 {
     int64_t n = p->t * p->batch * p->h, parts = rnn_parts(p);
-    struct rnn_forward f = {numbers(b, n * parts), numbers(b, n),
-                            numbers(b, n),         numbers(b, n),
-                            numbers(b, n),         numbers(b, n)};
+    struct rnn_forward f = {
+        rnn_oracle_numbers(b, n * parts), rnn_oracle_numbers(b, n),
+        rnn_oracle_numbers(b, n),         rnn_oracle_numbers(b, n),
+        rnn_oracle_numbers(b, n),         rnn_oracle_numbers(b, n)};
     const struct weights w = weights_of(b, p);
     for (int64_t s = 0; s < p->t; s++) {
-        const struct num *h = before(p, w.h0, f.y, s);
-        const struct num *c = before(p, w.c0, f.c, s), *last = h;
+        const struct num *h = rnn_oracle_before(p, w.h0, f.y, s);
+        const struct num *c = rnn_oracle_before(p, w.c0, f.c, s), *last = h;
         if (p->reset_first)
             last = reset_state(p, &w, h, s, f.reset);
         for (int64_t k = 0; k < p->batch * p->h; k++) {
-            int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
+            int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h,
+                    j = k % p->h;
             int64_t i = row * p->h + j;
             struct num u[GATES] = {zero}, v[GATES] = {zero},
                        *gate = f.gates + row * parts * p->h;
-            products(p, &w, h, last, row, k / p->h, j, u, v);
+            rnn_oracle_products(p, &w, h, last, row, k / p->h, j, u, v);
             struct num hk = h == NULL ? zero : h[k];
             struct lstm_element l = lstm_element(v, c == NULL ? zero : c[k]);
             struct gru_element g = gru_element(u, v, hk, p->reset_first);
@@ -225,7 +234,7 @@ struct rnn_forward rnn_forward(struct harness *b, const struct rnn_problem *p)
 const struct num *rnn_last_h(const struct rnn_problem *p,
                              const struct rnn_forward *f)
 {
-    return p->t == 0 ? NULL : before(p, NULL, f->y, p->t);
+    return p->t == 0 ? NULL : rnn_oracle_before(p, NULL, f->y, p->t);
 }
 
 /* ---- backward ---- */
@@ -238,20 +247,26 @@ struct flow {
 
 /* What the state's gradient needs of the last gate, with reset_first: dp = dv_n
  * w_hn, from which come du_r and dv_r, and p's part of dh. */
-static void reset_back(const struct rnn_problem *p, const struct weights *w,
-                       const struct rnn_forward *f, const struct num *h,
-                       struct flow *d, int64_t s)
+static void rnn_oracle_reset_back(const struct rnn_problem *p,
+                                  const struct weights *w,
+                                  const struct rnn_forward *f,
+                                  const struct num *h, struct flow *d,
+                                  int64_t s)
 {
     for (int64_t k = 0; k < p->batch * p->h; k++) {
-        int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
+        int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h,
+                j = k % p->h;
         int64_t wide = row * 3 * p->h;
-        struct terms t = {d->dv + wide + 2 * p->h,
-                          w->w_hh + 2 * p->h * p->h + j, 1, p->h, p->h};
-        struct num dp = num_store(product(p, t, NULL, NULL), SSQ_F32);
-        struct num r = f->gates[wide + j], slope = zero;
+        struct rnn_oracle_terms t = {d->dv + wide + 2 * p->h,
+                                     w->w_hh + 2 * p->h * p->h + j, 1, p->h,
+                                     p->h};
+        struct num dp =
+            num_store(rnn_oracle_product(p, t, NULL, NULL), SSQ_F32);
+        struct num r = f->gates[wide + j], rnn_oracle_slope = zero;
         if (h != NULL)
-            slope = gru_reset_slope(r, h[k], dp);
-        d->du[wide + j] = d->dv[wide + j] = num_store(slope, p->dtype);
+            rnn_oracle_slope = gru_reset_slope(r, h[k], dp);
+        d->du[wide + j] = d->dv[wide + j] =
+            num_store(rnn_oracle_slope, p->dtype);
         d->dh[k] = num_add(d->dh[k], num_mul(dp, r));
     }
 }
@@ -260,10 +275,11 @@ static void step_back(const struct rnn_problem *p, const struct weights *w,
                       const struct rnn_forward *f, struct flow *d, int64_t s)
 {
     int64_t parts = rnn_parts(p);
-    const struct num *h = before(p, w->h0, f->y, s);
-    const struct num *c = before(p, w->c0, f->c, s);
+    const struct num *h = rnn_oracle_before(p, w->h0, f->y, s);
+    const struct num *c = rnn_oracle_before(p, w->c0, f->c, s);
     for (int64_t k = 0; k < p->batch * p->h; k++) {
-        int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
+        int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h,
+                j = k % p->h;
         int64_t i = row * p->h + j, wide = row * parts * p->h + j;
         struct num gate[GATES], e = d->dh[k];
         for (int64_t m = 0; m < parts; m++)
@@ -287,14 +303,15 @@ static void step_back(const struct rnn_problem *p, const struct weights *w,
         d->dc[k] = l.dc_in;
     }
     if (p->reset_first)
-        reset_back(p, w, f, h, d, s);
+        rnn_oracle_reset_back(p, w, f, h, d, s);
     int64_t gates = p->reset_first ? 2 : parts;
     /* not stored yet: that of the first step may be stored in any dtype */
     for (int64_t k = 0; k < p->batch * p->h; k++) {
-        int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
-        struct terms t = {d->dv + row * parts * p->h, w->w_hh + j, 1, p->h,
-                          gates * p->h};
-        d->dh[k] = product(p, t, p->gru ? &d->dh[k] : NULL, NULL);
+        int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h,
+                j = k % p->h;
+        struct rnn_oracle_terms t = {d->dv + row * parts * p->h, w->w_hh + j, 1,
+                                     p->h, gates * p->h};
+        d->dh[k] = rnn_oracle_product(p, t, p->gru ? &d->dh[k] : NULL, NULL);
         if (s > 0)
             d->dh[k] = num_store(d->dh[k], SSQ_F32);
     }
@@ -307,13 +324,14 @@ static void outer(const struct rnn_problem *p, const struct num *d,
 {
     for (int64_t i = 0; i < wide; i++)
         for (int64_t j = 0; j < n; j++) {
-            struct terms t = {d + i, x + j, wide, n, rows};
-            dw[i * n + j] = product(p, t, at(c, i * n + j), NULL);
+            struct rnn_oracle_terms t = {d + i, x + j, wide, n, rows};
+            dw[i * n + j] =
+                rnn_oracle_product(p, t, rnn_oracle_at(c, i * n + j), NULL);
         }
 }
 
-static void sum_rows(const struct num *d, int64_t rows, int64_t wide,
-                     struct num *db)
+static void rnn_oracle_sum_rows(const struct num *d, int64_t rows, int64_t wide,
+                                struct num *db)
 {
     for (int64_t i = 0; i < wide; i++) {
         double size = 0.0;
@@ -338,9 +356,9 @@ static void recurrent(struct harness *b, const struct rnn_problem *p,
     if (p->t == 0)
         return;
     if (w->h0 != NULL) {
-        first = numbers(b, wide * p->h);
-        outer(p, dv + place(p, 0) * step, w->h0, p->batch, wide, p->h, NULL,
-              p->t == 1 ? dw : first);
+        first = rnn_oracle_numbers(b, wide * p->h);
+        outer(p, dv + rnn_oracle_place(p, 0) * step, w->h0, p->batch, wide,
+              p->h, NULL, p->t == 1 ? dw : first);
         for (int64_t i = 0; i < wide * p->h; i++)
             first[i] = num_store(first[i], SSQ_F32);
     }
@@ -350,9 +368,9 @@ static void recurrent(struct harness *b, const struct rnn_problem *p,
               wide, p->h, first, dw);
     for (int64_t i = 2 * p->h; p->reset_first && i < wide; i++)
         for (int64_t j = 0; j < p->h; j++) {
-            struct terms t = {dv + i, f->reset + j, wide, p->h,
-                              p->t * p->batch};
-            dw[i * p->h + j] = product(p, t, NULL, NULL);
+            struct rnn_oracle_terms t = {dv + i, f->reset + j, wide, p->h,
+                                         p->t * p->batch};
+            dw[i * p->h + j] = rnn_oracle_product(p, t, NULL, NULL);
         }
 }
 
@@ -362,13 +380,14 @@ struct rnn_backward rnn_backward(struct harness *b, const struct rnn_problem *p,
     int64_t wide = rnn_parts(p) * p->h, rows = p->t * p->batch;
     int64_t state = p->batch * p->h;
     const struct weights w = weights_of(b, p);
-    struct flow d = {numbers(b, rows * wide), numbers(b, rows * wide),
-                     numbers(b, state), numbers(b, state)};
-    struct rnn_backward g = {numbers(b, rows * p->in),
-                             numbers(b, wide * p->in),
-                             numbers(b, wide * p->h),
-                             numbers(b, wide),
-                             numbers(b, wide),
+    struct flow d = {
+        rnn_oracle_numbers(b, rows * wide), rnn_oracle_numbers(b, rows * wide),
+        rnn_oracle_numbers(b, state), rnn_oracle_numbers(b, state)};
+    struct rnn_backward g = {rnn_oracle_numbers(b, rows * p->in),
+                             rnn_oracle_numbers(b, wide * p->in),
+                             rnn_oracle_numbers(b, wide * p->h),
+                             rnn_oracle_numbers(b, wide),
+                             rnn_oracle_numbers(b, wide),
                              d.dh,
                              d.dc};
     for (int64_t k = 0; k < state; k++) {
@@ -378,14 +397,14 @@ struct rnn_backward rnn_backward(struct harness *b, const struct rnn_problem *p,
     for (int64_t s = p->t - 1; s >= 0; s--)
         step_back(p, &w, f, &d, s);
     for (int64_t i = 0; i < rows * p->in; i++) {
-        struct terms t = {d.du + i / p->in * wide, w.w_ih + i % p->in, 1, p->in,
-                          wide};
-        g.dx[i] = product(p, t, NULL, NULL);
+        struct rnn_oracle_terms t = {d.du + i / p->in * wide,
+                                     w.w_ih + i % p->in, 1, p->in, wide};
+        g.dx[i] = rnn_oracle_product(p, t, NULL, NULL);
     }
     outer(p, d.du, w.x, rows, wide, p->in, NULL, g.dw_ih);
     recurrent(b, p, &w, f, d.dv, g.dw_hh);
-    sum_rows(d.du, rows, wide, g.db_ih);
-    sum_rows(d.dv, rows, wide, g.db_hh);
+    rnn_oracle_sum_rows(d.du, rows, wide, g.db_ih);
+    rnn_oracle_sum_rows(d.dv, rows, wide, g.db_hh);
     return g;
 }
 
@@ -393,11 +412,11 @@ struct rnn_backward rnn_backward(struct harness *b, const struct rnn_problem *p,
 
 /* The sum that dy, dhn and dcn are the gradient of; *size: of the absolute
  * values of its terms. */
-static double weighted(struct harness *b, const struct rnn_problem *p,
-                       double *size)
+static double rnn_oracle_weighted(struct harness *b,
+                                  const struct rnn_problem *p, double *size)
 {
     struct rnn_forward f = rnn_forward(b, p);
-    int64_t n = p->batch * p->h, last = place(p, p->t - 1) * n;
+    int64_t n = p->batch * p->h, last = rnn_oracle_place(p, p->t - 1) * n;
     double sum = 0.0;
     *size = 1.0;
     for (int64_t i = 0; p->dy != NULL && i < p->t * n; i++) {
@@ -415,14 +434,14 @@ static double weighted(struct harness *b, const struct rnn_problem *p,
     return sum;
 }
 
-static double slope(struct harness *b, const struct rnn_problem *p, double *x,
-                    double step, double *size)
+static double rnn_oracle_slope(struct harness *b, const struct rnn_problem *p,
+                               double *x, double step, double *size)
 {
     double old = *x;
     *x = old + step;
-    double above = weighted(b, p, size), width = *x;
+    double above = rnn_oracle_weighted(b, p, size), width = *x;
     *x = old - step;
-    double below = weighted(b, p, size);
+    double below = rnn_oracle_weighted(b, p, size);
     width -= *x;
     *x = old;
     return (above - below) / width;
@@ -439,8 +458,8 @@ static bool along(struct harness *b, const struct rnn_problem *p,
     const double step = 0x1p-9;
     for (int64_t i = 0; x != NULL && i < n; i++) {
         double size;
-        double coarse = slope(b, p, &x[i], step, &size);
-        double fine = slope(b, p, &x[i], step / 2.0, &size);
+        double coarse = rnn_oracle_slope(b, p, &x[i], step, &size);
+        double fine = rnn_oracle_slope(b, p, &x[i], step / 2.0, &size);
         double allowed = fabs(coarse - fine) + 0x1p-40 * size / step;
         if (!(fabs(fine - gradient[i].v) <= allowed))
             return harness_fail(
@@ -452,7 +471,7 @@ static bool along(struct harness *b, const struct rnn_problem *p,
     return true;
 }
 
-static double *copied(struct harness *b, const double *v, int64_t n)
+static double *rnn_oracle_copied(struct harness *b, const double *v, int64_t n)
 {
     double *x = v == NULL ? NULL : harness_alloc(b, (size_t)n * sizeof(*x));
     for (int64_t i = 0; x != NULL && i < n; i++)
@@ -465,11 +484,13 @@ bool rnn_differentiable(struct harness *b, const struct rnn_problem *p,
 {
     struct rnn_problem q = *p;
     int64_t wide = rnn_parts(p) * p->h, state = p->batch * p->h;
-    double *x = copied(b, p->x, p->t * p->batch * p->in);
-    double *w_ih = copied(b, p->w_ih, wide * p->in);
-    double *w_hh = copied(b, p->w_hh, wide * p->h);
-    double *b_ih = copied(b, p->b_ih, wide), *b_hh = copied(b, p->b_hh, wide);
-    double *h0 = copied(b, p->h0, state), *c0 = copied(b, p->c0, state);
+    double *x = rnn_oracle_copied(b, p->x, p->t * p->batch * p->in);
+    double *w_ih = rnn_oracle_copied(b, p->w_ih, wide * p->in);
+    double *w_hh = rnn_oracle_copied(b, p->w_hh, wide * p->h);
+    double *b_ih = rnn_oracle_copied(b, p->b_ih, wide),
+           *b_hh = rnn_oracle_copied(b, p->b_hh, wide);
+    double *h0 = rnn_oracle_copied(b, p->h0, state),
+           *c0 = rnn_oracle_copied(b, p->c0, state);
     q.x = x;
     q.w_ih = w_ih;
     q.w_hh = w_hh;

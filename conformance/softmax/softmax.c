@@ -15,7 +15,7 @@
 #define F16        SSQ_F16
 #define BF16       SSQ_BF16
 
-struct entry {
+struct softmax_entry {
     int rank;
     int64_t shape[4];
     int axis;
@@ -27,7 +27,7 @@ struct entry {
     ssq_dtype grad; /* of dx; 0: out */
 };
 
-static const struct entry table[] = {
+static const struct softmax_entry table[] = {
     {1, {1}, 0, F32, F32, DENSE, DENSE, FILL_NORMAL, 0, false},
     {1, {2}, -1, F32, F32, DENSE, DENSE, FILL_NORMAL, 0, true},
     {1, {7}, 0, F16, F16, PADDED, DENSE, FILL_NORMAL, 0, false},
@@ -83,7 +83,7 @@ struct lines {
     int64_t n, inner, count;
 };
 
-static struct lines lines_of(const struct entry *e)
+static struct lines softmax_lines_of(const struct softmax_entry *e)
 {
     struct lines l = {1, 1, 1};
     int axis = e->axis < 0 ? e->axis + e->rank : e->axis;
@@ -102,8 +102,8 @@ static int64_t line_at(const struct lines *l, int64_t r, int64_t k)
     return (r / l->inner * l->n + k) * l->inner + r % l->inner;
 }
 
-static struct softmax_facts facts_of(const double *x, const struct lines *l,
-                                     int64_t r)
+static struct softmax_facts softmax_facts_of(const double *x,
+                                             const struct lines *l, int64_t r)
 {
     struct softmax_facts f = {.n = (double)l->n, .max = -(double)INFINITY};
     for (int64_t k = 0; k < l->n; k++)
@@ -118,12 +118,13 @@ static struct softmax_facts facts_of(const double *x, const struct lines *l,
     return f;
 }
 
-static void oracle(const struct entry *e, bool log_kind, const double *x,
-                   double tiny, double *want, double *error)
+static void softmax_oracle(const struct softmax_entry *e, bool log_kind,
+                           const double *x, double tiny, double *want,
+                           double *error)
 {
-    struct lines l = lines_of(e);
+    struct lines l = softmax_lines_of(e);
     for (int64_t r = 0; r < l.count; r++) {
-        struct softmax_facts f = facts_of(x, &l, r);
+        struct softmax_facts f = softmax_facts_of(x, &l, r);
         for (int64_t k = 0; k < l.n; k++) {
             int64_t i = line_at(&l, r, k);
             double t = x[i] - f.max, p = exp(t) / f.total;
@@ -134,7 +135,7 @@ static void oracle(const struct entry *e, bool log_kind, const double *x,
     }
 }
 
-static void make_logits(struct harness *b, const struct entry *e,
+static void make_logits(struct harness *b, const struct softmax_entry *e,
                         struct operand *x)
 {
     harness_input(b, x, e->in, e->rank, e->shape, e->layout_in, e->fill);
@@ -146,7 +147,8 @@ static void make_logits(struct harness *b, const struct entry *e,
     harness_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
 }
 
-static const char *entry_text(const struct entry *e, char *text, size_t bytes)
+static const char *softmax_entry_text(const struct softmax_entry *e, char *text,
+                                      size_t bytes)
 {
     static const char *const layouts[] = {"dense", "padded", "transposed",
                                           "broadcast"};
@@ -166,14 +168,16 @@ static const char *entry_text(const struct entry *e, char *text, size_t bytes)
     return text;
 }
 
-static bool flushes(const struct harness *b)
+static bool softmax_flushes(const struct harness *b)
 {
     return b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
 }
 
 /* ---- forward ---- */
 
-static bool run_forward(struct harness *b, const struct entry *e, bool log_kind)
+static bool softmax_table_run_forward(struct harness *b,
+                                      const struct softmax_entry *e,
+                                      bool log_kind)
 {
     struct operand x, y;
     make_logits(b, e, &x);
@@ -200,7 +204,8 @@ static bool run_forward(struct harness *b, const struct entry *e, bool log_kind)
     double *want = harness_keep(b, 0, n, &fresh),
            *error = harness_keep(b, 1, n, &fresh);
     if (fresh)
-        oracle(e, log_kind, given, bound_tiny(flushes(b)), want, error);
+        softmax_oracle(e, log_kind, given, bound_tiny(softmax_flushes(b)), want,
+                       error);
     return harness_bound(b, &y, want, error);
 }
 
@@ -263,7 +268,7 @@ static bool run_masked_row(struct harness *b)
                           bound_chain(bound_terms((double)n), each));
 }
 
-static bool run_refusals(struct harness *b)
+static bool softmax_run_refusals(struct harness *b)
 {
     const int64_t shape[] = {2, 3}, other[] = {3, 2};
     struct operand x, y, z, i;
@@ -300,7 +305,7 @@ static bool run_refusals(struct harness *b)
 static const ssq_dtype large[] = {F32, F16};
 #define LARGE (sizeof(large) / sizeof(large[0]))
 
-static bool run_large(struct harness *b, ssq_dtype dtype)
+static bool softmax_run_large(struct harness *b, ssq_dtype dtype)
 {
     const int64_t shape[] = {4096, 1024};
     double n = (double)(shape[0] * shape[1]);
@@ -313,7 +318,7 @@ static bool run_large(struct harness *b, ssq_dtype dtype)
     return !b->failed;
 }
 
-static void describe(size_t i, char *text, size_t bytes)
+static void softmax_describe(size_t i, char *text, size_t bytes)
 {
     char entry[200];
     if (i >= 2 * ENTRIES + 3) {
@@ -327,20 +332,20 @@ static void describe(size_t i, char *text, size_t bytes)
         "softmax of a long row with parts of only -Inf, the rest far below 0"};
     if (i < 2 * ENTRIES)
         snprintf(text, bytes, "%s %s", i % 2 != 0 ? "log_softmax" : "softmax",
-                 entry_text(&table[i / 2], entry, sizeof(entry)));
+                 softmax_entry_text(&table[i / 2], entry, sizeof(entry)));
     else
         snprintf(text, bytes, "%s", named[i - 2 * ENTRIES]);
 }
 
-static bool run(struct harness *b, size_t i)
+static bool softmax_run(struct harness *b, size_t i)
 {
     if (i < 2 * ENTRIES)
-        return run_forward(b, &table[i / 2], i % 2 != 0);
+        return softmax_table_run_forward(b, &table[i / 2], i % 2 != 0);
     if (i >= 2 * ENTRIES + 3)
-        return run_large(b, large[i - 2 * ENTRIES - 3]);
+        return softmax_run_large(b, large[i - 2 * ENTRIES - 3]);
     if (i == 2 * ENTRIES + 2)
         return run_masked_row(b);
-    return i == 2 * ENTRIES ? run_named_rows(b) : run_refusals(b);
+    return i == 2 * ENTRIES ? run_named_rows(b) : softmax_run_refusals(b);
 }
 
 extern const struct suite softmax_suite;
@@ -348,26 +353,26 @@ const struct suite softmax_suite = {.op = "softmax",
                                     .name = "softmax",
                                     .n = 2 * ENTRIES + 3,
                                     .large = LARGE,
-                                    .describe = describe,
-                                    .run = run,
+                                    .describe = softmax_describe,
+                                    .run = softmax_run,
                                     .floor = 126};
 
 /* ---- backward ---- */
 
-struct slope {
-    const struct entry *e;
+struct softmax_table_slope {
+    const struct softmax_entry *e;
     bool log_kind;
     const double *dy;
 };
 
 /* sum dy softmax(x) */
-static double weighted(const void *data, const double *x)
+static double softmax_weighted(const void *data, const double *x)
 {
-    const struct slope *s = data;
-    struct lines l = lines_of(s->e);
+    const struct softmax_table_slope *s = data;
+    struct lines l = softmax_lines_of(s->e);
     double sum = 0.0;
     for (int64_t r = 0; r < l.count; r++) {
-        struct softmax_facts f = facts_of(x, &l, r);
+        struct softmax_facts f = softmax_facts_of(x, &l, r);
         for (int64_t k = 0; k < l.n; k++) {
             int64_t i = line_at(&l, r, k);
             double t = x[i] - f.max;
@@ -379,11 +384,11 @@ static double weighted(const void *data, const double *x)
 }
 
 /* want and error of dx for given y and dy. */
-static void backward_oracle(const struct entry *e, bool log_kind,
+static void backward_oracle(const struct softmax_entry *e, bool log_kind,
                             const double *y, const double *dy, double tiny,
                             double *want, double *error)
 {
-    struct lines l = lines_of(e);
+    struct lines l = softmax_lines_of(e);
     double n = (double)l.n;
     for (int64_t r = 0; r < l.count; r++) {
         double s = 0.0, abs_s = 0.0;
@@ -407,38 +412,39 @@ static void backward_oracle(const struct entry *e, bool log_kind,
 /* The oracle is the derivative. Along one variable softmax is a logistic
  * curve and what is left: its third derivative is at most 1/8, that of
  * log(total) at most 1/(6 sqrt(3)); times sum |dy|. */
-static bool backward_difference(struct harness *b, const struct entry *e,
-                                bool log_kind, double *x, const double *dy,
-                                size_t n)
+static bool backward_difference(struct harness *b,
+                                const struct softmax_entry *e, bool log_kind,
+                                double *x, const double *dy, size_t n)
 {
     double *y = harness_alloc(b, n * sizeof(*y)),
            *dx = harness_alloc(b, n * sizeof(*y));
     double *error = harness_alloc(b, n * sizeof(*y));
-    oracle(e, log_kind, x, 0.0, y, error);
+    softmax_oracle(e, log_kind, x, 0.0, y, error);
     backward_oracle(e, log_kind, y, dy, 0.0, dx, error);
     double size = 1.0;
     for (size_t i = 0; i < n; i++)
         size += fabs(dy[i]) * (1.0 + fabs(x[i]));
-    struct slope s = {e, log_kind, dy};
-    return difference_check(b, weighted, &s, x, n, dx, 0x1p-13, size / 8.0,
-                            size);
+    struct softmax_table_slope s = {e, log_kind, dy};
+    return difference_check(b, softmax_weighted, &s, x, n, dx, 0x1p-13,
+                            size / 8.0, size);
 }
 
-static bool finite_entry(const struct entry *e)
+static bool finite_entry(const struct softmax_entry *e)
 {
     return e->fill != FILL_HUGE && e->fill != FILL_SPECIAL &&
            e->fill != FILL_NAN;
 }
 
-static bool run_backward(struct harness *b, const struct entry *e,
-                         bool log_kind)
+static bool softmax_table_run_backward(struct harness *b,
+                                       const struct softmax_entry *e,
+                                       bool log_kind)
 {
     struct operand x, y, dy, dx;
     make_logits(b, e, &x);
     size_t n = (size_t)x.n;
     double *p = harness_alloc(b, n * sizeof(*p)),
            *e0 = harness_alloc(b, n * sizeof(*p));
-    oracle(e, log_kind, x.value, 0.0, p, e0);
+    softmax_oracle(e, log_kind, x.value, 0.0, p, e0);
     harness_values(b, &y, e->in, e->rank, e->shape, e->layout_in, p);
     harness_input(b, &dy, e->out, e->rank, e->shape, e->layout_out,
                   e->fill == FILL_SPECIAL ? FILL_SPECIAL : FILL_NORMAL);
@@ -466,7 +472,8 @@ static bool run_backward(struct harness *b, const struct entry *e,
     double *want = harness_keep(b, 0, n, &fresh),
            *error = harness_keep(b, 1, n, &fresh);
     if (fresh) {
-        backward_oracle(e, log_kind, p, g, bound_tiny(flushes(b)), want, error);
+        backward_oracle(e, log_kind, p, g, bound_tiny(softmax_flushes(b)), want,
+                        error);
         if (n <= 200 && finite_entry(e) &&
             !backward_difference(b, e, log_kind, x.value, g, n))
             return false;
@@ -484,9 +491,9 @@ static bool run_backward_places(struct harness *b)
     harness_output(b, &both, F32, 1, flat, DENSE);
     double want[6], error[6], p[6];
     memcpy(p, y.value, sizeof(p));
-    const struct entry e = {.rank = 2, .shape = {2, 3}, .axis = 1};
-    backward_oracle(&e, false, p, dy.value, bound_tiny(flushes(b)), want,
-                    error);
+    const struct softmax_entry e = {.rank = 2, .shape = {2, 3}, .axis = 1};
+    backward_oracle(&e, false, p, dy.value, bound_tiny(softmax_flushes(b)),
+                    want, error);
     ssq_softmax_backward_args args = SSQ_SOFTMAX_BACKWARD_INIT;
     args.y = y.t;
     args.dy = dy.t;
@@ -512,13 +519,13 @@ static bool run_backward_places(struct harness *b)
     return harness_bound(b, &y, want, error);
 }
 
-static void backward_describe(size_t i, char *text, size_t bytes)
+static void softmax_backward_describe(size_t i, char *text, size_t bytes)
 {
     char entry[200];
     if (i < 2 * ENTRIES)
         snprintf(text, bytes, "%s %s",
                  i % 2 != 0 ? "log_softmax_backward" : "softmax_backward",
-                 entry_text(&table[i / 2], entry, sizeof(entry)));
+                 softmax_entry_text(&table[i / 2], entry, sizeof(entry)));
     else
         snprintf(text, bytes,
                  "softmax_backward into y, and refused over half of dy");
@@ -526,14 +533,16 @@ static void backward_describe(size_t i, char *text, size_t bytes)
 
 static bool backward_run(struct harness *b, size_t i)
 {
-    return i < 2 * ENTRIES ? run_backward(b, &table[i / 2], i % 2 != 0)
-                           : run_backward_places(b);
+    return i < 2 * ENTRIES
+               ? softmax_table_run_backward(b, &table[i / 2], i % 2 != 0)
+               : run_backward_places(b);
 }
 
 extern const struct suite softmax_backward_suite;
 const struct suite softmax_backward_suite = {.op = "softmax_backward",
                                              .name = "softmax_backward",
                                              .n = 2 * ENTRIES + 1,
-                                             .describe = backward_describe,
+                                             .describe =
+                                                 softmax_backward_describe,
                                              .run = backward_run,
                                              .floor = 126};

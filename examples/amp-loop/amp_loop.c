@@ -311,14 +311,14 @@ static bool epoch(struct loop *l, struct run_epoch *e)
 }
 
 /* What is printed of a run. */
-struct result {
+struct amp_loop_result {
     struct run_epoch last;
     struct history seen;
     char name[64];
 };
 
 static bool run(struct member *m, const char *policy, bool first,
-                struct result *r)
+                struct amp_loop_result *r)
 {
     const struct run_options *o = m->o;
     struct loop l = {.member = m, .o = o};
@@ -354,7 +354,7 @@ static bool run(struct member *m, const char *policy, bool first,
 static bool rank_main(struct member *m, const void *none)
 {
     const struct run_options *o = m->o;
-    struct result r[2] = {{.name = ""}, {.name = ""}};
+    struct amp_loop_result r[2] = {{.name = ""}, {.name = ""}};
     const bool shows = m->rank == 0, draws = shows && o->plot != NULL;
     (void)none;
     bool good = (!draws || plot_begin(o->plot)) &&

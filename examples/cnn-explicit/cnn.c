@@ -19,7 +19,7 @@
 static const int64_t channels[STAGES + 1] = {1, 32, 64};
 
 /* conv -> batch norm -> relu -> max pool. "compute" is the compute dtype. */
-struct stage {
+struct cnn_stage {
     ssq_tensor *w, *dw;         /* [o,c,3,3] compute */
     ssq_tensor *gamma, *dgamma; /* [o] float32, and so on */
     ssq_tensor *beta, *dbeta;
@@ -35,7 +35,7 @@ struct stage {
 
 struct cnn {
     ssq_tensor *x; /* [n,1,8,8]: a view of the input */
-    struct stage stage[STAGES];
+    struct cnn_stage stage[STAGES];
     ssq_tensor *flat, *dflat;    /* [n,256]: views of the last y and dy */
     ssq_tensor *dropped;         /* [n,256] compute */
     ssq_tensor *w, *dw, *b, *db; /* the linear layer */
@@ -75,8 +75,9 @@ static bool init(ssq_queue *q, ssq_tensor *w, uint64_t seed, uint32_t id)
 
 /* What a stage learns or remembers; convolutions have no bias, since the norm
  * behind them would take it away again. */
-static bool stage_parameters(ssq_queue *q, ssq_dtype compute, struct stage *s,
-                             int64_t c, int64_t o, uint64_t seed, uint32_t id)
+static bool stage_parameters(ssq_queue *q, ssq_dtype compute,
+                             struct cnn_stage *s, int64_t c, int64_t o,
+                             uint64_t seed, uint32_t id)
 {
     return make4(q, compute, o, c, 3, 3, &s->w) && init(q, s->w, seed, id) &&
            make2(q, SSQ_F32, o, 0, &s->gamma) && fill(q, s->gamma, 1.0) &&
@@ -89,7 +90,7 @@ static bool stage_parameters(ssq_queue *q, ssq_dtype compute, struct stage *s,
 
 /* The same of another model, running statistics included: they are what the
  * test set is normalised with. */
-static bool stage_share(const struct stage *from, struct stage *s)
+static bool stage_share(const struct cnn_stage *from, struct cnn_stage *s)
 {
     return train_share(from->w, &s->w) && train_share(from->gamma, &s->gamma) &&
            train_share(from->beta, &s->beta) &&
@@ -98,8 +99,9 @@ static bool stage_share(const struct stage *from, struct stage *s)
 }
 
 /* What depends on the batch n, and the gradients. c channels become o. */
-static bool stage_activations(ssq_queue *q, ssq_dtype compute, struct stage *s,
-                              int64_t n, int64_t c, int64_t o, int64_t side)
+static bool stage_activations(ssq_queue *q, ssq_dtype compute,
+                              struct cnn_stage *s, int64_t n, int64_t c,
+                              int64_t o, int64_t side)
 {
     int64_t half = side / 2;
     return make4(q, compute, o, c, 3, 3, &s->dw) &&
@@ -119,7 +121,7 @@ static bool stage_activations(ssq_queue *q, ssq_dtype compute, struct stage *s,
 static bool make_head(struct cnn *m, ssq_queue *q, ssq_dtype compute, int64_t n,
                       const struct cnn *other)
 {
-    const struct stage *last = &m->stage[STAGES - 1];
+    const struct cnn_stage *last = &m->stage[STAGES - 1];
     int64_t in = channels[STAGES] * (SIDE >> STAGES) * (SIDE >> STAGES);
     int64_t flat[2] = {n, in};
     bool own = other == NULL ? make2(q, compute, TRAIN_CLASSES, in, &m->w) &&
@@ -157,7 +159,7 @@ static bool create(struct model *model, ssq_queue *q, ssq_dtype compute,
     if (!run_ok(ssq_tensor_reshape(x, 4, image, &m->x), "view"))
         return false;
     for (int i = 0; i < STAGES; i++) {
-        struct stage *s = &m->stage[i];
+        struct cnn_stage *s = &m->stage[i];
         int64_t c = channels[i], out = channels[i + 1];
         bool own = other == NULL ? stage_parameters(q, compute, s, c, out,
                                                     o->seed, (uint32_t)i + 1)
@@ -176,7 +178,7 @@ static void destroy(struct model *model)
 {
     struct cnn *m = model->state;
     for (int i = 0; m != NULL && i < STAGES; i++) {
-        struct stage *s = &m->stage[i];
+        struct cnn_stage *s = &m->stage[i];
         ssq_tensor **all[] = {&s->w,
                               &s->dw,
                               &s->gamma,
@@ -214,7 +216,7 @@ static size_t parameters(const struct model *model,
     const struct cnn *m = model->state;
     size_t n = 0;
     for (int i = 0; i < STAGES; i++) {
-        const struct stage *s = &m->stage[i];
+        const struct cnn_stage *s = &m->stage[i];
         const struct {
             const char *name;
             ssq_tensor *p, *g;
@@ -234,7 +236,7 @@ static size_t parameters(const struct model *model,
 
 /* The norm saves mean and rstd for its gradient only in training, when it also
  * moves the running statistics; otherwise it reads these. */
-static ssq_status stage_forward(const struct stage *s, ssq_queue *q,
+static ssq_status stage_forward(const struct cnn_stage *s, ssq_queue *q,
                                 const ssq_tensor *x, bool training)
 {
     ssq_status st = ssq_conv2d(
@@ -305,7 +307,7 @@ static ssq_status head_backward(const struct cnn *m, ssq_queue *q)
 
 /* From dy to the stage's gradients and, unless dx is NULL, that of its input.
  * dz holds one gradient after the other: of h, of the norm's result, of z. */
-static ssq_status stage_backward(const struct stage *s, ssq_queue *q,
+static ssq_status stage_backward(const struct cnn_stage *s, ssq_queue *q,
                                  const ssq_tensor *x, const ssq_tensor *dx)
 {
     ssq_status st = ssq_max_pool2d_backward(

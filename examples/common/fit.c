@@ -9,7 +9,7 @@
 #define LOOKS  12
 
 /* What the last line says of a run. */
-struct result {
+struct fit_result {
     char device[64];
     struct run_epoch last;
 };
@@ -200,7 +200,7 @@ static bool resume(struct fit *f)
            batches_seek(&f->train, f->behind);
 }
 
-static bool begin(struct fit *f, struct result *r)
+static bool begin(struct fit *f, struct fit_result *r)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     if (!(run_ok(ssq_device_props_get(f->device, &props), "device") &&
@@ -222,7 +222,7 @@ static bool begin(struct fit *f, struct result *r)
 /* One run; what was seen of it is the caller's. */
 static bool run(struct member *m, const struct run_options *o,
                 const struct fit_kind *kind, const char *policy,
-                struct result *r, struct history *seen)
+                struct fit_result *r, struct history *seen)
 {
     struct fit f = {.member = m,
                     .o = o,
@@ -251,13 +251,14 @@ static bool run(struct member *m, const struct run_options *o,
 }
 
 /* Both runs of a rank. */
-struct runs {
-    struct result r[2];
+struct fit_runs {
+    struct fit_result r[2];
     struct history seen[2];
 };
 
 /* The log is of the first run. */
-static bool runs(struct member *m, const struct fit_kind *kind, struct runs *u)
+static bool runs(struct member *m, const struct fit_kind *kind,
+                 struct fit_runs *u)
 {
     const struct run_options *o = m->o;
     struct run_options again = *o;
@@ -271,7 +272,7 @@ static bool runs(struct member *m, const struct fit_kind *kind, struct runs *u)
             plot_write(o->plot, o->program, u->seen, o->compare ? 2 : 1));
 }
 
-static void print_last(const struct run_options *o, const struct runs *u)
+static void print_last(const struct run_options *o, const struct fit_runs *u)
 {
     const struct run_epoch *e = &u->r[0].last;
     printf("%s %s on %s: test accuracy %.2f%%", o->program, o->policy,
@@ -284,7 +285,7 @@ static void print_last(const struct run_options *o, const struct runs *u)
 
 static bool rank_main(struct member *m, const void *kind)
 {
-    struct runs u = {.seen = {{0}}};
+    struct fit_runs u = {.seen = {{0}}};
     bool good = runs(m, kind, &u);
     if (good && m->rank == 0)
         print_last(m->o, &u);

@@ -21,7 +21,7 @@
 #include <string.h>
 
 /** Everything of one training run. */
-struct training {
+struct train_state {
     struct member *member;
     const struct run_options *o; /* the member's */
     const struct model_kind *kind;
@@ -48,7 +48,7 @@ struct training {
 };
 
 /* What the last line says of a run. */
-struct result {
+struct train_result {
     char device[32];
     double accuracy;
     unsigned long steps;
@@ -68,7 +68,7 @@ bool train_share(const ssq_tensor *from, ssq_tensor **to)
            run_ok(ssq_tensor_reshape(from, d.rank, d.shape, to), "view");
 }
 
-static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
+static bool make(struct train_state *t, ssq_dtype dtype, int rank, int64_t a,
                  int64_t b, ssq_tensor **out)
 {
     int64_t shape[2] = {a, b};
@@ -77,7 +77,7 @@ static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
 
 /* The data set on the device, once, and what one batch needs. Writes are
  * asynchronous: data has to live until the first sync, and lives longer. */
-static bool make_data(struct training *t, const struct dataset *data)
+static bool make_data(struct train_state *t, const struct dataset *data)
 {
     ssq_fill_args weight = SSQ_FILL_INIT;
     weight.value = t->o->loss_weight;
@@ -113,7 +113,7 @@ static bool make_data(struct training *t, const struct dataset *data)
 }
 
 /* Two sets of activations over the same parameters. */
-static bool make_models(struct training *t)
+static bool make_models(struct train_state *t)
 {
     int64_t tests = DIGITS_ROWS - DIGITS_TRAIN;
     return t->kind->create(&t->model, t->queue, t->policy.compute, t->o,
@@ -122,7 +122,7 @@ static bool make_models(struct training *t)
                            t->test_x, &t->model);
 }
 
-static bool add_parameters(struct training *t)
+static bool add_parameters(struct train_state *t)
 {
     struct train_parameter list[TRAIN_PARAMETERS];
     bool good = true;
@@ -138,7 +138,7 @@ static bool add_parameters(struct training *t)
 
 /* AdamW over all parameters, its learning rate by one cycle over the whole run:
  * the schedule is on the device, so a replayed step has the right one. */
-static bool make_optimizer(struct training *t)
+static bool make_optimizer(struct train_state *t)
 {
     unsigned steps = t->o->epochs * (DIGITS_TRAIN / t->o->batch);
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
@@ -160,7 +160,7 @@ static bool make_optimizer(struct training *t)
 }
 
 /* Everything of a run; on failure training_destroy frees what there is. */
-static bool training_create(struct training *t, const char *policy,
+static bool training_create(struct train_state *t, const char *policy,
                             const struct dataset *data)
 {
     const struct run_options *o = t->o;
@@ -181,7 +181,7 @@ static bool training_create(struct training *t, const char *policy,
 }
 
 /* Also after a creation that failed half-way: destroy takes NULL. */
-static void training_destroy(struct training *t)
+static void training_destroy(struct train_state *t)
 {
     ssq_graph_destroy(&t->graph);
     ssq_optimizer_destroy(&t->adamw);
@@ -197,7 +197,7 @@ static void training_destroy(struct training *t)
 }
 
 /* The rows of batch_index into x and target. */
-static ssq_status gather_batch(struct training *t)
+static ssq_status gather_batch(struct train_state *t)
 {
     ssq_status st = ssq_gather_rows(
         t->queue,
@@ -210,7 +210,7 @@ static ssq_status gather_batch(struct training *t)
 }
 
 /* The loss of the batch, added to the epoch's sum, and its gradient. */
-static ssq_status loss_and_gradient(struct training *t)
+static ssq_status loss_and_gradient(struct train_state *t)
 {
     /* The gradient begins with the loss's weight times the loss scale, which
      * only the device knows, and is multiplied by it while it is float32. */
@@ -231,7 +231,7 @@ static ssq_status loss_and_gradient(struct training *t)
 }
 
 /* What all ranks have of their gradients. */
-static ssq_status reduce(struct training *t)
+static ssq_status reduce(struct train_state *t)
 {
     const struct member *m = t->member;
     if (m->comm == NULL)
@@ -246,7 +246,7 @@ static ssq_status reduce(struct training *t)
 
 /* One training step, as at the head of this file. Enqueued, and not waited
  * for. */
-static ssq_status step(struct training *t)
+static ssq_status step(struct train_state *t)
 {
     ssq_status st = gather_batch(t);
     if (st == SSQ_OK)
@@ -267,7 +267,7 @@ static ssq_status step(struct training *t)
 /* The first step runs as it is, so that whatever is made at its first use is
  * there; the second is captured, which runs nothing; it and all later ones are
  * launches of the graph. */
-static ssq_status step_or_replay(struct training *t)
+static ssq_status step_or_replay(struct train_state *t)
 {
     if (!t->o->graph || t->steps == 0)
         return step(t);
@@ -308,7 +308,7 @@ static void shuffle(int32_t *order, uint64_t *random)
 
 /* All whole batches in a fresh order; the sum of their losses is left in
  * loss_sum. */
-static bool train_epoch(struct training *t, uint64_t *random)
+static bool train_epoch(struct train_state *t, uint64_t *random)
 {
     /* read late by the device: it lives until the sync at the epoch's end */
     int32_t *order = t->host_order;
@@ -338,7 +338,7 @@ static bool train_epoch(struct training *t, uint64_t *random)
 }
 
 /* How many of the test set's rows the model gets right. */
-static bool evaluate(struct training *t, const struct dataset *data,
+static bool evaluate(struct train_state *t, const struct dataset *data,
                      double *accuracy)
 {
     enum { TESTS = DIGITS_ROWS - DIGITS_TRAIN };
@@ -362,8 +362,8 @@ static bool evaluate(struct training *t, const struct dataset *data,
 }
 
 /* Wait for the epoch, and show it: the only time that the host reads. */
-static bool show_epoch(struct training *t, const struct dataset *data,
-                       unsigned epoch, FILE *log, struct result *r)
+static bool show_epoch(struct train_state *t, const struct dataset *data,
+                       unsigned epoch, FILE *log, struct train_result *r)
 {
     float sum = 0.0f;
     struct run_epoch e = {.epoch = epoch + 1,
@@ -419,7 +419,7 @@ static ssq_status note_parameter(void *user, const char *name,
 }
 
 /* What the last step's gradients were, as they came out of backward. */
-static bool show_statistics(struct training *t)
+static bool show_statistics(struct train_state *t)
 {
     struct parameters p = {.n = 0};
     if (!run_ok(ssq_optimizer_visit(t->queue, t->adamw, note_parameter, &p),
@@ -443,22 +443,22 @@ static bool show_statistics(struct training *t)
 }
 
 /* What ranks have in common. */
-struct job {
+struct train_job {
     const struct model_kind *kind;
     const struct dataset *data;
 };
 
 /* A whole run under a policy; *r is what it came to, *seen its curves. */
 static bool train(struct member *m, const struct run_options *o,
-                  const struct job *job, const char *policy, struct result *r,
-                  struct history *seen)
+                  const struct train_job *job, const char *policy,
+                  struct train_result *r, struct history *seen)
 {
-    struct training t = {.member = m,
-                         .o = o,
-                         .kind = job->kind,
-                         .policy = SSQ_POLICY_INIT,
-                         .device = m->device,
-                         .seen = seen};
+    struct train_state t = {.member = m,
+                            .o = o,
+                            .kind = job->kind,
+                            .policy = SSQ_POLICY_INIT,
+                            .device = m->device,
+                            .seen = seen};
     const struct dataset *data = job->data;
     FILE *log = NULL;
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
@@ -483,12 +483,13 @@ static bool train(struct member *m, const struct run_options *o,
 }
 
 /* A run and, with --compare, one in float32. */
-struct runs {
-    struct result mixed, plain;
+struct train_runs {
+    struct train_result mixed, plain;
     struct history seen[2];
 };
 
-static bool run_both(struct member *m, const struct job *job, struct runs *u)
+static bool run_both(struct member *m, const struct train_job *job,
+                     struct train_runs *u)
 {
     const struct run_options *o = m->o;
     struct run_options again = *o;
@@ -507,8 +508,8 @@ static bool run_both(struct member *m, const struct job *job, struct runs *u)
 static bool rank_main(struct member *m, const void *of_all)
 {
     const struct run_options *o = m->o;
-    struct runs u = {.mixed = {.scale = SSQ_SCALER_STATE_INIT},
-                     .plain = {.scale = SSQ_SCALER_STATE_INIT}};
+    struct train_runs u = {.mixed = {.scale = SSQ_SCALER_STATE_INIT},
+                           .plain = {.scale = SSQ_SCALER_STATE_INIT}};
     char compared[32] = "";
     bool good = run_both(m, of_all, &u);
     history_free(&u.seen[0]);
@@ -531,7 +532,7 @@ int train_main(int argc, char **argv, const struct model_kind *kind,
                struct run_options o)
 {
     static struct dataset data;
-    const struct job job = {.kind = kind, .data = &data};
+    const struct train_job job = {.kind = kind, .data = &data};
     o.loss_weight = 1.0;
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)

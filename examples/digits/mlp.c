@@ -9,7 +9,7 @@
 #define HIDDEN 64 /* units of every layer but the last */
 
 /* One layer: z = in w^T + b, h = activation(z). */
-struct layer {
+struct mlp_layer {
     ssq_tensor *w, *dw; /* [out, in], compute: the optimizer has the master */
     ssq_tensor *b, *db; /* [out], float32: too few to be worth 16 bits */
     ssq_tensor *z;      /* [batch, out], compute; float32 in the last layer */
@@ -21,7 +21,7 @@ struct layer {
 struct mlp {
     bool sigmoid; /* else relu */
     unsigned layers;
-    struct layer layer[LAYERS];
+    struct mlp_layer layer[LAYERS];
     const ssq_tensor *x; /* [batch, in], compute */
 };
 
@@ -33,7 +33,7 @@ static bool make(ssq_device *device, ssq_dtype dtype, int rank, int64_t a,
 }
 
 /* Gradients and activations of a layer, for a batch. */
-static bool make_layer(ssq_device *d, struct layer *l, ssq_dtype compute,
+static bool make_layer(ssq_device *d, struct mlp_layer *l, ssq_dtype compute,
                        int64_t batch, bool last)
 {
     /* the model's output is float32 under every policy */
@@ -46,8 +46,8 @@ static bool make_layer(ssq_device *d, struct layer *l, ssq_dtype compute,
 }
 
 /* PyTorch's choice for these activations; biases start at 0. */
-static bool fill_layer(const struct mlp *m, ssq_queue *queue, struct layer *l,
-                       uint64_t seed, uint32_t id)
+static bool fill_layer(const struct mlp *m, ssq_queue *queue,
+                       struct mlp_layer *l, uint64_t seed, uint32_t id)
 {
     return run_ok(
                ssq_init(
@@ -61,8 +61,8 @@ static bool fill_layer(const struct mlp *m, ssq_queue *queue, struct layer *l,
 }
 
 static bool make_parameters(const struct mlp *m, ssq_queue *queue,
-                            struct layer *l, ssq_dtype compute, uint64_t seed,
-                            uint32_t id)
+                            struct mlp_layer *l, ssq_dtype compute,
+                            uint64_t seed, uint32_t id)
 {
     ssq_device *d = ssq_queue_device(queue);
     return make(d, compute, 2, l->out, l->in, &l->w) &&
@@ -87,7 +87,7 @@ static bool create(struct model *model, ssq_queue *queue, ssq_dtype compute,
                       .x = x};
     const struct mlp *other = share == NULL ? NULL : share->state;
     for (unsigned i = 0; i < m->layers; i++) {
-        struct layer *l = &m->layer[i];
+        struct mlp_layer *l = &m->layer[i];
         bool last = i + 1 == m->layers;
         l->in = i == 0 ? ssq_tensor_size(x, 1) : HIDDEN;
         l->out = last ? TRAIN_CLASSES : HIDDEN;
@@ -108,7 +108,7 @@ static void destroy(struct model *model)
 {
     struct mlp *m = model->state;
     for (unsigned i = 0; m != NULL && i < m->layers; i++) {
-        struct layer *l = &m->layer[i];
+        struct mlp_layer *l = &m->layer[i];
         ssq_tensor **all[] = {&l->w, &l->dw, &l->b, &l->db,
                               &l->z, &l->h,  &l->dz};
         for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
@@ -124,7 +124,7 @@ static size_t parameters(const struct model *model,
 {
     const struct mlp *m = model->state;
     for (unsigned i = 0; i < m->layers; i++) {
-        const struct layer *l = &m->layer[i];
+        const struct mlp_layer *l = &m->layer[i];
         struct train_parameter *w = &list[2 * i], *b = w + 1;
         *w = (struct train_parameter){.value = l->w, .grad = l->dw};
         *b = (struct train_parameter){.value = l->b, .grad = l->db};
@@ -136,7 +136,7 @@ static size_t parameters(const struct model *model,
 
 /* z = in w^T + b, and h = relu(z) in the same call where that is all. */
 static ssq_status forward_layer(const struct mlp *m, ssq_queue *queue,
-                                const struct layer *l, const ssq_tensor *in)
+                                const struct mlp_layer *l, const ssq_tensor *in)
 {
     bool fused = l->h != NULL && !m->sigmoid;
     ssq_status st =
@@ -164,7 +164,8 @@ static ssq_status forward(struct model *model, ssq_queue *queue, bool training)
 }
 
 /* dw = dz^T in, db = the sum of dz over the batch. */
-static ssq_status parameter_gradients(ssq_queue *queue, const struct layer *l,
+static ssq_status parameter_gradients(ssq_queue *queue,
+                                      const struct mlp_layer *l,
                                       const ssq_tensor *in)
 {
     ssq_status st = ssq_gemm(
@@ -177,8 +178,8 @@ static ssq_status parameter_gradients(ssq_queue *queue, const struct layer *l,
 
 /* dz of the layer below: dh = dz w, then through its activation. */
 static ssq_status input_gradient(const struct mlp *m, ssq_queue *queue,
-                                 const struct layer *l,
-                                 const struct layer *below)
+                                 const struct mlp_layer *l,
+                                 const struct mlp_layer *below)
 {
     ssq_status st =
         ssq_gemm(queue, SSQ_GEMM(.a = l->dz, .b = l->w, .d = below->dz));
@@ -201,7 +202,7 @@ static ssq_status backward(struct model *model, ssq_queue *queue)
     struct mlp *m = model->state;
     ssq_status st = SSQ_OK;
     for (unsigned i = m->layers; i-- > 0 && st == SSQ_OK;) {
-        const struct layer *l = &m->layer[i];
+        const struct mlp_layer *l = &m->layer[i];
         st = parameter_gradients(queue, l, i == 0 ? m->x : l[-1].h);
         if (st == SSQ_OK && i > 0)
             st = input_gradient(m, queue, l, l - 1);

@@ -46,7 +46,7 @@ struct run {
 };
 
 /* What the last line says. */
-struct result {
+struct gpt_result {
     char device[64];
     struct run_epoch last;
 };
@@ -318,7 +318,7 @@ static bool export_weights(struct run *r)
                   exported);
 }
 
-static bool begin(struct run *r, struct result *result)
+static bool begin(struct run *r, struct gpt_result *result)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     bool good = run_ok(ssq_device_props_get(r->device, &props), "device") &&
@@ -347,7 +347,7 @@ static bool write_some(struct run *r)
 
 static bool train(struct member *m, const struct run_options *o,
                   const struct text *text, const char *policy,
-                  struct result *result, struct history *seen)
+                  struct gpt_result *result, struct history *seen)
 {
     struct run r = {.member = m,
                     .o = o,
@@ -383,12 +383,12 @@ static bool train(struct member *m, const struct run_options *o,
 }
 
 /* Both runs of a rank. */
-struct runs {
-    struct result r[2];
+struct gpt_runs {
+    struct gpt_result r[2];
     struct history seen[2];
 };
 
-static bool runs(struct member *m, const struct text *text, struct runs *u)
+static bool runs(struct member *m, const struct text *text, struct gpt_runs *u)
 {
     const struct run_options *o = m->o;
     struct run_options again = *o;
@@ -402,7 +402,7 @@ static bool runs(struct member *m, const struct text *text, struct runs *u)
             plot_write(o->plot, o->program, u->seen, o->compare ? 2 : 1));
 }
 
-static void print_last(const struct run_options *o, const struct runs *u)
+static void print_last(const struct run_options *o, const struct gpt_runs *u)
 {
     const struct run_epoch *e = &u->r[0].last;
     printf("gpt %s on %s: validation loss %.4f", o->policy, u->r[0].device,
@@ -415,7 +415,7 @@ static void print_last(const struct run_options *o, const struct runs *u)
 
 static bool rank_main(struct member *m, const void *text)
 {
-    struct runs u = {.seen = {{0}}};
+    struct gpt_runs u = {.seen = {{0}}};
     bool good = runs(m, text, &u);
     if (good && m->rank == 0)
         print_last(m->o, &u);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Text under way: the last tokens, and where the next one stands. */
-struct writing {
+struct sample_writing {
     ssq_queue *queue;
     ssq_tensor *x;  /* i32 [1, block] */
     int32_t *token; /* what is in it */
@@ -30,7 +30,7 @@ static double uniform(uint64_t *random)
 }
 
 /* The logits of the last place. No token sees one behind it. */
-static ssq_status ask(const struct sampling *s, struct writing *w)
+static ssq_status ask(const struct sampling *s, struct sample_writing *w)
 {
     const int64_t block = s->gpt->block, kinds = s->gpt->vocabulary;
     ssq_tensor *last = NULL;
@@ -52,7 +52,7 @@ static ssq_status ask(const struct sampling *s, struct writing *w)
 }
 
 /* One of the kinds, by their logits. */
-static int32_t choose(const struct sampling *s, struct writing *w)
+static int32_t choose(const struct sampling *s, struct sample_writing *w)
 {
     const int64_t kinds = s->gpt->vocabulary;
     int32_t best = 0;
@@ -74,7 +74,7 @@ static int32_t choose(const struct sampling *s, struct writing *w)
     return best;
 }
 
-static ssq_status put(const struct sampling *s, struct writing *w)
+static ssq_status put(const struct sampling *s, struct sample_writing *w)
 {
     const int64_t block = s->gpt->block;
     ssq_status st = ask(s, w);
@@ -95,7 +95,7 @@ static ssq_status put(const struct sampling *s, struct writing *w)
 bool sample_print(const struct sampling *s, size_t n)
 {
     const int64_t shape[] = {1, s->gpt->block};
-    struct writing w = {
+    struct sample_writing w = {
         .queue = ssq_trainer_queue(s->trainer), .n = 1, .random = s->seed};
     w.token = calloc((size_t)s->gpt->block, sizeof(*w.token));
     w.logits = malloc((size_t)s->gpt->vocabulary * sizeof(*w.logits));

@@ -171,24 +171,24 @@ ssq_status writing_note(struct writing *w, const char *prefix, const char *key,
 
 /* ---- the header ---- */
 
-struct text {
+struct head_text {
     char *at; /* NULL: bytes are only counted */
     size_t n;
 };
 
-static void write_put(struct text *t, const char *bytes, size_t n)
+static void write_put(struct head_text *t, const char *bytes, size_t n)
 {
     if (t->at != NULL)
         memcpy(t->at + t->n, bytes, n);
     t->n += n;
 }
 
-static void put_text(struct text *t, const char *s)
+static void put_text(struct head_text *t, const char *s)
 {
     write_put(t, s, strlen(s));
 }
 
-static void put_number(struct text *t, uint64_t x)
+static void put_number(struct head_text *t, uint64_t x)
 {
     char digits[24];
     snprintf(digits, sizeof(digits), "%llu", (unsigned long long)x);
@@ -196,7 +196,7 @@ static void put_number(struct text *t, uint64_t x)
 }
 
 /* Append a string in JSON's syntax, without quotes. */
-static void put_escaped(struct text *t, const char *s)
+static void put_escaped(struct head_text *t, const char *s)
 {
     for (; *s != '\0'; s++) {
         char escape[8];
@@ -210,7 +210,7 @@ static void put_escaped(struct text *t, const char *s)
     }
 }
 
-static void put_metadata(struct writing *w, struct text *t)
+static void put_metadata(struct writing *w, struct head_text *t)
 {
     put_text(t, HEADER_BEGIN "0000000000000000\",\"format\":\"pt\"");
     for (const struct note *n = w->notes; n != NULL; n = n->next) {
@@ -232,7 +232,7 @@ static void put_metadata(struct writing *w, struct text *t)
 
 /* Write the header. It ends with spaces, so that the data begin at a multiple
  * of 8 bytes. */
-static void put_header(struct writing *w, struct text *t)
+static void put_header(struct writing *w, struct head_text *t)
 {
     put_metadata(w, t);
     for (const struct item *i = w->items; i != NULL; i = i->next) {
@@ -336,7 +336,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
     return st;
 }
 
-static void fill_digests(const struct writing *w, struct text *t)
+static void fill_digests(const struct writing *w, struct head_text *t)
 {
     char whole[DIGEST_DIGITS + 1];
     for (const struct item *i = w->items; i != NULL; i = i->next) {
@@ -349,7 +349,8 @@ static void fill_digests(const struct writing *w, struct text *t)
 }
 
 static ssq_status checkpoint_write_all(struct writing *w, struct replacement *r,
-                                       struct text *t, unsigned char *chunk)
+                                       struct head_text *t,
+                                       unsigned char *chunk)
 {
     unsigned char length[8];
     uint64_t data = sizeof(length) + t->n;
@@ -368,7 +369,7 @@ static ssq_status checkpoint_write_all(struct writing *w, struct replacement *r,
 
 ssq_status writing_end(struct writing *w, const char *path)
 {
-    struct text t = {NULL, 0};
+    struct head_text t = {NULL, 0};
     struct replacement r = {.fd = -1};
     write_place(w);
     put_header(w, &t);

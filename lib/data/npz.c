@@ -35,7 +35,7 @@ struct directory {
 };
 
 /* A member. name is not ended. */
-struct member {
+struct npz_member {
     const char *name;
     size_t name_bytes;
     unsigned flags, method;
@@ -81,7 +81,8 @@ static bool find_directory(const struct contents *c, struct directory *d)
 
 /* Sizes of 32 bits that are all ones are in the extra field 1, in this order.
  */
-static bool npz_widen(struct member *m, const unsigned char *extra, size_t n)
+static bool npz_widen(struct npz_member *m, const unsigned char *extra,
+                      size_t n)
 {
     uint64_t *const values[] = {&m->bytes, &m->packed, &m->local};
     size_t at = 0;
@@ -109,19 +110,19 @@ static bool npz_widen(struct member *m, const unsigned char *extra, size_t n)
 
 /* Read the entry at d->at, and move d->at to the next one. */
 static bool next_member(const struct contents *c, struct directory *d,
-                        struct member *m)
+                        struct npz_member *m)
 {
     const unsigned char *p = c->data + d->at;
     size_t left = d->end - d->at;
     if (left < 46 || npz_number(p, 4) != ENTRY)
         return false;
-    *m = (struct member){.name = (const char *)p + 46,
-                         .flags = (unsigned)npz_number(p + 8, 2),
-                         .method = (unsigned)npz_number(p + 10, 2),
-                         .crc = (uint32_t)npz_number(p + 16, 4),
-                         .packed = npz_number(p + 20, 4),
-                         .bytes = npz_number(p + 24, 4),
-                         .local = npz_number(p + 42, 4)};
+    *m = (struct npz_member){.name = (const char *)p + 46,
+                             .flags = (unsigned)npz_number(p + 8, 2),
+                             .method = (unsigned)npz_number(p + 10, 2),
+                             .crc = (uint32_t)npz_number(p + 16, 4),
+                             .packed = npz_number(p + 20, 4),
+                             .bytes = npz_number(p + 24, 4),
+                             .local = npz_number(p + 42, 4)};
     m->name_bytes = (size_t)npz_number(p + 28, 2);
     size_t extra = (size_t)npz_number(p + 30, 2);
     size_t all = 46 + m->name_bytes + extra + (size_t)npz_number(p + 32, 2);
@@ -132,7 +133,7 @@ static bool next_member(const struct contents *c, struct directory *d,
 }
 
 /* A member "x.npy" is the array "x". */
-static bool is_named(const struct member *m, const char *name)
+static bool is_named(const struct npz_member *m, const char *name)
 {
     size_t n = strlen(name);
     return m->name_bytes == n + 4 && memcmp(m->name, name, n) == 0 &&
@@ -163,8 +164,8 @@ static ssq_status npz_broken(const struct contents *c)
 }
 
 /* Copy the bytes of a member. */
-static ssq_status copy_member(const struct contents *c, const struct member *m,
-                              struct contents *part)
+static ssq_status copy_member(const struct contents *c,
+                              const struct npz_member *m, struct contents *part)
 {
     if (m->local > c->n || c->n - m->local < 30 ||
         npz_number(c->data + m->local, 4) != LOCAL)
@@ -182,8 +183,8 @@ static ssq_status copy_member(const struct contents *c, const struct member *m,
     return SSQ_OK;
 }
 
-static ssq_status read_member(const struct contents *c, const struct member *m,
-                              ssq_array **array)
+static ssq_status read_member(const struct contents *c,
+                              const struct npz_member *m, ssq_array **array)
 {
     char path[512];
     struct contents part = {.path = path};
@@ -213,7 +214,7 @@ static ssq_status read_member(const struct contents *c, const struct member *m,
 static void list_names(const struct contents *c, struct directory d, char *text,
                        size_t bytes)
 {
-    struct member m;
+    struct npz_member m;
     size_t at = 0;
     text[0] = '\0';
     while (at + 1 < bytes && next_member(c, &d, &m)) {
@@ -229,7 +230,7 @@ ssq_status npz_read(const struct contents *c, const char *name,
                     ssq_array **array)
 {
     struct directory all, d;
-    struct member m, found = {NULL};
+    struct npz_member m, found = {NULL};
     char names[256];
     unsigned n = 0, members = 0;
     if (!find_directory(c, &all))

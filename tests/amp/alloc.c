@@ -31,62 +31,62 @@ static void heap_free(void *user, void *p)
     free(p);
 }
 
-struct trial {
+struct alloc_trial {
     const struct rig *r;
     ssq_scaler *scaler;
     ssq_tensor *out;
     ssq_graph *graph;
 };
 
-static ssq_status create(struct trial *t)
+static ssq_status create(struct alloc_trial *t)
 {
     return ssq_scaler_create(t->r->device, "sesqui", NULL, &t->scaler);
 }
 
-static ssq_status scale(struct trial *t)
+static ssq_status scale(struct alloc_trial *t)
 {
     return ssq_scaler_scale_grad(t->r->queue, t->scaler, t->r->clean, t->out);
 }
 
-static ssq_status check_bad(struct trial *t)
+static ssq_status check_bad(struct alloc_trial *t)
 {
     const ssq_tensor *grad = t->r->bad;
     return ssq_scaler_check(t->r->queue, t->scaler, 1, &grad);
 }
 
-static ssq_status unscale(struct trial *t)
+static ssq_status unscale(struct alloc_trial *t)
 {
     const ssq_tensor *grad = t->r->clean, *out = t->out;
     return ssq_scaler_unscale(t->r->queue, t->scaler, 1, &grad, &out);
 }
 
-static ssq_status update(struct trial *t)
+static ssq_status update(struct alloc_trial *t)
 {
     return ssq_scaler_update(t->r->queue, t->scaler);
 }
 
-static ssq_status update_to(struct trial *t)
+static ssq_status update_to(struct alloc_trial *t)
 {
     return ssq_scaler_update_to(t->r->queue, t->scaler, 4096.0);
 }
 
-static ssq_status clear(struct trial *t)
+static ssq_status clear(struct alloc_trial *t)
 {
     return ssq_scaler_event_clear(t->r->queue, t->scaler);
 }
 
-static ssq_status interval(struct trial *t)
+static ssq_status interval(struct alloc_trial *t)
 {
     return ssq_scaler_set_growth_interval(t->r->queue, t->scaler, 7);
 }
 
-static ssq_status get(struct trial *t)
+static ssq_status get(struct alloc_trial *t)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     return ssq_scaler_state_get(t->r->queue, t->scaler, &s);
 }
 
-static ssq_status set(struct trial *t)
+static ssq_status set(struct alloc_trial *t)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     s.scale = 512.0;
@@ -97,7 +97,7 @@ static ssq_status set(struct trial *t)
 }
 
 /* A step in a graph. What fails inside is begun anew. */
-static ssq_status capture(struct trial *t)
+static ssq_status capture(struct alloc_trial *t)
 {
     ssq_status st = ssq_graph_begin(t->r->queue);
     if (st != SSQ_OK)
@@ -115,12 +115,12 @@ static ssq_status capture(struct trial *t)
     return st;
 }
 
-static ssq_status launch(struct trial *t)
+static ssq_status launch(struct alloc_trial *t)
 {
     return ssq_graph_launch(t->r->queue, t->graph);
 }
 
-static ssq_status (*const calls[])(struct trial *) = {
+static ssq_status (*const calls[])(struct alloc_trial *) = {
     create,   scale, check_bad, update,  scale,     check_bad,
     update,   scale, unscale,   update,  update_to, clear,
     interval, get,   set,       capture, launch,    update_to,
@@ -137,7 +137,7 @@ static bool run(const struct rig *rig, size_t armed, long fail_at,
 {
     struct rig fresh = *rig, *r = &fresh;
     r->queue = core_queue(r->device);
-    struct trial t = {r, NULL, core_vector(r->device, SSQ_F32, 3), NULL};
+    struct alloc_trial t = {r, NULL, core_vector(r->device, SSQ_F32, 3), NULL};
     bool ok = true, refused = false;
     for (size_t i = 0; i < CALLS && ok; i++) {
         heap.calls = heap.refused = 0;

@@ -15,14 +15,15 @@ static float value(int k, int64_t i)
     return (float)(amp_uniform(&s) - 0.5);
 }
 
-struct grads {
+struct clip_grads {
     ssq_tensor *t[N], *norm;
     float x[N][MOST]; /* as they are stored */
 };
 
-static struct grads *make(const struct rig *r, ssq_dtype dtype, bool strided)
+static struct clip_grads *make(const struct rig *r, ssq_dtype dtype,
+                               bool strided)
 {
-    struct grads *g = calloc(1, sizeof(*g));
+    struct clip_grads *g = calloc(1, sizeof(*g));
     for (int k = 0; k < N; k++) {
         ssq_tensor *whole =
             core_vector(r->device, dtype, sizes[k] * (strided ? 3 : 1));
@@ -42,7 +43,7 @@ static struct grads *make(const struct rig *r, ssq_dtype dtype, bool strided)
     return g;
 }
 
-static void drop(struct grads *g)
+static void drop(struct clip_grads *g)
 {
     for (int k = 0; k < N; k++)
         ssq_tensor_destroy(&g->t[k]);
@@ -50,13 +51,14 @@ static void drop(struct grads *g)
     free(g);
 }
 
-static ssq_status clip(const struct rig *r, const struct grads *g, double most)
+static ssq_status clip(const struct rig *r, const struct clip_grads *g,
+                       double most)
 {
     return ssq_clip_grad_norm(r->queue, N, (const ssq_tensor *const *)g->t,
                               most, g->norm);
 }
 
-static float norm_of(const struct rig *r, const struct grads *g)
+static float norm_of(const struct rig *r, const struct clip_grads *g)
 {
     float norm = -1.0f;
     NEED(ssq_tensor_read(r->queue, g->norm, &norm, sizeof(norm), SSQ_F32));
@@ -78,7 +80,7 @@ static float rounded(float x, ssq_dtype dtype)
 static void formula(const struct rig *r, ssq_dtype dtype, bool strided,
                     double most)
 {
-    struct grads *g = make(r, dtype, strided);
+    struct clip_grads *g = make(r, dtype, strided);
     static float y[MOST];
     double square = 0.0;
     for (int k = 0; k < N; k++)
@@ -110,8 +112,8 @@ static void formula(const struct rig *r, ssq_dtype dtype, bool strided,
 /* Unscale, clip and step are the step that clips. */
 static void as_the_step(const struct rig *r, const char *kind)
 {
-    const struct storage *s = &storages[0];
-    struct image i[2];
+    const struct train_storage *s = &storages[0];
+    struct train_image i[2];
     float norm[2];
     for (int way = 0; way < 2; way++) {
         ssq_optimizer_options o = train_options(kind, s);
@@ -155,7 +157,7 @@ static void as_the_step(const struct rig *r, const char *kind)
 
 static void special(const struct rig *r)
 {
-    struct grads *g = make(r, SSQ_F32, false);
+    struct clip_grads *g = make(r, SSQ_F32, false);
     const float nan = (float)NAN, inf = (float)INFINITY;
     float x[777], norm;
     ssq_tensor *first = NULL;
@@ -190,7 +192,7 @@ static void special(const struct rig *r)
 
 static void captured(const struct rig *r)
 {
-    struct grads *g = make(r, SSQ_F32, false);
+    struct clip_grads *g = make(r, SSQ_F32, false);
     ssq_graph *graph = NULL;
     NEED(ssq_graph_begin(r->queue));
     NEED(clip(r, g, 8.0));
@@ -210,7 +212,7 @@ static void captured(const struct rig *r)
 
 static void refusals(const struct rig *r)
 {
-    struct grads *g = make(r, SSQ_F32, false);
+    struct clip_grads *g = make(r, SSQ_F32, false);
     const ssq_tensor *twice[] = {g->t[0], g->t[0]}, *none = NULL;
     const ssq_tensor *one = g->t[1];
 #define REFUSED(CALL, PARTS)                                                   \
@@ -237,7 +239,7 @@ static void everywhere(const struct rig *rigs, size_t n)
 {
     static float want[N][MOST], got[MOST];
     for (size_t d = 0; d < n; d++) {
-        struct grads *g = make(&rigs[d], SSQ_F32, false);
+        struct clip_grads *g = make(&rigs[d], SSQ_F32, false);
         size_t same = 0;
         NEED(clip(&rigs[d], g, 3.0));
         for (int k = 0; k < N; k++) {

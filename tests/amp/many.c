@@ -11,7 +11,7 @@
 /* One for each of two dtypes, and the fold or the end. */
 #define LAUNCHES 3
 
-struct model {
+struct many_model {
     const struct rig *r;
     ssq_optimizer *o;
     ssq_scaler *scaler;
@@ -40,7 +40,7 @@ static void draw(uint64_t seed, int64_t n, double scale)
         values[i] = (float)((amp_uniform(&state) - 0.5) * scale);
 }
 
-static void send(const struct model *m, const ssq_tensor *t, uint64_t seed,
+static void send(const struct many_model *m, const ssq_tensor *t, uint64_t seed,
                  double scale)
 {
     draw(seed, ssq_tensor_elements(t), scale);
@@ -48,7 +48,7 @@ static void send(const struct model *m, const ssq_tensor *t, uint64_t seed,
     NEED(ssq_queue_sync(m->r->queue));
 }
 
-static void build(struct model *m, const struct rig *r)
+static void build(struct many_model *m, const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     char name[16];
@@ -68,7 +68,7 @@ static void build(struct model *m, const struct rig *r)
     }
 }
 
-static void train(struct model *m)
+static void train(struct many_model *m)
 {
     for (int step = 0; step < STEPS; step++) {
         for (int k = 0; k < TENSORS; k++)
@@ -79,7 +79,8 @@ static void train(struct model *m)
 }
 
 /* Parameters whose bits are those of another model. */
-static int same_parameters(const struct model *a, const struct model *b)
+static int same_parameters(const struct many_model *a,
+                           const struct many_model *b)
 {
     static float x[MOST], y[MOST];
     int same = 0;
@@ -104,7 +105,7 @@ static size_t launches(ssq_device *device, const struct op *op)
     return n;
 }
 
-static void count(const struct model *m)
+static void count(const struct many_model *m)
 {
     const struct state *s = m->o->state;
     struct check_op check = {.op = OP_HEADER(check, record),
@@ -130,7 +131,7 @@ static void count(const struct model *m)
            b);
 }
 
-static void drop(struct model *m)
+static void drop(struct many_model *m)
 {
     for (int k = 0; k < TENSORS; k++) {
         ssq_tensor_destroy(&m->param[k]);
@@ -142,7 +143,7 @@ static void drop(struct model *m)
 
 int main(void)
 {
-    static struct model want, got;
+    static struct many_model want, got;
     struct rig first = rig_open(core_device(0));
 
     build(&want, &first);

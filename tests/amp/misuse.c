@@ -19,14 +19,14 @@ static const char *const names[CALLS] = {"scale", "check", "unscale", "step",
                                          "update"};
 
 /* What torch's object would know. */
-struct model {
+struct misuse_model {
     bool used, checked;
     enum { READY, UNSCALED, STEPPED } stage;
     unsigned applied; /* steps */
 };
 
 /* Does torch accept it? why: what our text must contain when not. */
-static bool accepts(struct model *m, enum call call, const char **why)
+static bool accepts(struct misuse_model *m, enum call call, const char **why)
 {
     if (call == SCALE)
         return m->used = true;
@@ -52,14 +52,14 @@ static bool accepts(struct model *m, enum call call, const char **why)
     return true;
 }
 
-struct subject {
+struct misuse_subject {
     const struct rig *r;
     ssq_scaler *scaler;
     ssq_optimizer *optimizer;
     ssq_tensor *param;
 };
 
-static ssq_status call_it(const struct subject *s, enum call call)
+static ssq_status call_it(const struct misuse_subject *s, enum call call)
 {
     ssq_queue *q = s->r->queue;
     switch (call) {
@@ -76,10 +76,10 @@ static ssq_status call_it(const struct subject *s, enum call call)
     }
 }
 
-static struct subject begin(const struct rig *r)
+static struct misuse_subject begin(const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
-    struct subject s = {.r = r};
+    struct misuse_subject s = {.r = r};
     static const float zeros[3];
     o.lr = 1.0;
     NEED(ssq_scaler_create(r->device, "check", NULL, &s.scaler));
@@ -90,7 +90,7 @@ static struct subject begin(const struct rig *r)
     return s;
 }
 
-static void end(struct subject *s)
+static void end(struct misuse_subject *s)
 {
     ssq_tensor_destroy(&s->param);
     ssq_optimizer_destroy(&s->optimizer);
@@ -109,8 +109,8 @@ static void text_of(unsigned sequence, int length, char *text, size_t bytes)
  * gradient is 1, -2, 0.5 and the scale 1. */
 static bool run(const struct rig *r, unsigned sequence, int length)
 {
-    struct subject s = begin(r);
-    struct model m = {false, false, READY, 0};
+    struct misuse_subject s = begin(r);
+    struct misuse_model m = {false, false, READY, 0};
     bool ok = true;
     float p[3];
     for (int i = 0; i < length && ok; i++) {

@@ -10,7 +10,7 @@
 
 #define STEPS 320
 
-struct result {
+struct modes_result {
     uint64_t scales[STEPS]; /* the simulator's, as bits */
     uint64_t on_device[STEPS];
     uint64_t loaded, value;
@@ -24,7 +24,7 @@ static uint64_t bits_of(double x)
 }
 
 /* A factor that rounds, and scales down to the last subnormal. */
-static void compute(const struct rig *r, struct result *result)
+static void compute(const struct rig *r, struct modes_result *result)
 {
     static const uint8_t bad = 1, clean = 0;
     ssq_scaler_options o = rig_preset("pytorch");
@@ -55,12 +55,12 @@ static void compute(const struct rig *r, struct result *result)
     ssq_scaler_destroy(&scaler);
 }
 
-static void directions(const struct rig *r, const struct result *want)
+static void directions(const struct rig *r, const struct modes_result *want)
 {
     static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     static const char *const names[] = {"up", "down", "toward zero"};
     for (int i = 0; i < 3; i++) {
-        static struct result got;
+        static struct modes_result got;
         memset(&got, 0, sizeof(got));
         fesetround(modes[i]);
         compute(r, &got);
@@ -72,10 +72,10 @@ static void directions(const struct rig *r, const struct result *want)
     }
 }
 
-static void flushing(const struct rig *r, const struct result *want)
+static void flushing(const struct rig *r, const struct modes_result *want)
 {
 #if defined(__SSE__)
-    static struct result got;
+    static struct modes_result got;
     unsigned before = _mm_getcsr();
     memset(&got, 0, sizeof(got));
     _mm_setcsr(before | 0x8040); /* FTZ and DAZ */
@@ -93,7 +93,7 @@ static void flushing(const struct rig *r, const struct result *want)
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
-        static struct result want;
+        static struct modes_result want;
         struct rig r = rig_open(core_device(d));
         compute(&r, &want);
         tap_ok(want.scales[STEPS - 1] != 0 &&

@@ -42,54 +42,54 @@ static void arm(long fail_at, bool for_ever)
     heap.for_ever = for_ever;
 }
 
-struct trial {
+struct optimizer_alloc_trial {
     struct train t;
     ssq_scaler *scaler;
 };
 
 /* ---- what is tried ---- */
 
-static ssq_status step(struct trial *x)
+static ssq_status step(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_step(x->t.r->queue, x->t.o, x->scaler);
 }
 
-static ssq_status check(struct trial *x)
+static ssq_status check(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_check(x->t.r->queue, x->t.o, x->scaler);
 }
 
-static ssq_status unscale(struct trial *x)
+static ssq_status unscale(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_unscale(x->t.r->queue, x->t.o, x->scaler);
 }
 
-static ssq_status accumulate(struct trial *x)
+static ssq_status accumulate(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_accumulate(x->t.r->queue, x->t.o, 0.5);
 }
 
-static ssq_status zero_grad(struct trial *x)
+static ssq_status zero_grad(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_zero_grad(x->t.r->queue, x->t.o);
 }
 
-static ssq_status to_master(struct trial *x)
+static ssq_status to_master(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_model_to_master(x->t.r->queue, x->t.o);
 }
 
-static ssq_status to_model(struct trial *x)
+static ssq_status to_model(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_master_to_model(x->t.r->queue, x->t.o);
 }
 
-static ssq_status set(struct trial *x)
+static ssq_status set(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_set(x->t.r->queue, x->t.o, NULL, SSQ_HYPER_LR, 0.5);
 }
 
-static ssq_status set_schedule(struct trial *x)
+static ssq_status set_schedule(struct optimizer_alloc_trial *x)
 {
     ssq_schedule s = SSQ_SCHEDULE_INIT;
 
@@ -98,7 +98,7 @@ static ssq_status set_schedule(struct trial *x)
                                   &s);
 }
 
-static ssq_status set_table(struct trial *x)
+static ssq_status set_table(struct optimizer_alloc_trial *x)
 {
     static const double table[2] = {0.25, 0.5};
     ssq_schedule s = SSQ_SCHEDULE_INIT;
@@ -118,33 +118,33 @@ static ssq_status ignore(void *user, const char *name, const ssq_tensor *x)
     return SSQ_OK;
 }
 
-static ssq_status visit(struct trial *x)
+static ssq_status visit(struct optimizer_alloc_trial *x)
 {
     return ssq_optimizer_visit(x->t.r->queue, x->t.o, ignore, NULL);
 }
 
-static ssq_status statistics(struct trial *x)
+static ssq_status statistics(struct optimizer_alloc_trial *x)
 {
     ssq_statistics s = SSQ_STATISTICS_INIT;
 
     return ssq_optimizer_statistics(x->t.r->queue, x->t.o, NULL, &s);
 }
 
-static ssq_status overflow(struct trial *x)
+static ssq_status overflow(struct optimizer_alloc_trial *x)
 {
     ssq_overflow_report s = SSQ_OVERFLOW_REPORT_INIT;
 
     return ssq_optimizer_overflow(x->t.r->queue, x->t.o, &s);
 }
 
-static ssq_status group(struct trial *x)
+static ssq_status group(struct optimizer_alloc_trial *x)
 {
     ssq_group *g = NULL;
 
     return ssq_optimizer_group(x->t.o, NULL, &g);
 }
 
-static ssq_status add(struct trial *x)
+static ssq_status add(struct optimizer_alloc_trial *x)
 {
     const int64_t n = 4;
     ssq_tensor *p = NULL, *g = NULL;
@@ -167,7 +167,7 @@ static ssq_status add(struct trial *x)
 
 static const struct {
     const char *name;
-    ssq_status (*run)(struct trial *x);
+    ssq_status (*run)(struct optimizer_alloc_trial *x);
     bool used; /* after the first use; else it is the first use, or before */
 } calls[] = {
     {"a first step", step, false},
@@ -194,8 +194,9 @@ static const struct {
 
 /* ---- the trials ---- */
 
-static void trial_open(struct trial *x, const struct rig *r, const char *kind,
-                       const struct storage *s, bool used)
+static void trial_open(struct optimizer_alloc_trial *x, const struct rig *r,
+                       const char *kind, const struct train_storage *s,
+                       bool used)
 {
     ssq_optimizer_options o = train_options(kind, s);
 
@@ -207,14 +208,14 @@ static void trial_open(struct trial *x, const struct rig *r, const char *kind,
     train_send(&x->t, x->t.grad, 1, SCALE, FLAW_NONE);
 }
 
-static void trial_close(struct trial *x)
+static void trial_close(struct optimizer_alloc_trial *x)
 {
     train_close(&x->t);
     ssq_scaler_destroy(&x->scaler);
 }
 
 /* The rest of the step and another one; then the image of it all. */
-static struct image finish(struct trial *x, bool stepped)
+static struct train_image finish(struct optimizer_alloc_trial *x, bool stepped)
 {
     if (!stepped)
         NEED(step(x));
@@ -224,7 +225,8 @@ static struct image finish(struct trial *x, bool stepped)
 }
 
 /* Parameters alone: reading them is no first use. */
-static bool same_parameters(const struct train *t, const struct image *want)
+static bool same_parameters(const struct train *t,
+                            const struct train_image *want)
 {
     float a[130], b[130];
     bool same = true;
@@ -245,11 +247,11 @@ static bool same_parameters(const struct train *t, const struct image *want)
 }
 
 static void try_all(const struct rig *r, size_t c, const char *kind,
-                    const struct storage *s, bool for_ever)
+                    const struct train_storage *s, bool for_ever)
 {
     bool is_step = calls[c].run == step;
-    struct trial x;
-    struct image want, before;
+    struct optimizer_alloc_trial x;
+    struct train_image want, before;
     /* a driver takes its time: one allocation in 11 fails there, not the same
      * ones in each call, and all with SSQ_TEST_FULL=1 */
     bool all = strchr(r->name, ':') == NULL || tap_full();
@@ -264,7 +266,7 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
     want = finish(&x, is_step);
     trial_close(&x);
     for (bool failed = true; failed; n += step) {
-        struct image now;
+        struct train_image now;
         ssq_status st;
 
         trial_open(&x, r, kind, s, calls[c].used);
@@ -303,11 +305,12 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
 
 /* Return the ops of a captured step. Allocation n of the call fails, 0: none,
  * and the call is repeated. */
-static size_t captured(const struct rig *r, ssq_status (*call)(struct trial *x),
+static size_t captured(const struct rig *r,
+                       ssq_status (*call)(struct optimizer_alloc_trial *x),
                        long n, bool *failed)
 {
     ssq_graph *graph = NULL;
-    struct trial x;
+    struct optimizer_alloc_trial x;
 
     trial_open(&x, r, "lamb", &storages[2], true);
     NEED(ssq_graph_begin(r->queue));
@@ -330,7 +333,7 @@ static size_t captured(const struct rig *r, ssq_status (*call)(struct trial *x),
 /* A capture keeps nothing of a call that has failed; a check that counts is not
  * repeated. */
 static void try_captured(const struct rig *r, const char *name,
-                         ssq_status (*call)(struct trial *x))
+                         ssq_status (*call)(struct optimizer_alloc_trial *x))
 {
     bool failed = false;
     size_t want = captured(r, call, 0, &failed), wrong = 0;

@@ -111,7 +111,7 @@ static void test_many(const struct rig *r, ssq_dtype d)
 /* Several in several tensors: the first by tensor, then by element. */
 static void test_counts(const struct rig *r)
 {
-    const struct storage *s = &storages[1];
+    const struct train_storage *s = &storages[1];
     ssq_optimizer_options o = train_options("sgd", s);
     ssq_scaler *scaler = train_fixed(r, 1.0);
     struct train t;
@@ -166,13 +166,13 @@ static float rounded(float x, ssq_dtype d)
 
 /* f32 and bf16: what is written is g / scale, rounded once, and the step that
  * follows is the step that would have been, if nothing was rounded away. */
-static void test_unscale(const struct rig *r, const struct storage *s,
+static void test_unscale(const struct rig *r, const struct train_storage *s,
                          double scale, bool accumulate)
 {
     ssq_optimizer_options o = train_options("adamw", s);
     ssq_scaler *scaler = train_fixed(r, scale);
     struct train t, u;
-    struct image a, b;
+    struct train_image a, b;
     float g[130];
     bool same = true;
 
@@ -244,7 +244,7 @@ static ssq_statistics count(const struct train *t, const char *name)
     return s;
 }
 
-static void test_statistics(const struct rig *r, const struct storage *s,
+static void test_statistics(const struct rig *r, const struct train_storage *s,
                             float subnormal)
 {
     ssq_optimizer_options o = train_options("sgd", s);
@@ -284,7 +284,7 @@ static void test_statistics(const struct rig *r, const struct storage *s,
 }
 
 /* Weights at 1, gradients of three kinds: lost in 16 bits, seen, and 0. */
-static void test_rounded(const struct rig *r, const struct storage *s,
+static void test_rounded(const struct rig *r, const struct train_storage *s,
                          uint64_t want)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;

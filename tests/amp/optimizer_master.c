@@ -254,7 +254,7 @@ static void test_steps(const struct rig *r)
 
 /* A gradient of 0: 1e-8 is 0 in f16, where 0 / (0 + eps) would be NaN. */
 static void test_eps(const struct rig *r, const char *kind,
-                     const struct storage *s)
+                     const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options(kind, s);
     struct train t;
@@ -283,7 +283,7 @@ static void test_eps(const struct rig *r, const char *kind,
  * rounded to both sides of 0, and torch's root of it is NaN. */
 static void test_variance(const struct rig *r)
 {
-    const struct storage *s = &storages[0];
+    const struct train_storage *s = &storages[0];
     ssq_optimizer_options o = train_options("rmsprop", s);
     struct train t;
     float p[130];
@@ -308,7 +308,7 @@ static void test_variance(const struct rig *r)
 
 /* ---- flat masters ---- */
 
-static void test_flat(const struct rig *r, const struct storage *s)
+static void test_flat(const struct rig *r, const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options("adamw", s);
     const ssq_tensor *flat = NULL, *a = NULL, *b = NULL;

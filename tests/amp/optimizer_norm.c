@@ -59,7 +59,7 @@ static void test_norm(const struct rig *r, int64_t n, double x, double scale)
 /* The norm of one gradient is ssq_norm's, bit for bit. */
 static void test_norm_op(const struct rig *r)
 {
-    const struct storage *s = &storages[0];
+    const struct train_storage *s = &storages[0];
     ssq_optimizer_options o = train_options("sgd", s);
     struct train t;
     ssq_tensor *y = core_vector(r->device, SSQ_F32, 1);
@@ -239,11 +239,11 @@ static void test_norm_order(const struct rig *r)
 static void test_clip(const struct rig *r, const char *kind, double clip,
                       double scale)
 {
-    const struct storage *s = &storages[0];
+    const struct train_storage *s = &storages[0];
     ssq_optimizer_options o = train_options(kind, s), plain = o;
     ssq_scaler *scaler = train_fixed(r, scale);
     struct train t, u;
-    struct image a, b;
+    struct train_image a, b;
     bool clipped = false;
 
     o.clip_norm = clip;
@@ -283,10 +283,10 @@ static void test_clip(const struct rig *r, const char *kind, double clip,
 /* LAMB needs the norm for itself: clip_norm set to 0 does not end it. */
 static void test_lamb(const struct rig *r)
 {
-    const struct storage *s = &storages[0];
+    const struct train_storage *s = &storages[0];
     ssq_optimizer_options o = train_options("lamb", s);
     struct train t, u;
-    struct image a, b;
+    struct train_image a, b;
 
     o.max_grad_norm = 0.5;
     train_open(&t, r, "lamb", s, &o);

@@ -240,7 +240,7 @@ static void test_same_beta1(const struct rig *r, const char *kind)
     ssq_optimizer_options o = train_options(kind, &storages[0]), with = o;
     ssq_schedule s = SSQ_SCHEDULE_INIT;
     struct train t, u;
-    struct image a, b;
+    struct train_image a, b;
 
     with.beta1 = 0.75;
     s.base = 0.75;
@@ -473,7 +473,7 @@ static void test_setters(const struct rig *r, uint32_t number)
         double v = list[i].value, back = 0.0;
         ssq_optimizer_options o = train_options(kind, &storages[1]), with = o;
         struct train t, u;
-        struct image a, b;
+        struct train_image a, b;
 
         if (list[i].option != 0 && !optimizer_reads(number, list[i].option))
             continue;

@@ -17,12 +17,12 @@ static void run(struct train *t, ssq_scaler *scaler, bool bad)
 }
 
 static void test_skip(const struct rig *r, const char *kind,
-                      const struct storage *s)
+                      const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options(kind, s);
     ssq_scaler *scaler = train_fixed(r, SCALE);
     struct train t, twin;
-    struct image before, after, end, other;
+    struct train_image before, after, end, other;
 
     train_open(&t, r, kind, s, &o);
     train_open(&twin, r, kind, s, &o);
@@ -76,7 +76,7 @@ static void test_mean(const struct rig *r, ssq_scaler *scaler)
 {
     ssq_optimizer_options o = train_options("adamw", &storages[0]);
     struct train t, twin;
-    struct image a, b;
+    struct train_image a, b;
     float g[130];
 
     train_open(&t, r, "adamw", &storages[0], &o);
@@ -110,7 +110,7 @@ static void test_dropped(const struct rig *r)
     ssq_optimizer_options o = train_options("adamw", &storages[1]);
     ssq_scaler *scaler = train_fixed(r, SCALE);
     struct train t, twin;
-    struct image a, b;
+    struct train_image a, b;
 
     train_open(&t, r, "adamw", &storages[1], &o);
     train_open(&twin, r, "adamw", &storages[1], &o);
@@ -134,12 +134,12 @@ static void test_dropped(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
-static void test_accumulate(const struct rig *r, const struct storage *s)
+static void test_accumulate(const struct rig *r, const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options("adamw", s);
     ssq_scaler *scaler = train_fixed(r, SCALE);
     struct train t, twin;
-    struct image a, b;
+    struct train_image a, b;
 
     train_open(&t, r, "adamw", s, &o);
     train_open(&twin, r, "adamw", s, &o);
@@ -169,7 +169,7 @@ static void test_two_optimizers(const struct rig *r)
     ssq_scaler_options so = rig_preset("pytorch");
     ssq_scaler *scaler = NULL;
     struct train t, u;
-    struct image t0, t1, u0, u1;
+    struct train_image t0, t1, u0, u1;
     ssq_scaler_state state;
 
     so.init_scale = SCALE;

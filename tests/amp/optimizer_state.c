@@ -30,12 +30,12 @@ static ssq_scaler *moving(const struct rig *r)
 }
 
 static void test_restore(const struct rig *r, const char *kind,
-                         const struct storage *s)
+                         const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options(kind, s);
     ssq_scaler *scaler = moving(r);
     struct train t;
-    struct image end;
+    struct train_image end;
     int equal = 0;
 
     train_open(&t, r, kind, s, &o);
@@ -46,7 +46,7 @@ static void test_restore(const struct rig *r, const char *kind,
     for (unsigned at = 0; at <= STEPS; at++) {
         ssq_scaler *again = moving(r);
         ssq_scaler_state state;
-        struct image saved, last;
+        struct train_image saved, last;
         struct train u;
 
         scaler = moving(r);
@@ -115,7 +115,7 @@ static void test_visit(const struct rig *r)
     };
 
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
-        const struct storage *s = &storages[list[i].storage];
+        const struct train_storage *s = &storages[list[i].storage];
         ssq_optimizer_options o = train_options(list[i].kind, s);
         struct names n = {""};
         struct train t;
@@ -178,7 +178,7 @@ static void schedule(const struct train *t)
 }
 
 static void test_graph(const struct rig *r, const char *kind,
-                       const struct storage *s)
+                       const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options(kind, s);
     ssq_scaler *scaler = moving(r), *other = moving(r);
@@ -186,7 +186,7 @@ static void test_graph(const struct rig *r, const char *kind,
     ssq_tensor *raw[TRAIN_PARAMS], *raw2[TRAIN_PARAMS];
     ssq_graph *graph = NULL;
     ssq_scaler_state a, b;
-    struct image x, y;
+    struct train_image x, y;
 
     o.statistics = true;
     train_open(&t, r, kind, s, &o);
@@ -234,13 +234,14 @@ static void test_graph(const struct rig *r, const char *kind,
 }
 
 /* A whole window of accumulation in a graph. */
-static void test_graph_window(const struct rig *r, const struct storage *s)
+static void test_graph_window(const struct rig *r,
+                              const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options("adamw", s);
     ssq_scaler *scaler = train_fixed(r, 1.0);
     struct train t, u;
     ssq_graph *graph = NULL;
-    struct image x, y;
+    struct train_image x, y;
 
     train_open(&t, r, "adamw", s, &o);
     train_open(&u, r, "adamw", s, &o);
@@ -277,7 +278,7 @@ static void test_graph_window(const struct rig *r, const struct storage *s)
 /* Captures that would not be whole steps. */
 static void test_partial(const struct rig *r)
 {
-    const struct storage *s = &storages[0];
+    const struct train_storage *s = &storages[0];
     ssq_optimizer_options o = train_options("adamw", s);
     ssq_scaler *scaler = train_fixed(r, 1.0);
     ssq_graph *graph = NULL;

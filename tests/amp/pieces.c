@@ -38,7 +38,7 @@ static const char *kind_of(size_t c)
     return kinds[c % OPT_KINDS];
 }
 
-struct run {
+struct amp_pieces_run {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *param[TENSORS], *grad[TENSORS];
@@ -62,7 +62,7 @@ static float draw(void)
 }
 
 /* Gradients times the scale, one of them with an infinity late in it. */
-static void send(struct run *r, bool overflow)
+static void send(struct amp_pieces_run *r, bool overflow)
 {
     for (int k = 0; k < TENSORS; k++) {
         for (int64_t i = 0; i < sizes[k]; i++)
@@ -92,7 +92,8 @@ static ssq_device *see(const char *name, enum sight sight)
     return dev;
 }
 
-static void start(struct run *r, size_t c, const char *name, enum sight sight)
+static void start(struct amp_pieces_run *r, size_t c, const char *name,
+                  enum sight sight)
 {
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
     ssq_scaler_options fixed = SSQ_SCALER_OPTIONS_INIT;
@@ -124,7 +125,7 @@ static void start(struct run *r, size_t c, const char *name, enum sight sight)
 
 static ssq_status keep(void *user, const char *name, const ssq_tensor *t)
 {
-    struct run *r = user;
+    struct amp_pieces_run *r = user;
     ssq_dtype dtype = ssq_tensor_dtype(t);
     size_t n = (size_t)ssq_tensor_elements(t) * ssq_dtype_bits(dtype) / 8;
 
@@ -138,7 +139,7 @@ static ssq_status keep(void *user, const char *name, const ssq_tensor *t)
 }
 
 /* One step in the case's way. */
-static void step(struct run *r, size_t c, bool overflow)
+static void step(struct amp_pieces_run *r, size_t c, bool overflow)
 {
     for (int i = way_of(c)->accumulate ? 2 : 1; i > 0; i--) {
         send(r, overflow);
@@ -152,7 +153,7 @@ static void step(struct run *r, size_t c, bool overflow)
 }
 
 /* Steps without an optimizer: check, and unscale into others. */
-static void scale_only(struct run *r)
+static void scale_only(struct amp_pieces_run *r)
 {
     ssq_tensor *outs[TENSORS];
 
@@ -169,11 +170,12 @@ static void scale_only(struct run *r)
     }
 }
 
-static void train(struct run *r, size_t c, const char *name, enum sight sight)
+static void train(struct amp_pieces_run *r, size_t c, const char *name,
+                  enum sight sight)
 {
-    *r = (struct run){.report = SSQ_OVERFLOW_REPORT_INIT,
-                      .all = SSQ_STATISTICS_INIT,
-                      .last = SSQ_STATISTICS_INIT};
+    *r = (struct amp_pieces_run){.report = SSQ_OVERFLOW_REPORT_INIT,
+                                 .all = SSQ_STATISTICS_INIT,
+                                 .last = SSQ_STATISTICS_INIT};
     start(r, c, name, sight);
     step(r, c, false);
     step(r, c, true);
@@ -197,7 +199,7 @@ static void train(struct run *r, size_t c, const char *name, enum sight sight)
     }
 }
 
-static void drop(struct run *r)
+static void drop(struct amp_pieces_run *r)
 {
     for (int k = 0; k < TENSORS; k++) {
         ssq_tensor_destroy(&r->param[k]);
@@ -228,7 +230,7 @@ static bool same_statistics(const ssq_statistics *a, const ssq_statistics *b)
 
 static void test(size_t c, const char *name)
 {
-    struct run whole, cut;
+    struct amp_pieces_run whole, cut;
 
     train(&whole, c, name, WHOLE);
     train(&cut, c, name, PIECES);
@@ -260,7 +262,7 @@ static void test(size_t c, const char *name)
 static void test_helped(const char *name)
 {
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
-    struct run whole, helped;
+    struct amp_pieces_run whole, helped;
 
     train(&whole, 0, name, WHOLE);
     train(&helped, 0, name, HELPED);

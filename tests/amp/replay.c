@@ -12,7 +12,7 @@ static const double scales[] = {1.0, 32768.0, 16777216.0};
 struct record {
     double scale[STEPS]; /* behind each step */
     uint32_t t;
-    struct image image;
+    struct train_image image;
 };
 
 static ssq_scaler *scaler_at(const struct rig *r, double scale)
@@ -25,8 +25,9 @@ static ssq_scaler *scaler_at(const struct rig *r, double scale)
 }
 
 /* Steps whose gradients are what a backward pass at the scale would give. */
-static void play(const struct rig *r, const char *kind, const struct storage *s,
-                 double scale, struct record *record)
+static void play(const struct rig *r, const char *kind,
+                 const struct train_storage *s, double scale,
+                 struct record *record)
 {
     ssq_optimizer_options o = train_options(kind, s);
     ssq_scaler *scaler = scaler_at(r, scale);
@@ -48,7 +49,7 @@ static void play(const struct rig *r, const char *kind, const struct storage *s,
 }
 
 static void compare(const struct rig *r, const char *kind,
-                    const struct storage *s, double scale,
+                    const struct train_storage *s, double scale,
                     const struct record *want)
 {
     struct record got;

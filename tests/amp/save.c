@@ -13,23 +13,23 @@
 #define AT_VERSION 12
 #define AT_BODY    32
 
-struct bytes {
+struct save_bytes {
     size_t n;
     unsigned char *data;
 };
 
-static struct bytes scaler_bytes(const struct rig *r, ssq_scaler *scaler)
+static struct save_bytes scaler_bytes(const struct rig *r, ssq_scaler *scaler)
 {
-    struct bytes b = {0, NULL};
+    struct save_bytes b = {0, NULL};
     NEED(ssq_scaler_save(r->queue, scaler, NULL, 0, &b.n));
     b.data = malloc(b.n);
     NEED(ssq_scaler_save(r->queue, scaler, b.data, b.n, NULL));
     return b;
 }
 
-static struct bytes optimizer_bytes(const struct train *t)
+static struct save_bytes optimizer_bytes(const struct train *t)
 {
-    struct bytes b = {0, NULL};
+    struct save_bytes b = {0, NULL};
     NEED(ssq_optimizer_save(t->r->queue, t->o, NULL, 0, &b.n));
     b.data = malloc(b.n);
     NEED(ssq_optimizer_save(t->r->queue, t->o, b.data, b.n, NULL));
@@ -37,7 +37,7 @@ static struct bytes optimizer_bytes(const struct train *t)
 }
 
 /* Make header and checksum right again. */
-static void reseal(struct bytes *b, uint32_t kind)
+static void reseal(struct save_bytes *b, uint32_t kind)
 {
     struct blob blob;
     blob_write(&blob, b->data, b->n, kind);
@@ -71,7 +71,7 @@ static ssq_status load_copy(const struct target *t, const void *data, size_t n)
 }
 
 /* Every blob that is not this one. name: of the device and what is loaded. */
-static void damaged(const struct target *t, struct bytes *b, size_t every,
+static void damaged(const struct target *t, struct save_bytes *b, size_t every,
                     const char *name)
 {
     size_t flips = 0, refused = 0;
@@ -94,7 +94,7 @@ static void damaged(const struct target *t, struct bytes *b, size_t every,
            refused);
     core_status(load(t, NULL, 0), SSQ_ERR_INVALID, "blob is NULL", "%s: none",
                 name);
-    struct bytes x = {b->n, malloc(b->n)};
+    struct save_bytes x = {b->n, malloc(b->n)};
     uint64_t seed = 11;
     refused = 0;
     for (int i = 0; i < 2000; i++) {
@@ -138,7 +138,7 @@ static void scaler_goes_on(const struct rig *r, const char *preset)
         bool inf = amp_uniform(&seed) < 0.3;
         rig_step(r, a, inf);
         if (i % 8 == 0) {
-            struct bytes x = scaler_bytes(r, a);
+            struct save_bytes x = scaler_bytes(r, a);
             NEED(ssq_scaler_load(r->queue, b, x.data, x.n));
             free(x.data);
         } else {
@@ -164,7 +164,7 @@ static void scaler_damaged(const struct rig *r, size_t every)
     snprintf(name, sizeof(name), "%s: a scaler's", r->name);
     for (int i = 0; i < 5; i++)
         rig_step(r, scaler, i % 2 == 0);
-    struct bytes b = scaler_bytes(r, scaler);
+    struct save_bytes b = scaler_bytes(r, scaler);
     ssq_scaler_state before = rig_state(r, scaler);
     rig_step(r, scaler, true);
     damaged(&t, &b, every, name);
@@ -183,7 +183,7 @@ static void scaler_damaged(const struct rig *r, size_t every)
     NEED(update_used(r->queue, scaler));
     /* the checksum is right, the machine is not */
     const double nan = (double)NAN;
-    struct bytes x = {b.n, malloc(b.n)};
+    struct save_bytes x = {b.n, malloc(b.n)};
     memcpy(x.data, b.data, b.n);
     memcpy(x.data + AT_BODY + 8, &nan, 8);
     reseal(&x, BLOB_SCALER);
@@ -210,7 +210,7 @@ static void scaler_damaged(const struct rig *r, size_t every)
 /* ---- optimizers ---- */
 
 static void optimizer_goes_on(const struct rig *r, const char *kind,
-                              const struct storage *s)
+                              const struct train_storage *s)
 {
     ssq_optimizer_options o = train_options(kind, s);
     struct train a, b;
@@ -219,9 +219,9 @@ static void optimizer_goes_on(const struct rig *r, const char *kind,
     for (unsigned step = 0; step < 3; step++)
         train_step(&a, NULL, step, 1.0, FLAW_NONE);
     train_step(&b, NULL, 9, 1.0, FLAW_NONE);
-    struct bytes x = optimizer_bytes(&a);
+    struct save_bytes x = optimizer_bytes(&a);
     NEED(ssq_optimizer_load(r->queue, b.o, x.data, x.n));
-    struct image i = image_take(&a), k = image_take(&b);
+    struct train_image i = image_take(&a), k = image_take(&b);
     bool same = image_equal(&i, &k) && train_t(&b) == 3;
     image_free(&i);
     image_free(&k);
@@ -243,7 +243,7 @@ static void optimizer_goes_on(const struct rig *r, const char *kind,
 
 static void optimizer_damaged(const struct rig *r, size_t every)
 {
-    const struct storage *s = &storages[1];
+    const struct train_storage *s = &storages[1];
     ssq_optimizer_options o = train_options("adamw", s);
     char name[64];
     struct train t;
@@ -251,17 +251,17 @@ static void optimizer_damaged(const struct rig *r, size_t every)
     train_open(&t, r, "adamw", s, &o);
     for (unsigned step = 0; step < 3; step++)
         train_step(&t, NULL, step, 1.0, FLAW_NONE);
-    struct bytes b = optimizer_bytes(&t);
+    struct save_bytes b = optimizer_bytes(&t);
     struct target target = {r->queue, NULL, t.o, BLOB_OPTIMIZER};
-    struct image before = image_take(&t);
+    struct train_image before = image_take(&t);
     train_step(&t, NULL, 9, 1.0, FLAW_NONE);
     damaged(&target, &b, every, name);
-    struct image after = image_take(&t);
+    struct train_image after = image_take(&t);
     tap_ok(image_equal(&before, &after), "%s: only itself was loaded", name);
     image_free(&before);
     image_free(&after);
     static const uint32_t bad[] = {UINT32_MAX, 0x80000000u};
-    struct bytes x = {b.n, malloc(b.n)};
+    struct save_bytes x = {b.n, malloc(b.n)};
     for (int i = 0; i < 2; i++) {
         memcpy(x.data, b.data, b.n);
         memcpy(x.data + AT_BODY + 16, &bad[i], 4);
@@ -283,7 +283,8 @@ static void optimizer_damaged(const struct rig *r, size_t every)
 
 /* A blob of one train, loaded into another that differs. */
 static void refused(const struct rig *r, const char *kind,
-                    const struct storage *s, bool amsgrad, const char *parts)
+                    const struct train_storage *s, bool amsgrad,
+                    const char *parts)
 {
     ssq_optimizer_options o = train_options("adamw", &storages[1]);
     ssq_optimizer_options other = train_options(kind, s);
@@ -292,11 +293,11 @@ static void refused(const struct rig *r, const char *kind,
     train_open(&a, r, "adamw", &storages[1], &o);
     train_open(&b, r, kind, s, &other);
     train_step(&a, NULL, 0, 1.0, FLAW_NONE);
-    struct bytes x = optimizer_bytes(&a);
-    struct image before = image_take(&b);
+    struct save_bytes x = optimizer_bytes(&a);
+    struct train_image before = image_take(&b);
     core_status(ssq_optimizer_load(r->queue, b.o, x.data, x.n), SSQ_ERR_INVALID,
                 parts, "%s: into another: %s", r->name, parts);
-    struct image after = image_take(&b);
+    struct train_image after = image_take(&b);
     tap_ok(image_equal(&before, &after), "%s: which is as it was", r->name);
     image_free(&before);
     image_free(&after);
@@ -329,10 +330,10 @@ static void starved(const char *device)
     struct train t;
     train_open(&t, &r, "adamw", &storages[1], &o);
     train_step(&t, NULL, 0, 1.0, FLAW_NONE);
-    struct bytes b = optimizer_bytes(&t);
-    struct image saved = image_take(&t);
+    struct save_bytes b = optimizer_bytes(&t);
+    struct train_image saved = image_take(&t);
     train_step(&t, NULL, 1, 1.0, FLAW_NONE);
-    struct image before = image_take(&t);
+    struct train_image before = image_take(&t);
     bool ok = true;
     long n = 0;
     ssq_status st = SSQ_ERR_NOMEM;
@@ -340,7 +341,7 @@ static void starved(const char *device)
         fail_at = ++n;
         st = ssq_optimizer_load(r.queue, t.o, b.data, b.n);
         fail_at = 0;
-        struct image after = image_take(&t);
+        struct train_image after = image_take(&t);
         ok = image_equal(&after, st == SSQ_OK ? &saved : &before);
         image_free(&after);
     }

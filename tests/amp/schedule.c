@@ -6,7 +6,7 @@
  * by its recursion; fastai/callback/schedule.py: combined_cos). */
 #include "tests/amp/amp.h"
 
-struct point {
+struct schedule_point {
     uint32_t t;
     double value;
 };
@@ -19,8 +19,8 @@ static bool close_f32(double got, double want)
            (float)got <= nextafterf(w, INFINITY);
 }
 
-static void points(const ssq_schedule *s, const struct point *p, size_t n,
-                   const char *what)
+static void points(const ssq_schedule *s, const struct schedule_point *p,
+                   size_t n, const char *what)
 {
     size_t right = 0;
     for (size_t i = 0; i < n; i++) {
@@ -51,37 +51,38 @@ static ssq_schedule one_cycle(double base, uint32_t total, double pct,
 
 static void torch_one_cycle(void)
 {
-    static const struct point cosine100[] = {{0, 0.0003999999999999993},
-                                             {1, 0.00042813780565907275},
-                                             {15, 0.005459866761210004},
-                                             {29, 0.01},
-                                             {30, 0.009994965352845242},
-                                             {50, 0.00793893450575732},
-                                             {98, 5.07464715475788e-06},
-                                             {99, 4e-08},
-                                             {100, 4e-08},
-                                             {UINT32_MAX, 4e-08}};
-    static const struct point linear100[] = {
+    static const struct schedule_point cosine100[] = {
+        {0, 0.0003999999999999993},
+        {1, 0.00042813780565907275},
+        {15, 0.005459866761210004},
+        {29, 0.01},
+        {30, 0.009994965352845242},
+        {50, 0.00793893450575732},
+        {98, 5.07464715475788e-06},
+        {99, 4e-08},
+        {100, 4e-08},
+        {UINT32_MAX, 4e-08}};
+    static const struct schedule_point linear100[] = {
         {0, 0.0004},  {1, 0.0007310344827586207}, {15, 0.005365517241379312},
         {29, 0.01},   {30, 0.009857142857142857}, {50, 0.007000012},
         {99, 4.0e-08}};
-    static const struct point cosine10[] = {{0, 0.01},
-                                            {1, 0.055},
-                                            {2, 0.1},
-                                            {3, 0.09504893855078145},
-                                            {4, 0.0811763726439274},
-                                            {5, 0.061129934093145946},
-                                            {6, 0.03888006590685407},
-                                            {7, 0.01883362735607262},
-                                            {8, 0.00496106144921856},
-                                            {9, 1e-05}};
-    static const struct point cosine7[] = {{0, 0.04},
-                                           {1, 0.3716718427000253},
-                                           {2, 0.9083281572999747},
-                                           {3, 0.9504846320134737},
-                                           {4, 0.6112620219362893},
-                                           {5, 0.18825834605023697},
-                                           {6, 4e-06}};
+    static const struct schedule_point cosine10[] = {{0, 0.01},
+                                                     {1, 0.055},
+                                                     {2, 0.1},
+                                                     {3, 0.09504893855078145},
+                                                     {4, 0.0811763726439274},
+                                                     {5, 0.061129934093145946},
+                                                     {6, 0.03888006590685407},
+                                                     {7, 0.01883362735607262},
+                                                     {8, 0.00496106144921856},
+                                                     {9, 1e-05}};
+    static const struct schedule_point cosine7[] = {{0, 0.04},
+                                                    {1, 0.3716718427000253},
+                                                    {2, 0.9083281572999747},
+                                                    {3, 0.9504846320134737},
+                                                    {4, 0.6112620219362893},
+                                                    {5, 0.18825834605023697},
+                                                    {6, 4e-06}};
     ssq_schedule s = one_cycle(0.01, 100, 0.3, 25, 1e4, false);
     POINTS(&s, cosine100, "torch OneCycleLR 0.01, 100 steps, cosine");
     s.linear = true;
@@ -96,9 +97,9 @@ static void torch_one_cycle(void)
 /* Where torch divides by zero, and phases without a step. */
 static void one_cycle_ends(void)
 {
-    static const struct point top[] = {{0, 1.0}, {9, 4e-06}};
-    static const struct point last[] = {{0, 0.04}, {9, 1.0}};
-    static const struct point single[] = {{0, 4e-06}, {5, 4e-06}};
+    static const struct schedule_point top[] = {{0, 1.0}, {9, 4e-06}};
+    static const struct schedule_point last[] = {{0, 0.04}, {9, 1.0}};
+    static const struct schedule_point single[] = {{0, 4e-06}, {5, 4e-06}};
     ssq_schedule s = one_cycle(1.0, 10, 0.1, 25, 1e4, false);
     POINTS(&s, top, "one-cycle whose rise has no length starts at the top");
     s = one_cycle(1.0, 10, 1.0, 25, 1e4, false);
@@ -106,20 +107,21 @@ static void one_cycle_ends(void)
     s = one_cycle(1.0, 1, 0.3, 25, 1e4, false);
     POINTS(&s, single, "one-cycle of one step is at its end");
     /* momentum: 0.95 to 0.85 and back */
-    static const struct point momentum[] = {{0, 0.95}, {29, 0.85}, {99, 0.95}};
+    static const struct schedule_point momentum[] = {
+        {0, 0.95}, {29, 0.85}, {99, 0.95}};
     s = one_cycle(0.85, 100, 0.3, 0.85 / 0.95, 1.0, false);
     POINTS(&s, momentum, "one-cycle of momentum");
 }
 
 static void fastai_one_cycle(void)
 {
-    static const struct point want[] = {{0, 0.00012},
-                                        {1, 0.00013135483010715202},
-                                        {24, 0.002988645169892848},
-                                        {25, 0.003},
-                                        {26, 0.002998684258305836},
-                                        {50, 0.0022500075},
-                                        {99, 1.3457416941638038e-06}};
+    static const struct schedule_point want[] = {{0, 0.00012},
+                                                 {1, 0.00013135483010715202},
+                                                 {24, 0.002988645169892848},
+                                                 {25, 0.003},
+                                                 {26, 0.002998684258305836},
+                                                 {50, 0.0022500075},
+                                                 {99, 1.3457416941638038e-06}};
     ssq_schedule s = SSQ_SCHEDULE_INIT;
     s.kind = SSQ_SCHEDULE_ONE_CYCLE_FASTAI;
     s.base = 0.003;
@@ -127,26 +129,27 @@ static void fastai_one_cycle(void)
     s.pct_start = 0.25;
     s.final_div_factor = 1e5;
     POINTS(&s, want, "fastai fit_one_cycle 0.003, 100 steps");
-    static const struct point fall[] = {{0, 0.003}};
+    static const struct schedule_point fall[] = {{0, 0.003}};
     s.pct_start = 0.0;
     POINTS(&s, fall, "fastai fit_one_cycle without a rise");
-    static const struct point rise[] = {{0, 0.00012}};
+    static const struct schedule_point rise[] = {{0, 0.00012}};
     s.pct_start = 1.0;
     POINTS(&s, rise, "fastai fit_one_cycle without a fall");
 }
 
 static void others(void)
 {
-    static const struct point cosine[] = {{0, 0.01},
-                                          {1, 0.028},
-                                          {4, 0.082},
-                                          {5, 0.1},
-                                          {6, 0.09997557473810371},
-                                          {20, 0.0946048229473242},
-                                          {54, 0.05205483257436733},
-                                          {55, 0.0505},
-                                          {90, 0.006395177052675786},
-                                          {104, 0.0010244252618962857}};
+    static const struct schedule_point cosine[] = {
+        {0, 0.01},
+        {1, 0.028},
+        {4, 0.082},
+        {5, 0.1},
+        {6, 0.09997557473810371},
+        {20, 0.0946048229473242},
+        {54, 0.05205483257436733},
+        {55, 0.0505},
+        {90, 0.006395177052675786},
+        {104, 0.0010244252618962857}};
     ssq_schedule s = SSQ_SCHEDULE_INIT;
     s.kind = SSQ_SCHEDULE_COSINE;
     s.base = 0.1;
@@ -155,24 +158,24 @@ static void others(void)
     s.warmup_start = 0.1;
     s.min_value = 0.001;
     POINTS(&s, cosine, "warm-up of 5, then a cosine of 100");
-    static const struct point warm[] = {{0, 0.01},
-                                        {104, 0.1 * (0.1 + 0.9 * 104 / 105)}};
+    static const struct schedule_point warm[] = {
+        {0, 0.01}, {104, 0.1 * (0.1 + 0.9 * 104 / 105)}};
     s.warmup_steps = 105;
     POINTS(&s, warm, "nothing but warm-up");
-    static const struct point step[] = {{0, 0.5},   {3, 0.5},   {4, 0.05},
-                                        {7, 0.05},  {8, 0.005}, {11, 0.005},
-                                        {12, 5e-4}, {999, 5e-4}};
+    static const struct schedule_point step[] = {
+        {0, 0.5},   {3, 0.5},    {4, 0.05},  {7, 0.05},
+        {8, 0.005}, {11, 0.005}, {12, 5e-4}, {999, 5e-4}};
     ssq_schedule t = SSQ_SCHEDULE_INIT;
     t.kind = SSQ_SCHEDULE_STEP;
     t.base = 0.5;
     t.step_size = 4;
     t.total_steps = 14;
     POINTS(&t, step, "torch StepLR 0.5, every 4 steps");
-    static const struct point constant[] = {{0, 1e-3}, {7, 1e-3}};
+    static const struct schedule_point constant[] = {{0, 1e-3}, {7, 1e-3}};
     ssq_schedule c = SSQ_SCHEDULE_INIT;
     POINTS(&c, constant, "constant, as SSQ_SCHEDULE_INIT is");
     static const double table[] = {3.0, -1.0, 0.25};
-    static const struct point rows[] = {
+    static const struct schedule_point rows[] = {
         {0, 3.0}, {1, -1.0}, {2, 0.25}, {3, 0.25}};
     c.kind = SSQ_SCHEDULE_TABLE;
     c.total_steps = 3;

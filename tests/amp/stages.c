@@ -119,7 +119,7 @@ static void half_captured(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
-struct subject {
+struct stages_subject {
     const struct rig *r;
     ssq_queue *queue;
     ssq_scaler *scaler;
@@ -132,7 +132,7 @@ enum ending { REFUSED, QUEUE_FAILED, QUEUE_DESTROYED, ENDINGS };
 static const char *const endings[ENDINGS] = {
     "the end is refused", "the queue has failed", "the queue is destroyed"};
 
-static bool leave(struct subject *s, enum ending how)
+static bool leave(struct stages_subject *s, enum ending how)
 {
     ssq_graph *graph = NULL;
     ssq_status st = SSQ_ERR_INVALID, want = st;
@@ -150,7 +150,7 @@ static bool leave(struct subject *s, enum ending how)
 }
 
 /* Parts of a step, of which no capture may be made. */
-static ssq_status begin_step(struct subject *s, int what)
+static ssq_status begin_step(struct stages_subject *s, int what)
 {
     ssq_status st =
         ssq_scaler_scale_grad(s->queue, s->scaler, s->r->clean, s->grad);
@@ -165,7 +165,7 @@ static ssq_status begin_step(struct subject *s, int what)
     return ssq_optimizer_accumulate(s->queue, s->o, 0.125);
 }
 
-static bool run(struct subject *s, int what, enum ending how)
+static bool run(struct stages_subject *s, int what, enum ending how)
 {
     static const float zeros[3];
     float x[3], want[3];
@@ -200,7 +200,7 @@ static void rolled_back(const struct rig *r)
         "a step", "an unscale", "an optimizer's unscale", "an accumulation"};
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     ssq_scaler_options fixed = rig_preset("fixed");
-    struct subject s = {.r = r, .queue = core_queue(r->device)};
+    struct stages_subject s = {.r = r, .queue = core_queue(r->device)};
     fixed.init_scale = 8.0;
     o.lr = 1.0;
     NEED(ssq_scaler_create(r->device, NULL, &fixed, &s.scaler));
@@ -233,7 +233,7 @@ static ssq_status no_hook(ssq_queue *queue, const ssq_tensor *verdict,
     return error_set(SSQ_ERR_IO, "no_hook");
 }
 
-static ssq_status check_as(const struct subject *s, int what)
+static ssq_status check_as(const struct stages_subject *s, int what)
 {
     const ssq_tensor *grad = s->grad;
     if (what == 0)
@@ -252,7 +252,7 @@ static void hook_fails(const struct rig *r)
     static const char *const names[] = {"a check", "an unscale",
                                         "an optimizer's check",
                                         "an optimizer's unscale", "a step"};
-    struct subject s = {.r = r, .queue = r->queue, .grad = r->clean};
+    struct stages_subject s = {.r = r, .queue = r->queue, .grad = r->clean};
     ssq_graph *graph = NULL;
     NEED(ssq_scaler_create(r->device, "check", NULL, &s.scaler));
     NEED(ssq_optimizer_create(r->device, "sgd", NULL, &s.o));

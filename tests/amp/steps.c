@@ -222,7 +222,7 @@ static void verdicts(const struct rig *r)
     ssq_scaler_destroy(&b);
 }
 
-struct ranks {
+struct steps_ranks {
     const ssq_tensor *other; /* the verdict of the other rank */
     ssq_status answer;
     int calls;
@@ -233,7 +233,7 @@ struct ranks {
 static ssq_status reduce(ssq_queue *queue, const ssq_tensor *verdict,
                          void *user)
 {
-    struct ranks *ranks = user;
+    struct steps_ranks *ranks = user;
     ranks->calls++;
     if (ranks->answer != SSQ_OK)
         return ranks->text == NULL ? ranks->answer
@@ -250,7 +250,7 @@ static void rank_hook(const struct rig *r)
     const int32_t zero = 0, one = 1;
     const ssq_tensor *clean = r->clean, *bad = r->bad;
     ssq_tensor *other = core_vector(r->device, SSQ_I32, 1);
-    struct ranks ranks = {other, SSQ_OK, 0, NULL};
+    struct steps_ranks ranks = {other, SSQ_OK, 0, NULL};
     ssq_scaler *scaler = rig_scaler(r, "check", NULL);
     NEED(ssq_scaler_rank_hook_set(scaler, reduce, &ranks));
     NEED(ssq_tensor_write(r->queue, other, &zero, sizeof(zero), SSQ_I32));

@@ -11,7 +11,7 @@
 
 #define LONGEST 12000
 
-struct plan {
+struct trace_plan {
     const struct rule *rule;
     ssq_scaler_options options;
     size_t n;
@@ -20,7 +20,7 @@ struct plan {
 };
 
 /* overflow with probability p; whole bursts of them now and then */
-static void draw(struct plan *plan, size_t n, double p, uint64_t seed)
+static void draw(struct trace_plan *plan, size_t n, double p, uint64_t seed)
 {
     uint64_t random = seed * 2 + 1;
     plan->n = n;
@@ -34,7 +34,7 @@ static void draw(struct plan *plan, size_t n, double p, uint64_t seed)
 
 /* The number of the first step where rule and simulator disagree, n if none.
  * States that a system does not have are not compared. */
-static size_t compare_rule(struct plan *plan)
+static size_t compare_rule(struct trace_plan *plan)
 {
     struct system s = system_begin(&plan->options);
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
@@ -64,7 +64,7 @@ static size_t compare_rule(struct plan *plan)
 }
 
 /* One call for the whole bitmap gives what one call per step gave. */
-static bool compare_whole(const struct plan *plan)
+static bool compare_whole(const struct trace_plan *plan)
 {
     static double scales[LONGEST];
     static ssq_scale_action actions[LONGEST];
@@ -81,7 +81,7 @@ static bool compare_whole(const struct plan *plan)
 }
 
 /* A device against the simulator, while float32 follows. */
-static size_t compare_device(const struct plan *plan, const struct rig *r,
+static size_t compare_device(const struct trace_plan *plan, const struct rig *r,
                              size_t n)
 {
     ssq_scaler *scaler = rig_scaler(r, NULL, &plan->options);
@@ -127,7 +127,7 @@ static bool follows(size_t device)
 }
 
 /* on_devices: how many steps to run there too. */
-static void follow(struct plan *plan, size_t on_devices, const char *what)
+static void follow(struct trace_plan *plan, size_t on_devices, const char *what)
 {
     const char *name = plan->rule->preset;
     size_t at = compare_rule(plan);
@@ -148,7 +148,7 @@ static void follow(struct plan *plan, size_t on_devices, const char *what)
 static void defaults(const struct rule *rule)
 {
     static const double density[] = {0.0, 1.0 / 3000, 1.0 / 500, 1.0 / 50};
-    static struct plan plan;
+    static struct trace_plan plan;
     char what[64];
     plan.rule = rule;
     plan.options = rig_preset(rule->preset);
@@ -165,7 +165,7 @@ static void short_intervals(const struct rule *rule)
 {
     static const double density[] = {0.03, 0.2, 0.5, 0.9};
     static const uint32_t interval[] = {1, 2, 3, 7};
-    static struct plan plan;
+    static struct trace_plan plan;
     char what[64];
     plan.rule = rule;
     for (size_t i = 0; i < 4; i++)
@@ -186,7 +186,7 @@ static void short_intervals(const struct rule *rule)
 /* Growth alone up to the cap, and overflow alone down to the floor. */
 static void limits(const struct rule *rule)
 {
-    static struct plan plan;
+    static struct trace_plan plan;
     plan.rule = rule;
     plan.options = rig_preset(rule->preset);
     draw(&plan, 1300, 1.0, 1);
@@ -203,7 +203,7 @@ static void ends(const struct rule *rule)
 {
     static const double start[] = {0x1p126, 0x1p-125, 0x1p-148, 0x1.fffffep127,
                                    0x1p-149};
-    static struct plan plan;
+    static struct trace_plan plan;
     char what[64];
     plan.rule = rule;
     for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++) {
@@ -227,7 +227,7 @@ static void factors(const struct rule *rule)
 {
     static const double factor[][2] = {
         {1.1, 0.3}, {1.0000001, 0.9999999}, {3.0, 1.0 / 3.0}, {1.7, 0.77}};
-    static struct plan plan;
+    static struct trace_plan plan;
     char what[80];
     plan.rule = rule;
     for (size_t i = 0; i < sizeof(factor) / sizeof(factor[0]); i++) {
@@ -248,7 +248,7 @@ static void factors(const struct rule *rule)
 static void tolerance(const struct rule *rule)
 {
     static const double share[] = {0.05, 0.1, 0.25, 1.0 / 3.0, 0.5, 1.0};
-    static struct plan plan;
+    static struct trace_plan plan;
     char what[64];
     plan.rule = rule;
     for (size_t i = 0; i < sizeof(share) / sizeof(share[0]); i++) {

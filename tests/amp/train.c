@@ -2,7 +2,7 @@
 /* train.c - what the tests of optimizers share. */
 #include "tests/amp/train.h"
 
-const struct storage storages[STORAGES] = {
+const struct train_storage storages[STORAGES] = {
     {"f32", SSQ_F32, SSQ_F32, SSQ_MASTER_F32},
     {"f16 with masters", SSQ_F16, SSQ_F16, SSQ_MASTER_F32},
     {"bf16 with masters", SSQ_BF16, SSQ_BF16, SSQ_MASTER_F32},
@@ -15,7 +15,8 @@ const char *const kinds[KINDS] = {KIND_NAMES};
 
 static const char *const names[TRAIN_PARAMS] = {"a", "empty", "b"};
 
-ssq_optimizer_options train_options(const char *kind, const struct storage *s)
+ssq_optimizer_options train_options(const char *kind,
+                                    const struct train_storage *s)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
 
@@ -54,7 +55,8 @@ static void add(struct train *t, int k, ssq_group *group)
 }
 
 void train_open(struct train *t, const struct rig *r, const char *kind,
-                const struct storage *s, const ssq_optimizer_options *options)
+                const struct train_storage *s,
+                const ssq_optimizer_options *options)
 {
     ssq_group *group = NULL;
     ssq_optimizer_options second = *options;
@@ -115,7 +117,7 @@ void train_step(const struct train *t, ssq_scaler *scaler, unsigned step,
 
 struct transfer {
     ssq_queue *queue;
-    struct image *i;
+    struct train_image *i;
     size_t at;
     bool put;
 };
@@ -149,9 +151,9 @@ static void transfer_all(const struct train *t, struct transfer *m)
     NEED(ssq_optimizer_visit(m->queue, t->o, transfer, m));
 }
 
-struct image image_take(const struct train *t)
+struct train_image image_take(const struct train *t)
 {
-    struct image i = {0, NULL};
+    struct train_image i = {0, NULL};
     struct transfer m = {.queue = t->r->queue, .i = &i};
 
     transfer_all(t, &m);
@@ -159,23 +161,23 @@ struct image image_take(const struct train *t)
     return i;
 }
 
-void image_put(const struct train *t, const struct image *i)
+void image_put(const struct train *t, const struct train_image *i)
 {
-    struct image copy = *i;
+    struct train_image copy = *i;
     struct transfer m = {.queue = t->r->queue, .i = &copy, .put = true};
 
     transfer_all(t, &m);
 }
 
-bool image_equal(const struct image *a, const struct image *b)
+bool image_equal(const struct train_image *a, const struct train_image *b)
 {
     return a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
-void image_free(struct image *i)
+void image_free(struct train_image *i)
 {
     free(i->data);
-    *i = (struct image){0, NULL};
+    *i = (struct train_image){0, NULL};
 }
 
 uint32_t train_t(const struct train *t)

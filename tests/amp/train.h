@@ -10,12 +10,12 @@
 #define TRAIN_PARAMS 3
 
 /** How parameters are kept: their dtype, their gradients', and the master. */
-struct storage {
+struct train_storage {
     const char *name; /* for names of cases */
     ssq_dtype param, grad;
     ssq_master_kind master;
 };
-extern const struct storage storages[];
+extern const struct train_storage storages[];
 #define STORAGES 6
 
 /** The names of all kinds of optimizers. */
@@ -25,7 +25,7 @@ extern const char *const kinds[];
 /** An optimizer with its parameters, on a rig that outlives it. */
 struct train {
     const struct rig *r;
-    const struct storage *s;
+    const struct train_storage *s;
     ssq_optimizer *o;
     ssq_tensor *param[TRAIN_PARAMS], *grad[TRAIN_PARAMS];
     int64_t n[TRAIN_PARAMS]; /* elements */
@@ -39,10 +39,12 @@ bool train_tries(const struct rig *r, int kind, int storage);
 
 /** "a" (130 elements), "empty" (0) and "b" (33, in a separate group). */
 void train_open(struct train *t, const struct rig *r, const char *kind,
-                const struct storage *s, const ssq_optimizer_options *options);
+                const struct train_storage *s,
+                const ssq_optimizer_options *options);
 void train_close(struct train *t);
 /** Defaults that use every slot of a kind, with the storage's master. */
-ssq_optimizer_options train_options(const char *kind, const struct storage *s);
+ssq_optimizer_options train_options(const char *kind,
+                                    const struct train_storage *s);
 
 /** A fault of a step's gradients. */
 enum flaw { FLAW_NONE, FLAW_INF, FLAW_NAN };
@@ -56,15 +58,15 @@ void train_step(const struct train *t, ssq_scaler *scaler, unsigned step,
                 double scale, enum flaw flaw);
 
 /** Every byte of parameters and state, in order. Waits. */
-struct image {
+struct train_image {
     size_t bytes;
     unsigned char *data;
 };
-struct image image_take(const struct train *t);
-bool image_equal(const struct image *a, const struct image *b);
-void image_free(struct image *i);
+struct train_image image_take(const struct train *t);
+bool image_equal(const struct train_image *a, const struct train_image *b);
+void image_free(struct train_image *i);
 /** Put an image into a train of the same kind: restore. */
-void image_put(const struct train *t, const struct image *i);
+void image_put(const struct train *t, const struct train_image *i);
 /** t, the number of successful steps. Waits. */
 uint32_t train_t(const struct train *t);
 

@@ -10,7 +10,7 @@
 #define N     6 /* elements of both parameters: "a" has 4, "b" 2 */
 
 /* Two parameters, whose gradients are parts of one buffer. */
-struct pair {
+struct unscale_pair {
     const struct rig *r;
     ssq_scaler *scaler;
     ssq_optimizer *o;
@@ -25,12 +25,12 @@ static ssq_tensor *part(const ssq_tensor *t, int64_t from, int64_t to)
     return p;
 }
 
-static struct pair pair_open(const struct rig *r,
-                             const ssq_optimizer_options *options)
+static struct unscale_pair pair_open(const struct rig *r,
+                                     const ssq_optimizer_options *options)
 {
     ssq_scaler_options fixed = rig_preset("fixed");
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
-    struct pair p = {.r = r};
+    struct unscale_pair p = {.r = r};
     fixed.init_scale = (double)SCALE;
     o.lr = 1.0;
     p.scaler = rig_scaler(r, NULL, &fixed);
@@ -47,7 +47,7 @@ static struct pair pair_open(const struct rig *r,
     return p;
 }
 
-static void pair_close(struct pair *p)
+static void pair_close(struct unscale_pair *p)
 {
     ssq_tensor **all[] = {&p->param, &p->flat, &p->half, &p->pa,
                           &p->pb,    &p->ga,   &p->gb};
@@ -60,7 +60,7 @@ static void pair_close(struct pair *p)
 static const float truth[N] = {1.0f, -2.0f, 0.5f, 3.0f, -0.25f, 8.0f};
 
 /* Parameters 0, and what a backward pass gives. */
-static void send(const struct pair *p)
+static void send(const struct unscale_pair *p)
 {
     static const float zeros[N];
     float scaled[N];
@@ -76,7 +76,7 @@ static void send(const struct pair *p)
 }
 
 /* The parameters are -times * truth. */
-static bool stepped(const struct pair *p, float times)
+static bool stepped(const struct unscale_pair *p, float times)
 {
     float x[N];
     bool ok = true;
@@ -90,13 +90,13 @@ static bool stepped(const struct pair *p, float times)
     return ok;
 }
 
-static ssq_status unscale(const struct pair *p, const ssq_tensor *grad,
+static ssq_status unscale(const struct unscale_pair *p, const ssq_tensor *grad,
                           const ssq_tensor *out)
 {
     return ssq_scaler_unscale(p->r->queue, p->scaler, 1, &grad, &out);
 }
 
-static ssq_status step(const struct pair *p)
+static ssq_status step(const struct unscale_pair *p)
 {
     return ssq_optimizer_step(p->r->queue, p->o, p->scaler);
 }
@@ -114,7 +114,7 @@ static ssq_tensor *twin(const struct rig *r, const ssq_tensor *x)
 /* Unscaled as these, then a step: divided once. */
 static void once(const struct rig *r, const char *how)
 {
-    struct pair p = pair_open(r, NULL);
+    struct unscale_pair p = pair_open(r, NULL);
     const ssq_tensor *both[] = {p.ga, p.gb};
     ssq_tensor *x = NULL, *y = NULL;
     const int64_t matrix[2] = {3, 2}, square[2] = {2, 2};
@@ -166,7 +166,7 @@ static void once(const struct rig *r, const char *how)
 
 static void mixtures(const struct rig *r)
 {
-    struct pair p = pair_open(r, NULL);
+    struct unscale_pair p = pair_open(r, NULL);
     ssq_tensor *piece = part(p.flat, 1, 3), *rest = part(p.flat, 0, 1);
     send(&p);
     NEED(unscale(&p, p.gb, p.gb));
@@ -193,7 +193,7 @@ static void mixtures(const struct rig *r)
 
 static void twice(const struct rig *r)
 {
-    struct pair p = pair_open(r, NULL);
+    struct unscale_pair p = pair_open(r, NULL);
     send(&p);
     NEED(unscale(&p, p.flat, p.flat));
     REFUSED(unscale(&p, p.flat, p.flat), "grads[0] was unscaled already");
@@ -239,7 +239,7 @@ static void clipped(const struct rig *r)
     o.lr = 1.0;
     o.clip_norm = 3.0;
     for (int k = 0; k < 2; k++) {
-        struct pair p = pair_open(r, &o);
+        struct unscale_pair p = pair_open(r, &o);
         send(&p);
         if (k == 1)
             NEED(unscale(&p, p.flat, p.flat));
@@ -254,7 +254,7 @@ static void clipped(const struct rig *r)
                norm[0] > 8.0f && norm[0] < 10.0f,
            "%s: norm %g and clipping of unscaled gradients are the step's own",
            r->name, (double)norm[1]);
-    struct pair p = pair_open(r, NULL);
+    struct unscale_pair p = pair_open(r, NULL);
     const float inf = (float)INFINITY;
     send(&p);
     ssq_tensor *last = part(p.flat, 5, N);
@@ -271,7 +271,7 @@ static void clipped(const struct rig *r)
 /* A captured step that unscales, replayed; and another memory of the size. */
 static void captured(const struct rig *r)
 {
-    struct pair p = pair_open(r, NULL);
+    struct unscale_pair p = pair_open(r, NULL);
     ssq_tensor *one = core_vector(r->device, SSQ_F32, N);
     ssq_graph *graph = NULL;
     send(&p);

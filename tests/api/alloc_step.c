@@ -45,13 +45,13 @@ static void heap_free(void *user, void *p)
 }
 
 /* What was wrong, in all trials of a test. */
-struct faults {
+struct alloc_step_faults {
     long status, text, changed, retry, result, leak;
 };
 
 /* A failed call: does it say so, and has it left alone what was learnt? */
 static void judge(struct training *p, size_t i, ssq_status st,
-                  const struct learnt *before, struct faults *f)
+                  const struct learnt *before, struct alloc_step_faults *f)
 {
     struct learnt now;
 
@@ -80,7 +80,7 @@ static void judge(struct training *p, size_t i, ssq_status st,
 }
 
 /* The program, until a call fails for the second time. */
-static bool run(struct training *p, struct faults *f)
+static bool run(struct training *p, struct alloc_step_faults *f)
 {
     static struct learnt before;
 
@@ -121,7 +121,7 @@ static void test(const char *name, bool for_ever)
 {
     struct training want = {.name = name}, p;
     static struct learnt end, now;
-    struct faults f = {0, 0, 0, 0, 0, 0};
+    struct alloc_step_faults f = {0, 0, 0, 0, 0, 0};
     long n = 1, step = strchr(name, ':') == NULL ? 1 : 149; /* a driver's */
 
     memset(&heap, 0, sizeof(heap));

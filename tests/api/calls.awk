@@ -42,9 +42,9 @@ END {
         init = toupper(type)
         sub(/_ARGS$/, "_INIT", init)
         print "static const " type " init_" type " = " init ";"
-        print "static const struct member members_" type "[] = {" \
+        print "static const struct contract_member members_" type "[] = {" \
             members[type] "{NULL, 0}};"
     }
-    print "static const struct call calls[] = {\n" ops "};"
-    print "static const struct function functions[] = {\n" all "};"
+    print "static const struct contract_call calls[] = {\n" ops "};"
+    print "static const struct contract_function functions[] = {\n" all "};"
 }

@@ -9,20 +9,20 @@
 
 #include <sesqui.h>
 
-struct member {
+struct contract_member {
     const char *name;
     size_t at;
 };
 
-struct call {
+struct contract_call {
     const char *name;
     ssq_status (*run)(ssq_queue *queue, const void *args);
     size_t bytes;
     const void *init;
-    const struct member *members; /* its tensors, ended by NULL */
+    const struct contract_member *members; /* its tensors, ended by NULL */
 };
 
-struct function {
+struct contract_function {
     const char *name;
     ssq_status (*zeros)(void); /* with every argument 0 or NULL */
     bool status;               /* it returns one */
@@ -39,14 +39,15 @@ union args {
     unsigned char bytes[512];
 };
 
-static union args fresh(const struct call *c)
+static union args fresh(const struct contract_call *c)
 {
     union args a = {.struct_size = 0};
     memcpy(a.bytes, c->init, c->bytes);
     return a;
 }
 
-static void set(union args *a, const struct member *m, const ssq_tensor *t)
+static void set(union args *a, const struct contract_member *m,
+                const ssq_tensor *t)
 {
     memcpy(a->bytes + m->at, &t, sizeof(t));
 }
@@ -90,7 +91,7 @@ static void test_functions(void)
 #define FORMS  4
 #define COPIES 16
 
-struct pool {
+struct contract_pool {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *t[POOL]; /* all shapes of a dtype, then of the next */
@@ -98,13 +99,13 @@ struct pool {
     ssq_tensor *form[TYPES][FORMS][COPIES];
 };
 
-struct layout {
+struct contract_layout {
     int rank;
     int64_t shape[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
 };
 /* The first is as good as any, one has an element 16 times. */
 #define REPEATED 3
-static const struct layout shapes[SHAPES] = {
+static const struct contract_layout shapes[SHAPES] = {
     {2, {4, 4}, {4, 1}},
     {2, {4, 4}, {7, 1}},
     {2, {4, 4}, {1, 4}},
@@ -115,7 +116,7 @@ static const struct layout shapes[SHAPES] = {
     {4, {2, 2, 4, 4}, {32, 16, 4, 1}},
     {6, {1, 2, 1, 2, 1, 4}, {16, 8, 8, 4, 4, 1}},
 };
-static const struct layout forms[FORMS] = {
+static const struct contract_layout forms[FORMS] = {
     {2, {4, 4}, {4, 1}},
     {1, {4}, {1}},
     {4, {4, 4, 4, 4}, {64, 16, 4, 1}},
@@ -125,8 +126,8 @@ static const ssq_dtype types[TYPES] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32,
                                        SSQ_U8};
 
 /* A tensor with small integers: classes and indices too. */
-static ssq_tensor *make(const struct pool *p, ssq_dtype dtype,
-                        const struct layout *l, bool write)
+static ssq_tensor *make(const struct contract_pool *p, ssq_dtype dtype,
+                        const struct contract_layout *l, bool write)
 {
     int32_t words[256];
     ssq_buffer *buffer = NULL;
@@ -143,9 +144,9 @@ static ssq_tensor *make(const struct pool *p, ssq_dtype dtype,
     return t;
 }
 
-static struct pool pool_make(const char *name)
+static struct contract_pool pool_make(const char *name)
 {
-    struct pool p = {.dev = core_open(name)};
+    struct contract_pool p = {.dev = core_open(name)};
     p.q = core_queue(p.dev);
     for (size_t i = 0; i < POOL; i++)
         p.t[i] = make(&p, types[i / SHAPES], &shapes[i % SHAPES],
@@ -157,7 +158,7 @@ static struct pool pool_make(const char *name)
     return p;
 }
 
-static void pool_drop(struct pool *p)
+static void pool_drop(struct contract_pool *p)
 {
     for (size_t i = 0; i < POOL; i++)
         ssq_tensor_destroy(&p->t[i]);
@@ -171,7 +172,8 @@ static void pool_drop(struct pool *p)
 
 /* ---- ops ---- */
 
-static void test_headers(const struct pool *p, const struct call *c)
+static void test_headers(const struct contract_pool *p,
+                         const struct contract_call *c)
 {
     union args a = fresh(c);
     refused(c->name, c->run(NULL, &a), "queue NULL");
@@ -187,14 +189,16 @@ static void test_headers(const struct pool *p, const struct call *c)
 }
 
 /* One member of another device, the others of this one. */
-static void test_devices(const struct pool *p, const struct pool *other,
-                         const struct call *c)
+static void test_devices(const struct contract_pool *p,
+                         const struct contract_pool *other,
+                         const struct contract_call *c)
 {
-    for (const struct member *m = c->members; m->name != NULL; m++) {
+    for (const struct contract_member *m = c->members; m->name != NULL; m++) {
         union args a = fresh(c);
         char how[64];
         size_t i = 0;
-        for (const struct member *k = c->members; k->name != NULL; k++, i++)
+        for (const struct contract_member *k = c->members; k->name != NULL;
+             k++, i++)
             set(&a, k, k == m ? other->t[i] : p->t[i]);
         snprintf(how, sizeof(how), "%s on another device", m->name);
         refused(c->name, c->run(p->q, &a), how);
@@ -211,7 +215,8 @@ static size_t below(size_t n)
 
 /* For member k where the others have dtype d and form f: mostly the same, a
  * relative now and then, NULL or anything now and then. */
-static const ssq_tensor *any(const struct pool *p, size_t k, size_t d, size_t f)
+static const ssq_tensor *any(const struct contract_pool *p, size_t k, size_t d,
+                             size_t f)
 {
     switch (below(12)) {
     case 0:
@@ -230,7 +235,8 @@ static const ssq_tensor *any(const struct pool *p, size_t k, size_t d, size_t f)
 }
 
 /* Any tensors anywhere: done, or refused by name with nothing enqueued. */
-static void test_any(const struct pool *p, const struct call *c, const char *on)
+static void test_any(const struct contract_pool *p,
+                     const struct contract_call *c, const char *on)
 {
     size_t done = 0, wrong = 0, rounds = 2000;
     seed = 1;
@@ -238,7 +244,7 @@ static void test_any(const struct pool *p, const struct call *c, const char *on)
         union args a = fresh(c);
         ssq_graph *graph = NULL;
         size_t d = below(TYPES + 3) % TYPES, f = below(FORMS);
-        for (const struct member *m = c->members; m->name != NULL; m++)
+        for (const struct contract_member *m = c->members; m->name != NULL; m++)
             set(&a, m, any(p, (size_t)(m - c->members), d, f));
         NEED(ssq_graph_begin(p->q));
         ssq_status st = c->run(p->q, &a);
@@ -268,8 +274,8 @@ static void test_any(const struct pool *p, const struct call *c, const char *on)
 int main(void)
 {
     test_functions();
-    struct pool reference = pool_make("reference");
-    struct pool guard = pool_make("guard");
+    struct contract_pool reference = pool_make("reference");
+    struct contract_pool guard = pool_make("guard");
     for (size_t i = 0; i < COUNT(calls); i++) {
         test_headers(&reference, &calls[i]);
         test_devices(&reference, &guard, &calls[i]);

@@ -120,7 +120,7 @@ static void test_errors(const char *device)
     }
 }
 
-struct worker {
+struct copies_worker {
     pthread_t thread;
     const struct plugin *plugin;
     const char *device;
@@ -130,7 +130,7 @@ struct worker {
 
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct copies_worker *w = arg;
 
     w->ok = true;
     for (int i = 0; i < ROUNDS && w->ok; i++)
@@ -140,7 +140,7 @@ static void *work(void *arg)
 
 static void test_threads(const char *device, const struct learnt *want)
 {
-    static struct worker w[COPIES];
+    static struct copies_worker w[COPIES];
     bool ok = true;
 
     for (int i = 0; i < COPIES; i++) {

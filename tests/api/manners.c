@@ -16,7 +16,7 @@ static void need(ssq_status st, const char *what)
 }
 #define NEED(CALL) need(CALL, #CALL)
 
-struct bench {
+struct manners_bench {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *x, *y;
@@ -24,9 +24,9 @@ struct bench {
 
 #define N 1000
 
-static struct bench open_bench(const char *name)
+static struct manners_bench open_bench(const char *name)
 {
-    struct bench b = {NULL, NULL, NULL, NULL};
+    struct manners_bench b = {NULL, NULL, NULL, NULL};
     const int64_t n = N;
 
     NEED(ssq_device_open(name, NULL, &b.dev));
@@ -36,7 +36,7 @@ static struct bench open_bench(const char *name)
     return b;
 }
 
-static void close_bench(struct bench *b)
+static void close_bench(struct manners_bench *b)
 {
     ssq_tensor_destroy(&b->x);
     ssq_tensor_destroy(&b->y);
@@ -44,7 +44,7 @@ static void close_bench(struct bench *b)
     ssq_device_close(&b->dev);
 }
 
-static void fill(struct bench *b, const ssq_tensor *t, double value)
+static void fill(struct manners_bench *b, const ssq_tensor *t, double value)
 {
     ssq_fill_args args = SSQ_FILL_INIT;
 
@@ -53,7 +53,8 @@ static void fill(struct bench *b, const ssq_tensor *t, double value)
     NEED(ssq_fill(b->q, &args));
 }
 
-static void cast(struct bench *b, const ssq_tensor *x, const ssq_tensor *y)
+static void cast(struct manners_bench *b, const ssq_tensor *x,
+                 const ssq_tensor *y)
 {
     ssq_cast_args args = SSQ_CAST_INIT;
 
@@ -65,7 +66,7 @@ static void cast(struct bench *b, const ssq_tensor *x, const ssq_tensor *y)
 /* The program reads its result before it waits. */
 static float forgets_sync(const char *name)
 {
-    struct bench b = open_bench(name);
+    struct manners_bench b = open_bench(name);
     static float out[N];
     float seen;
 
@@ -83,7 +84,7 @@ static float forgets_sync(const char *name)
 /* The program reuses its host memory before it waits. */
 static float reuses_host(const char *name)
 {
-    struct bench b = open_bench(name);
+    struct manners_bench b = open_bench(name);
     static float host[N];
     float out[N];
 
@@ -101,7 +102,7 @@ static float reuses_host(const char *name)
 /* The program reads what it never wrote, through a cast. */
 static bool reads_fresh(const char *name)
 {
-    struct bench b = open_bench(name);
+    struct manners_bench b = open_bench(name);
     float out[N];
     bool all = true;
 
@@ -117,7 +118,7 @@ static bool reads_fresh(const char *name)
 /* The program reads on one queue what another has to make first. */
 static bool forgets_wait(const char *name)
 {
-    struct bench b = open_bench(name);
+    struct manners_bench b = open_bench(name);
     ssq_queue *other = NULL;
     float out[N];
     bool poison = true;
@@ -137,7 +138,7 @@ static bool forgets_wait(const char *name)
 /* The program that does all of it right. */
 static float right(const char *name)
 {
-    struct bench b = open_bench(name);
+    struct manners_bench b = open_bench(name);
     ssq_queue *other = NULL;
     ssq_event *made = NULL;
     float host[N], out[N];

@@ -10,7 +10,7 @@
 #define THREADS 4
 #define ROUNDS  5
 
-struct worker {
+struct threads_step_worker {
     pthread_t thread;
     const char *name;
     int failed; /* the stage + 1; 0 none */
@@ -19,7 +19,7 @@ struct worker {
 };
 
 /* The whole program; its last state stays in w->end. */
-static bool train(struct worker *w)
+static bool train(struct threads_step_worker *w)
 {
     struct training p = {.name = w->name};
     size_t i = 0;
@@ -37,7 +37,7 @@ static bool train(struct worker *w)
 
 static void *run(void *arg)
 {
-    struct worker *w = arg;
+    struct threads_step_worker *w = arg;
 
     for (int i = 0; i < ROUNDS && train(w); i++)
         ;
@@ -47,7 +47,7 @@ static void *run(void *arg)
 /* names: two devices that the threads take in turn. */
 static void test(const char *even, const char *odd, const struct learnt *want)
 {
-    static struct worker w[THREADS];
+    static struct threads_step_worker w[THREADS];
     int failed = 0, wrong = 0;
 
     for (int i = 0; i < THREADS; i++) {
@@ -71,7 +71,7 @@ static void test(const char *even, const char *odd, const struct learnt *want)
 
 int main(void)
 {
-    static struct worker alone = {.name = "reference"};
+    static struct threads_step_worker alone = {.name = "reference"};
 
     if (!train(&alone))
         tap_bail("stage %d: %s", alone.failed - 1, alone.text);

@@ -9,13 +9,13 @@
 enum { BATCH = 3, WIDTH = 4, CLASSES = 2, RANKS = 2 };
 
 /* Two ranks of one thread. */
-struct pair {
+struct alike_pair {
     struct group g;
     ssq_trainer *trainer[RANKS];
     ssq_tensor *x[RANKS], *y[RANKS];
 };
 
-static void pair_make(struct pair *p, const ssq_trainer_args args[RANKS])
+static void pair_make(struct alike_pair *p, const ssq_trainer_args args[RANKS])
 {
     const int64_t shape[] = {BATCH, WIDTH};
 
@@ -33,7 +33,7 @@ static void pair_make(struct pair *p, const ssq_trainer_args args[RANKS])
     }
 }
 
-static void pair_free(struct pair *p)
+static void pair_free(struct alike_pair *p)
 {
     for (unsigned r = 0; r < RANKS; r++) {
         ssq_trainer_destroy(&p->trainer[r]);
@@ -44,7 +44,7 @@ static void pair_free(struct pair *p)
 }
 
 /* One step of all; whoever hears of an error at once hears of it again. */
-static void pair_step(struct pair *p)
+static void pair_step(struct alike_pair *p)
 {
     for (unsigned r = 0; r < RANKS; r++) {
         ssq_tape *t = ssq_trainer_begin(p->trainer[r]);
@@ -59,7 +59,7 @@ static void pair_step(struct pair *p)
 }
 
 /* Every rank has the error, with all parts. */
-static void pair_told(struct pair *p, const char *parts, const char *what)
+static void pair_told(struct alike_pair *p, const char *parts, const char *what)
 {
     for (unsigned r = 0; r < RANKS; r++)
         core_status(ssq_queue_sync(p->g.queue[r]), SSQ_ERR_COMM, parts,
@@ -82,7 +82,7 @@ static void differ(const char *what, ssq_trainer_args a, ssq_trainer_args b,
                    const char *parts)
 {
     const ssq_trainer_args args[RANKS] = {a, b};
-    struct pair p;
+    struct alike_pair p;
 
     pair_make(&p, args);
     pair_step(&p);
@@ -146,13 +146,14 @@ static const ssq_optimizer_options *lr_of(double lr)
     return &o;
 }
 
-static void group_at(struct pair *p, unsigned r, const char *pattern, double lr)
+static void group_at(struct alike_pair *p, unsigned r, const char *pattern,
+                     double lr)
 {
     NEED(ssq_trainer_group(p->trainer[r], pattern, lr_of(lr), NULL));
 }
 
 /* Two values, the second of which is last. */
-static void schedule_at(struct pair *p, unsigned r, double last)
+static void schedule_at(struct alike_pair *p, unsigned r, double last)
 {
     const double table[] = {0.125, last};
     ssq_schedule s = SSQ_SCHEDULE_INIT;
@@ -163,7 +164,7 @@ static void schedule_at(struct pair *p, unsigned r, double last)
     NEED(ssq_trainer_schedule(p->trainer[r], SSQ_HYPER_LR, &s));
 }
 
-static void scaler_at(struct pair *p, unsigned r, uint32_t hysteresis)
+static void scaler_at(struct alike_pair *p, unsigned r, uint32_t hysteresis)
 {
     ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
     ssq_scaler *scaler = NULL;
@@ -174,7 +175,7 @@ static void scaler_at(struct pair *p, unsigned r, uint32_t hysteresis)
     ssq_scaler_destroy(&scaler);
 }
 
-static void pair_plain(struct pair *p)
+static void pair_plain(struct alike_pair *p)
 {
     const ssq_trainer_args args[RANKS] = {args_of("adamw"), args_of("adamw")};
 
@@ -183,7 +184,7 @@ static void pair_plain(struct pair *p)
 
 static void test_groups(void)
 {
-    struct pair p;
+    struct alike_pair p;
 
     pair_plain(&p);
     group_at(&p, 1, "*.bias", 0.5);
@@ -208,7 +209,7 @@ static void test_groups(void)
 
 static void test_schedules(void)
 {
-    struct pair p;
+    struct alike_pair p;
 
     pair_plain(&p);
     schedule_at(&p, 1, 0.5);
@@ -229,7 +230,7 @@ static void test_schedules(void)
 
 static void test_scalers(void)
 {
-    struct pair p;
+    struct alike_pair p;
 
     pair_plain(&p);
     for (unsigned r = 0; r < RANKS; r++)
@@ -244,7 +245,7 @@ static void test_scalers(void)
  * one alone is a comparison that the other does not come to. */
 static void test_later(void)
 {
-    struct pair p;
+    struct alike_pair p;
 
     pair_plain(&p);
     pair_step(&p);
@@ -279,7 +280,7 @@ static void test_destroyed(bool shard)
 {
     ssq_trainer_args args[RANKS] = {args_of("adamw"), args_of("adamw")};
     ssq_comm *others[RANKS];
-    struct pair p;
+    struct alike_pair p;
 
     for (unsigned r = 0; r < RANKS; r++)
         args[r].shard = shard;

@@ -15,7 +15,7 @@ struct values {
 };
 
 /* Rows from..from + rows of a batch. */
-struct part {
+struct batch_norm_part {
     ssq_queue *queue;
     int64_t from, rows;
     ssq_tensor *x, *dy, *y, *dx;
@@ -23,7 +23,7 @@ struct part {
     ssq_tensor *dgamma, *dbeta;
 };
 
-static ssq_tensor *image(const struct part *p, const struct batch *b)
+static ssq_tensor *image(const struct batch_norm_part *p, const struct batch *b)
 {
     int64_t shape[] = {p->rows, CHANNELS, PLACES};
     ssq_tensor *x = NULL;
@@ -36,7 +36,7 @@ static ssq_tensor *image(const struct part *p, const struct batch *b)
     return x;
 }
 
-static ssq_tensor *vector(const struct part *p, const float *values)
+static ssq_tensor *vector(const struct batch_norm_part *p, const float *values)
 {
     ssq_tensor *x = core_vector(ssq_queue_device(p->queue), SSQ_F32, CHANNELS);
 
@@ -48,13 +48,13 @@ static ssq_tensor *vector(const struct part *p, const float *values)
     return x;
 }
 
-static void part_make(struct part *p, ssq_queue *queue, const struct batch *b,
-                      int64_t from, int64_t rows)
+static void part_make(struct batch_norm_part *p, ssq_queue *queue,
+                      const struct batch *b, int64_t from, int64_t rows)
 {
     const size_t at = (size_t)(from * batch_row());
     const size_t bytes = (size_t)(rows * batch_row()) * sizeof(float);
 
-    *p = (struct part){.queue = queue, .from = from, .rows = rows};
+    *p = (struct batch_norm_part){.queue = queue, .from = from, .rows = rows};
     p->x = image(p, b);
     p->y = image(p, b);
     p->dy = image(p, b);
@@ -71,7 +71,7 @@ static void part_make(struct part *p, ssq_queue *queue, const struct batch *b,
     p->dbeta = vector(p, NULL);
 }
 
-static void part_free(struct part *p)
+static void part_free(struct batch_norm_part *p)
 {
     ssq_tensor **all[] = {&p->x,     &p->dy,          &p->y,
                           &p->dx,    &p->gamma,       &p->beta,
@@ -82,7 +82,7 @@ static void part_free(struct part *p)
         ssq_tensor_destroy(all[i]);
 }
 
-static ssq_batch_norm_args forward_args(const struct part *p,
+static ssq_batch_norm_args forward_args(const struct batch_norm_part *p,
                                         const struct batch *b, ssq_comm *comm)
 {
     ssq_batch_norm_args a = SSQ_BATCH_NORM_INIT;
@@ -103,7 +103,8 @@ static ssq_batch_norm_args forward_args(const struct part *p,
 }
 
 static ssq_batch_norm_backward_args
-backward_args(const struct part *p, const struct batch *b, ssq_comm *comm)
+backward_args(const struct batch_norm_part *p, const struct batch *b,
+              ssq_comm *comm)
 {
     ssq_batch_norm_backward_args a = SSQ_BATCH_NORM_BACKWARD_INIT;
 
@@ -121,7 +122,7 @@ backward_args(const struct part *p, const struct batch *b, ssq_comm *comm)
     return a;
 }
 
-static void part_run(const struct part *p, const struct batch *b,
+static void part_run(const struct batch_norm_part *p, const struct batch *b,
                      ssq_comm *comm)
 {
     const ssq_batch_norm_args f = forward_args(p, b, comm);
@@ -131,7 +132,8 @@ static void part_run(const struct part *p, const struct batch *b,
     NEED(ssq_batch_norm_backward(p->queue, &g));
 }
 
-static void read_one(const struct part *p, const ssq_tensor *x, float *values)
+static void read_one(const struct batch_norm_part *p, const ssq_tensor *x,
+                     float *values)
 {
     NEED(ssq_tensor_read(p->queue, x, values,
                          (size_t)ssq_tensor_elements(x) * sizeof(float),
@@ -139,7 +141,7 @@ static void read_one(const struct part *p, const ssq_tensor *x, float *values)
 }
 
 /* Rows go where they are in the batch. */
-static void part_read(const struct part *p, struct values *v)
+static void part_read(const struct batch_norm_part *p, struct values *v)
 {
     const int64_t at = p->from * batch_row();
 
@@ -161,7 +163,7 @@ static void batch_alone(const char *device, const struct batch *b,
 {
     ssq_device *dev = core_open(device);
     ssq_queue *queue = core_queue(dev);
-    struct part p;
+    struct batch_norm_part p;
 
     part_make(&p, queue, b, 0, b->all);
     part_run(&p, b, NULL);
@@ -176,7 +178,7 @@ static void batch_ranks(const char *const *names, const struct batch *b,
                         struct values *v)
 {
     struct group g;
-    struct part p[MOST_RANKS];
+    struct batch_norm_part p[MOST_RANKS];
     int64_t from = 0;
 
     group_open(&g, b->n, names, NULL);
@@ -200,7 +202,7 @@ static void batch_ranks(const char *const *names, const struct batch *b,
 /* ---- how far off ---- */
 
 /* The worst error as a part of what is allowed. */
-struct worst {
+struct batch_norm_worst {
     double y, dx, mean, rstd, running, sums;
 };
 
@@ -213,7 +215,8 @@ static void more(double *worst, double got, double want, double error)
 }
 
 static void compare_statistics(const struct batch *b, const struct truth *t,
-                               const struct values *v, struct worst *w)
+                               const struct values *v,
+                               struct batch_norm_worst *w)
 {
     for (int k = 0; k < CHANNELS; k++) {
         const struct norm_facts *f = &t->c[k].f;
@@ -231,7 +234,7 @@ static void compare_statistics(const struct batch *b, const struct truth *t,
 
 /* dgamma and dbeta of the whole are the ranks' together. */
 static void compare_sums(const struct batch *b, const struct truth *t,
-                         const struct values *v, struct worst *w)
+                         const struct values *v, struct batch_norm_worst *w)
 {
     for (int k = 0; k < CHANNELS; k++) {
         const struct channel *c = &t->c[k];
@@ -248,7 +251,7 @@ static void compare_sums(const struct batch *b, const struct truth *t,
 }
 
 static void compare_elements(const struct batch *b, const struct truth *t,
-                             const struct values *v, struct worst *w)
+                             const struct values *v, struct batch_norm_worst *w)
 {
     for (size_t i = 0; i < (size_t)(b->all * batch_row()); i++) {
         double error, want = truth_y(b, t, i, &error);
@@ -262,7 +265,7 @@ static void compare_elements(const struct batch *b, const struct truth *t,
  * within the sum of both. */
 static void compare_alone(const struct batch *b, const struct truth *t,
                           const struct values *v, const struct values *alone,
-                          struct worst *w)
+                          struct batch_norm_worst *w)
 {
     static struct truth one;
     double e, f;
@@ -294,7 +297,7 @@ static void test_whole(const char *const *names, struct batch *b)
 {
     static struct values v[MOST_RANKS], again[MOST_RANKS], alone;
     static struct truth t;
-    struct worst w = {0};
+    struct batch_norm_worst w = {0};
     bool same = true, twice = true;
 
     batch_make(b);

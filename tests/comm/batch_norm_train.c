@@ -13,7 +13,7 @@ enum { ROWS = 16, CHANNELS = 2, SIDE = 6, CLASSES = 3, STEPS = 10 };
 
 /* ---- a net ---- */
 
-struct rank {
+struct batch_norm_train_rank {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
@@ -23,27 +23,27 @@ struct rank {
     double rows;    /* of the last step */
 };
 
-static void rank_make(struct rank *r, ssq_queue *queue,
+static void rank_make(struct batch_norm_train_rank *r, ssq_queue *queue,
                       const ssq_trainer_args *args, ssq_comm *norm)
 {
     const int64_t shape[] = {ROWS, CHANNELS, SIDE, SIDE};
 
-    *r = (struct rank){.queue = queue, .norm = norm};
+    *r = (struct batch_norm_train_rank){.queue = queue, .norm = norm};
     NEED(ssq_trainer_create(queue, args, &r->trainer));
     scale_low(r->trainer);
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 4, shape, &r->x));
     r->y = core_vector(ssq_queue_device(queue), SSQ_I32, ROWS);
 }
 
-static void rank_free(struct rank *r)
+static void rank_free(struct batch_norm_train_rank *r)
 {
     ssq_trainer_destroy(&r->trainer);
     ssq_tensor_destroy(&r->x);
     ssq_tensor_destroy(&r->y);
 }
 
-static ssq_var block(struct rank *r, ssq_tape *t, const char *conv,
-                     const char *norm, ssq_var h)
+static ssq_var block(struct batch_norm_train_rank *r, ssq_tape *t,
+                     const char *conv, const char *norm, ssq_var h)
 {
     h = ssq_nn_conv2d(t, conv, h, 9, 3, 3,
                       SSQ_NN_CONV2D(.padding = {1, 1, 1, 1}));
@@ -51,7 +51,8 @@ static ssq_var block(struct rank *r, ssq_tape *t, const char *conv,
     return ssq_relu_var(h);
 }
 
-static ssq_var net(struct rank *r, ssq_tape *t, const ssq_tensor *x)
+static ssq_var net(struct batch_norm_train_rank *r, ssq_tape *t,
+                   const ssq_tensor *x)
 {
     const int64_t flat[] = {ssq_tensor_size(x, 0), 9};
     ssq_var h = ssq_var_input(t, x);
@@ -67,7 +68,7 @@ static ssq_var net(struct rank *r, ssq_tape *t, const ssq_tensor *x)
 
 /* Rows that are brighter one after the other, so that parts of a batch have
  * other statistics than the whole. */
-static void feed(struct rank *r, int step)
+static void feed(struct batch_norm_train_rank *r, int step)
 {
     static float x[STEPS][ROWS * PIXELS];
     static int32_t y[STEPS][ROWS];
@@ -85,7 +86,8 @@ static void feed(struct rank *r, int step)
 }
 
 /* The loss of its rows of a step, of which it takes `from` to `to`. */
-static ssq_var loss_of(struct rank *r, ssq_tape *t, int64_t from, int64_t to)
+static ssq_var loss_of(struct batch_norm_train_rank *r, ssq_tape *t,
+                       int64_t from, int64_t to)
 {
     ssq_tensor *x = NULL, *y = NULL;
 
@@ -106,7 +108,7 @@ static int64_t rows_of(int step)
 
 /* A rank without rows takes a pass over none of them where the batch norms are
  * of all ranks, and else idles. */
-static void rank_step(struct rank *r, int step)
+static void rank_step(struct batch_norm_train_rank *r, int step)
 {
     int64_t begin, end;
 
@@ -125,7 +127,7 @@ static void rank_step(struct rank *r, int step)
 
 enum { VALUES = 2048 };
 
-struct outcome {
+struct batch_norm_train_outcome {
     double loss[STEPS];
     size_t n;
     float values[VALUES]; /* parameters and running statistics */
@@ -133,7 +135,8 @@ struct outcome {
     uint64_t replayed;    /* passes of the first rank */
 };
 
-static void read_values(struct rank *r, struct outcome *o)
+static void read_values(struct batch_norm_train_rank *r,
+                        struct batch_norm_train_outcome *o)
 {
     ssq_tape_stats stats = SSQ_TAPE_STATS_INIT;
 
@@ -157,7 +160,8 @@ static void read_values(struct rank *r, struct outcome *o)
 }
 
 /* The steps of n ranks, driven by this thread; losses weighed by their rows. */
-static void steps(struct rank *r, unsigned n, struct outcome *o)
+static void steps(struct batch_norm_train_rank *r, unsigned n,
+                  struct batch_norm_train_outcome *o)
 {
     unsigned empty = 0, want = 0;
 
@@ -178,12 +182,13 @@ static void steps(struct rank *r, unsigned n, struct outcome *o)
         tap_bail("%u passes of no rows are in no loss, of %u", empty, want);
 }
 
-static void alone(const char *device, const char *policy, struct outcome *o)
+static void alone(const char *device, const char *policy,
+                  struct batch_norm_train_outcome *o)
 {
     ssq_device *dev = core_open(device);
     ssq_queue *queue = core_queue(dev);
     ssq_trainer_args args = SSQ_TRAINER_INIT;
-    struct rank r;
+    struct batch_norm_train_rank r;
 
     args.policy = policy;
     args.optimizer = "sgd";
@@ -197,19 +202,20 @@ static void alone(const char *device, const char *policy, struct outcome *o)
 }
 
 /* How a group goes about it. */
-struct how {
+struct batch_norm_train_how {
     const char *policy;
     bool sync, replay, recompute, shard;
 };
 
 /* @return whether all ranks came to the same values */
 static bool together(const char *const *names, unsigned n,
-                     const struct how *how, struct outcome *o)
+                     const struct batch_norm_train_how *how,
+                     struct batch_norm_train_outcome *o)
 {
     static const double weights[] = {5, 3, 4, 2, 1, 1};
-    static struct outcome other;
+    static struct batch_norm_train_outcome other;
     struct group g;
-    struct rank r[MOST_RANKS];
+    struct batch_norm_train_rank r[MOST_RANKS];
     bool same = true;
 
     group_open(&g, n, names, NULL);
@@ -236,7 +242,8 @@ static bool together(const char *const *names, unsigned n,
     return same;
 }
 
-static double loss_apart(const struct outcome *a, const struct outcome *b)
+static double loss_apart(const struct batch_norm_train_outcome *a,
+                         const struct batch_norm_train_outcome *b)
 {
     double worst = 0;
 
@@ -245,7 +252,8 @@ static double loss_apart(const struct outcome *a, const struct outcome *b)
     return isnan(b->loss[STEPS - 1]) ? (double)INFINITY : worst;
 }
 
-static double values_apart(const struct outcome *a, const struct outcome *b)
+static double values_apart(const struct batch_norm_train_outcome *a,
+                           const struct batch_norm_train_outcome *b)
 {
     double worst = 0;
 
@@ -259,9 +267,9 @@ static double values_apart(const struct outcome *a, const struct outcome *b)
 static void test_follows(const char *const *names, unsigned n,
                          const char *policy, double most)
 {
-    static struct outcome one, all, apart;
-    const struct how how = {.policy = policy, .sync = true};
-    const struct how without = {.policy = policy};
+    static struct batch_norm_train_outcome one, all, apart;
+    const struct batch_norm_train_how how = {.policy = policy, .sync = true};
+    const struct batch_norm_train_how without = {.policy = policy};
 
     alone(names[0], policy, &one);
     bool same = together(names, n, &how, &all);
@@ -281,9 +289,10 @@ static void test_follows(const char *const *names, unsigned n,
 /* Graphs, regions that are made twice, and shards change no bit. */
 static void test_ways(const char *name)
 {
-    static struct outcome plain, other;
+    static struct batch_norm_train_outcome plain, other;
     const char *const names[] = {name, name};
-    struct how how = {.policy = "mixed_bfloat16", .sync = true};
+    struct batch_norm_train_how how = {.policy = "mixed_bfloat16",
+                                       .sync = true};
     static const char *const what[] = {"replayed", "recomputed",
                                        "in shards, replayed"};
 
@@ -308,7 +317,7 @@ static void test_ways(const char *name)
 static void test_idle(void)
 {
     struct group g;
-    struct rank r[2];
+    struct batch_norm_train_rank r[2];
 
     group_of(&g, 2, "reference", 60);
     for (unsigned i = 0; i < 2; i++) {
@@ -338,7 +347,7 @@ static void test_idle(void)
 static void test_tape(void)
 {
     struct group g;
-    struct rank r;
+    struct batch_norm_train_rank r;
     ssq_trainer_args args = SSQ_TRAINER_INIT;
 
     group_of(&g, 2, "reference", 60);
@@ -366,14 +375,14 @@ static void test_tape(void)
 
 /* ---- single calls ---- */
 
-struct call {
+struct batch_norm_train_call {
     struct group g;
     ssq_tensor *x, *y, *mean, *rstd;
     ssq_batch_norm_args f;
     ssq_batch_norm_backward_args k;
 };
 
-static void call_make(struct call *c)
+static void call_make(struct batch_norm_train_call *c)
 {
     const int64_t shape[] = {4, 3};
 
@@ -390,7 +399,7 @@ static void call_make(struct call *c)
                                     .comm = c->g.comm[0]);
 }
 
-static void call_free(struct call *c)
+static void call_free(struct batch_norm_train_call *c)
 {
     ssq_tensor_destroy(&c->x);
     ssq_tensor_destroy(&c->y);
@@ -402,7 +411,7 @@ static void call_free(struct call *c)
 /* None of it is a call of the group. */
 static void test_refused(void)
 {
-    struct call c;
+    struct batch_norm_train_call c;
     ssq_graph *graph = NULL;
 
     call_make(&c);
@@ -443,7 +452,7 @@ static void test_other(bool left)
                             ? "rank 1 was destroyed"
                             : "rank 0 calls all_gather|\"batch_norm eps|rank 1 "
                               "barrier|\"epoch\"";
-    struct call c;
+    struct batch_norm_train_call c;
 
     call_make(&c);
     if (left)
@@ -466,7 +475,7 @@ static void test_options(double eps, double other_eps, double momentum,
 {
     const int64_t shape[] = {4, 3};
     ssq_tensor *x = NULL, *y = NULL;
-    struct call c;
+    struct batch_norm_train_call c;
 
     call_make(&c);
     NEED(ssq_tensor_create(c.g.dev[1], SSQ_F32, 2, shape, &x));

@@ -107,7 +107,7 @@ static void *make_data(ssq_dtype dtype, size_t n)
 #define MOST_TENSORS 8
 
 /* Of every rank: its tensors, what was in them, and what is read. */
-struct lists {
+struct collective_lists {
     size_t n;
     ssq_dtype dtype[MOST_TENSORS];
     int64_t size[MOST_TENSORS];
@@ -116,12 +116,12 @@ struct lists {
     void *out[MOST_TENSORS][MOST_RANKS];
 };
 
-static size_t bytes_of(const struct lists *l, size_t t)
+static size_t bytes_of(const struct collective_lists *l, size_t t)
 {
     return (size_t)l->size[t] * ssq_dtype_bits(l->dtype[t]) / 8;
 }
 
-static void lists_make(struct lists *l, struct group *g)
+static void lists_make(struct collective_lists *l, struct group *g)
 {
     for (unsigned r = 0; r < g->n; r++)
         for (size_t t = 0; t < l->n; t++) {
@@ -134,14 +134,14 @@ static void lists_make(struct lists *l, struct group *g)
         }
 }
 
-static void lists_read(struct lists *l, struct group *g, unsigned r)
+static void lists_read(struct collective_lists *l, struct group *g, unsigned r)
 {
     for (size_t t = 0; t < l->n; t++)
         NEED(ssq_tensor_read(g->queue[r], l->tensor[r][t], l->out[t][r],
                              bytes_of(l, t), l->dtype[t]));
 }
 
-static void lists_free(struct lists *l, struct group *g)
+static void lists_free(struct collective_lists *l, struct group *g)
 {
     for (unsigned r = 0; r < g->n; r++)
         for (size_t t = 0; t < l->n; t++) {
@@ -153,7 +153,7 @@ static void lists_free(struct lists *l, struct group *g)
 }
 
 /* How many elements of all ranks differ from what is promised. */
-static size_t lists_wrong(const struct lists *l, unsigned n,
+static size_t lists_wrong(const struct collective_lists *l, unsigned n,
                           ssq_comm_reduction reduction)
 {
     size_t wrong = 0;
@@ -169,7 +169,7 @@ static size_t lists_wrong(const struct lists *l, unsigned n,
 
 /* Small and large, in no order, with a gap: what pieces and parts are cut
  * from. */
-static const struct lists mixed = {
+static const struct collective_lists mixed = {
     .n = 7,
     .dtype = {SSQ_F16, SSQ_F32, SSQ_BF16, SSQ_F32, SSQ_F16, SSQ_F32, SSQ_BF16},
     .size = {1, 257, 1000, 0, 3, 5001, 17},
@@ -179,7 +179,8 @@ static const char *const reductions[] = {"sum", "mean", "max"};
 
 /* One thread calls for all ranks, one after the other. */
 static void test_all_reduce(const char *const *names, unsigned n,
-                            uint64_t piece, const struct lists *shape)
+                            uint64_t piece,
+                            const struct collective_lists *shape)
 {
     struct group g;
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
@@ -188,7 +189,7 @@ static void test_all_reduce(const char *const *names, unsigned n,
     options.timeout = 60;
     group_open(&g, n, names, &options);
     for (int op = SSQ_COMM_SUM; op <= SSQ_COMM_MAX; op++) {
-        struct lists l = *shape;
+        struct collective_lists l = *shape;
         lists_make(&l, &g);
         for (unsigned r = 0; r < n; r++)
             NEED(ssq_comm_all_reduce(
@@ -216,7 +217,7 @@ static void test_all_reduce(const char *const *names, unsigned n,
 static void test_broadcast(const char *const *names, unsigned n)
 {
     struct group g;
-    struct lists l = mixed;
+    struct collective_lists l = mixed;
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
     size_t wrong = 0;
 
@@ -244,7 +245,7 @@ static void test_scatter_gather(const char *const *names, unsigned n,
                                 ssq_dtype dtype, int64_t part)
 {
     struct group g;
-    struct lists l = {.n = 1, .dtype = {dtype}, .size = {part * n}};
+    struct collective_lists l = {.n = 1, .dtype = {dtype}, .size = {part * n}};
     ssq_tensor *parts[MOST_RANKS], *all[MOST_RANKS];
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
 
@@ -324,7 +325,7 @@ static float rounds(struct group *g, unsigned r, int n)
     return y;
 }
 
-struct worker {
+struct collective_worker {
     struct group *g;
     unsigned rank;
     float y;
@@ -333,7 +334,7 @@ struct worker {
 
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct collective_worker *w = arg;
 
     for (int i = 0; i < 10; i++)
         w->y = rounds(w->g, w->rank, 8);
@@ -345,12 +346,12 @@ static void test_threads(const char *a, const char *b)
 {
     struct group g;
     const char *const names[] = {a, b};
-    struct worker w[2];
+    struct collective_worker w[2];
     float x[2] = {1, 2};
 
     group_open(&g, 2, names, NULL);
     for (unsigned r = 0; r < 2; r++) {
-        w[r] = (struct worker){.g = &g, .rank = r};
+        w[r] = (struct collective_worker){.g = &g, .rank = r};
         if (pthread_create(&w[r].thread, NULL, work, &w[r]) != 0)
             tap_bail("no thread");
     }
@@ -403,7 +404,7 @@ int main(void)
                                      "reference", "reference"};
     const char *const cpu[] = {"cpu", "cpu", "cpu"};
     const char *const guard[] = {"guard", "reference"};
-    const struct lists few = {
+    const struct collective_lists few = {
         .n = 3, .dtype = {SSQ_BF16, SSQ_F32, SSQ_F16}, .size = {3, 5, 7}};
     unsigned n = (unsigned)core_devices(found);
 

@@ -13,22 +13,22 @@ enum { ROWS = 8, WIDTH = 12, HIDDEN = 24, CLASSES = 5, VALUES = 437 };
 
 /* ---- a rank, or one alone ---- */
 
-struct how {
+struct join_how {
     const char *device, *policy;
     bool shard, replay;
     bool empty; /* instead of idling, a pass over no rows */
     int bad;    /* the batch of the last rank that has an infinity; -1: none */
 };
 
-struct rank {
+struct join_rank {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
 };
 
 /* passes: of which a step is made. */
-static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
-                      const struct how *how, uint32_t passes)
+static void rank_make(struct join_rank *r, ssq_queue *queue, ssq_comm *comm,
+                      const struct join_how *how, uint32_t passes)
 {
     const int64_t shape[] = {ROWS, WIDTH};
 
@@ -45,14 +45,15 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     r->y = core_vector(ssq_queue_device(queue), SSQ_I32, ROWS);
 }
 
-static void rank_free(struct rank *r)
+static void rank_free(struct join_rank *r)
 {
     ssq_trainer_destroy(&r->trainer);
     ssq_tensor_destroy(&r->x);
     ssq_tensor_destroy(&r->y);
 }
 
-static ssq_var loss_of(struct rank *r, const ssq_tensor *x, const ssq_tensor *y)
+static ssq_var loss_of(struct join_rank *r, const ssq_tensor *x,
+                       const ssq_tensor *y)
 {
     ssq_tape *t = ssq_trainer_begin(r->trainer);
     ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, x), HIDDEN, NULL);
@@ -63,8 +64,8 @@ static ssq_var loss_of(struct rank *r, const ssq_tensor *x, const ssq_tensor *y)
 
 /* A batch of so many rows, which is `number`'s; alone, its loss counts
  * `weight`. */
-static void learn(struct rank *r, uint32_t number, int64_t rows, double weight,
-                  bool bad)
+static void learn(struct join_rank *r, uint32_t number, int64_t rows,
+                  double weight, bool bad)
 {
     ssq_tensor *x = NULL, *y = NULL;
 
@@ -83,7 +84,7 @@ static void learn(struct rank *r, uint32_t number, int64_t rows, double weight,
     ssq_tensor_destroy(&y);
 }
 
-static void values_of(const struct rank *r, float *x)
+static void values_of(const struct join_rank *r, float *x)
 {
     const ssq_params *params = ssq_trainer_params(r->trainer);
     size_t at = 0;
@@ -103,21 +104,21 @@ static void values_of(const struct rank *r, float *x)
 
 /* ---- ranks with batches of their own ---- */
 
-struct plan {
+struct join_plan {
     unsigned n;
     int batches[3];
-    struct how how;
+    struct join_how how;
 };
 
 /* The last batch of a rank is smaller; behind it there is none. */
-static int64_t rows_of(const struct plan *p, unsigned rank, int batch)
+static int64_t rows_of(const struct join_plan *p, unsigned rank, int batch)
 {
     return batch >= p->batches[rank]       ? 0
            : batch == p->batches[rank] - 1 ? 3 + (int64_t)rank
                                            : ROWS;
 }
 
-static int64_t all_rows(const struct plan *p, int batch)
+static int64_t all_rows(const struct join_plan *p, int batch)
 {
     int64_t all = 0;
 
@@ -126,19 +127,20 @@ static int64_t all_rows(const struct plan *p, int batch)
     return all;
 }
 
-static bool bad(const struct plan *p, unsigned rank, int batch)
+static bool bad(const struct join_plan *p, unsigned rank, int batch)
 {
     return rank + 1 == p->n && batch == p->how.bad;
 }
 
-static void announce_all(struct rank *r, const struct plan *p, int batch)
+static void announce_all(struct join_rank *r, const struct join_plan *p,
+                         int batch)
 {
     for (unsigned i = 0; i < p->n; i++)
         NEED(ssq_trainer_announce(r[i].trainer, rows_of(p, i, batch)));
 }
 
 /* What is next on all ranks, which is to be so many rows; false: the end. */
-static bool next_all(struct rank *r, unsigned n, int64_t want)
+static bool next_all(struct join_rank *r, unsigned n, int64_t want)
 {
     for (unsigned i = 0; i < n; i++) {
         int64_t all = -1;
@@ -152,7 +154,8 @@ static bool next_all(struct rank *r, unsigned n, int64_t want)
 
 /* Batches from one on, which is announced, to the end of all or before `stop`,
  * where a pass is announced and not taken. */
-static void go_on(struct rank *r, const struct plan *p, int from, int stop)
+static void go_on(struct join_rank *r, const struct join_plan *p, int from,
+                  int stop)
 {
     for (int b = from; b < stop && next_all(r, p->n, all_rows(p, b)); b++) {
         announce_all(r, p, b + 1);
@@ -166,7 +169,8 @@ static void go_on(struct rank *r, const struct plan *p, int from, int stop)
     }
 }
 
-static void train(struct rank *r, const struct plan *p, int from, int stop)
+static void train(struct join_rank *r, const struct join_plan *p, int from,
+                  int stop)
 {
     announce_all(r, p, from);
     go_on(r, p, from, stop);
@@ -174,7 +178,7 @@ static void train(struct rank *r, const struct plan *p, int from, int stop)
 
 /* The same by one that takes all passes in turn, each for as much as its rows
  * are of the mean; one that is not there counts nothing. */
-static void train_alone(struct rank *r, const struct plan *p)
+static void train_alone(struct join_rank *r, const struct join_plan *p)
 {
     for (int b = 0; all_rows(p, b) > 0; b++)
         for (unsigned i = 0; i < p->n; i++) {
@@ -185,21 +189,24 @@ static void train_alone(struct rank *r, const struct plan *p)
         }
 }
 
-static void plan_open(const struct plan *p, struct group *g, struct rank *r)
+static void plan_open(const struct join_plan *p, struct group *g,
+                      struct join_rank *r)
 {
     group_of(g, p->n, p->how.device, 60);
     for (unsigned i = 0; i < p->n; i++)
         rank_make(&r[i], g->queue[i], g->comm[i], &p->how, 1);
 }
 
-static void plan_close(const struct plan *p, struct group *g, struct rank *r)
+static void plan_close(const struct join_plan *p, struct group *g,
+                       struct join_rank *r)
 {
     for (unsigned i = 0; i < p->n; i++)
         rank_free(&r[i]);
     group_close(g);
 }
 
-static bool alike(const struct plan *p, struct rank *r, const float *want)
+static bool alike(const struct join_plan *p, struct join_rank *r,
+                  const float *want)
 {
     static float got[VALUES];
     bool same = true;
@@ -211,7 +218,7 @@ static bool alike(const struct plan *p, struct rank *r, const float *want)
     return same;
 }
 
-static ssq_scaler_state scaler_of(const struct rank *r)
+static ssq_scaler_state scaler_of(const struct join_rank *r)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
 
@@ -222,11 +229,11 @@ static ssq_scaler_state scaler_of(const struct rank *r)
 }
 
 /* A group, and one alone, bit by bit. */
-static void test_plan(const struct plan *p)
+static void test_plan(const struct join_plan *p)
 {
     static float want[VALUES];
     struct group g;
-    struct rank r[3], one;
+    struct join_rank r[3], one;
     ssq_device *dev = core_open(p->how.device);
     ssq_queue *queue = core_queue(dev);
 
@@ -255,10 +262,10 @@ static void test_saved(bool shard)
 {
     static const char path[] = "tests/comm/join.sesqui";
     static float want[VALUES];
-    const struct plan p = {
+    const struct join_plan p = {
         3, {3, 5, 1}, {"reference", "mixed_float16", shard, false, false, -1}};
     struct group g, h;
-    struct rank r[3], s[3];
+    struct join_rank r[3], s[3];
 
     plan_open(&p, &g, r);
     train(r, &p, 0, 2);
@@ -293,12 +300,12 @@ static void test_saved(bool shard)
 static void test_none(void)
 {
     static float before[VALUES], after[VALUES];
-    const struct plan some = {
+    const struct join_plan some = {
         2, {2, 1}, {"reference", "float32", false, false, false, -1}};
-    const struct plan none = {
+    const struct join_plan none = {
         2, {0, 0}, {"reference", "float32", false, false, false, -1}};
     struct group g;
-    struct rank r[3];
+    struct join_rank r[3];
 
     plan_open(&some, &g, r);
     train(r, &none, 0, INT_MAX);
@@ -453,7 +460,7 @@ static void test_exact(unsigned passes)
 
 int main(void)
 {
-    const struct plan plans[] = {
+    const struct join_plan plans[] = {
         {2, {3, 5}, {"reference", "float32", false, false, false, -1}},
         {3, {3, 5, 1}, {"reference", "float32", false, false, false, -1}},
         {3, {3, 5, 1}, {"guard", "mixed_float16", false, true, false, -1}},

@@ -9,13 +9,13 @@
 
 #define MOST_ROWS ((int64_t)1 << 50)
 
-struct ranks {
+struct join_fail_ranks {
     struct group g;
     ssq_trainer *trainer[3];
     ssq_tensor *x[3];
 };
 
-static void ranks_open(struct ranks *r, unsigned n, double timeout)
+static void ranks_open(struct join_fail_ranks *r, unsigned n, double timeout)
 {
     const int64_t shape[] = {4, 3};
 
@@ -28,7 +28,7 @@ static void ranks_open(struct ranks *r, unsigned n, double timeout)
     }
 }
 
-static void ranks_close(struct ranks *r)
+static void ranks_close(struct join_fail_ranks *r)
 {
     for (unsigned i = 0; i < r->g.n; i++) {
         ssq_trainer_destroy(&r->trainer[i]);
@@ -38,7 +38,7 @@ static void ranks_close(struct ranks *r)
 }
 
 /* A pass of all rows, with a batch norm of all ranks where norm. */
-static ssq_status pass(struct ranks *r, unsigned i, bool norm)
+static ssq_status pass(struct join_fail_ranks *r, unsigned i, bool norm)
 {
     ssq_tape *t = ssq_trainer_begin(r->trainer[i]);
     ssq_var h = ssq_nn_linear(t, "fc", ssq_var_input(t, r->x[i]), 2, NULL);
@@ -50,7 +50,7 @@ static ssq_status pass(struct ranks *r, unsigned i, bool norm)
 }
 
 /* Of all ranks, whose rows are those. */
-static void next(struct ranks *r, const int64_t *rows)
+static void next(struct join_fail_ranks *r, const int64_t *rows)
 {
     int64_t all = 0;
 
@@ -64,7 +64,7 @@ static void next(struct ranks *r, const int64_t *rows)
 
 static void test_refused(void)
 {
-    struct ranks r;
+    struct join_fail_ranks r;
     ssq_trainer *alone = NULL;
     int64_t all = 7;
 
@@ -113,7 +113,7 @@ static void test_ahead(void)
 {
     const int64_t rows[8] = {
         MOST_ROWS, MOST_ROWS - 1, 16383, 16384, 123456789012345, 0, 1, 4095};
-    struct ranks r;
+    struct join_fail_ranks r;
     bool exact = true;
 
     ranks_open(&r, 3, 60);
@@ -148,7 +148,7 @@ static uint64_t submissions(ssq_queue *queue)
 static void test_apart(void)
 {
     const int64_t rows[] = {4, 4};
-    struct ranks r;
+    struct join_fail_ranks r;
 
     ranks_open(&r, 2, 60);
     NEED(ssq_queue_sync(r.g.queue[0]));
@@ -165,7 +165,7 @@ static void test_apart(void)
 /* Rank 1 does not come. */
 static void test_late(void)
 {
-    struct ranks r;
+    struct join_fail_ranks r;
     int64_t all = 7;
 
     ranks_open(&r, 2, 0.3);
@@ -184,7 +184,7 @@ static void test_late(void)
 static void test_left(void)
 {
     const int64_t first[] = {4, 4, 4}, last[] = {0, 4, 0};
-    struct ranks r;
+    struct join_fail_ranks r;
     int64_t all = 7;
 
     ranks_open(&r, 3, 60);
@@ -208,7 +208,7 @@ static void test_left(void)
 }
 
 /* A pass that the others do not take: it says so, if it comes to hear of it. */
-static void idle_astray(struct ranks *r, unsigned i)
+static void idle_astray(struct join_fail_ranks *r, unsigned i)
 {
     ssq_status st = ssq_trainer_idle(r->trainer[i]);
 
@@ -220,7 +220,7 @@ static void idle_astray(struct ranks *r, unsigned i)
 static void test_mismatch(void)
 {
     const int64_t rows[] = {4, 4};
-    struct ranks r;
+    struct join_fail_ranks r;
     int64_t all = 7;
 
     ranks_open(&r, 2, 60);
@@ -241,7 +241,7 @@ static void test_mismatch(void)
 static void test_norm(void)
 {
     const int64_t first[] = {4, 4}, last[] = {4, 0};
-    struct ranks r;
+    struct join_fail_ranks r;
 
     ranks_open(&r, 2, 60);
     next(&r, first);
@@ -261,7 +261,7 @@ static void test_norm(void)
 
 static int in_child(void *arg)
 {
-    struct ranks *r = arg;
+    struct join_fail_ranks *r = arg;
     int64_t all;
     bool refused = ssq_trainer_next(r->trainer[0], &all) == SSQ_ERR_DEVICE &&
                    core_has(ssq_last_error(), "forked") &&
@@ -274,7 +274,7 @@ static int in_child(void *arg)
 
 static void test_fork(void)
 {
-    struct ranks r;
+    struct join_fail_ranks r;
     int64_t all = 0;
 
     ranks_open(&r, 2, 60);
@@ -303,7 +303,7 @@ static bool again(ssq_status st, int *times, int *refused)
  * ends the group. True if that is all. */
 static bool short_of(long at, int *refused)
 {
-    struct ranks r;
+    struct join_fail_ranks r;
     bool good = true;
     int times = 0;
 

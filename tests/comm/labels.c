@@ -5,13 +5,13 @@
 
 enum { STEPS = 5, HIDDEN = 8, VALUES = 115 };
 
-static void feed(struct model *m, int step, unsigned b, bool bad)
+static void feed(struct comm_model *m, int step, unsigned b, bool bad)
 {
     model_feed(m, step, b, bad ? WRONG_LABEL : NO_FLAW);
 }
 
 /* A report is no failure: the pass counts. */
-static void count(struct model *m, ssq_status st)
+static void count(struct comm_model *m, ssq_status st)
 {
     if (st == SSQ_ERR_INVALID) {
         m->reports++;
@@ -21,7 +21,7 @@ static void count(struct model *m, ssq_status st)
     NEED(st);
 }
 
-static void pass(struct model *m)
+static void pass(struct comm_model *m)
 {
     ssq_tape *t = ssq_trainer_begin(m->trainer);
     ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, m->x), HIDDEN, NULL);
@@ -33,7 +33,7 @@ static void pass(struct model *m)
 }
 
 /* All parameters; returns the loss scale, 0 without one. */
-static double values_of(struct model *m, float *values)
+static double values_of(struct comm_model *m, float *values)
 {
     ssq_params *params = ssq_trainer_params(m->trainer);
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
@@ -60,7 +60,7 @@ static double alone(const char *device, ssq_trainer_args args, float *values)
 {
     ssq_device *dev = core_open(device);
     ssq_queue *queue = core_queue(dev);
-    struct model m;
+    struct comm_model m;
 
     args.accumulate = 2;
     args.shard = false;
@@ -82,7 +82,7 @@ static void test_labels(const char *device, const char *policy, bool shard,
                         uint64_t bucket)
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
     float want[VALUES] = {0}, got[VALUES] = {0};
     bool same = true;
     ssq_trainer_args args = SSQ_TRAINER_INIT;

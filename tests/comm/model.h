@@ -10,7 +10,7 @@
 
 enum { BATCH = 6, WIDTH = 10, CLASSES = 3, MOST_STEPS = 5 };
 
-struct model {
+struct comm_model {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
@@ -19,18 +19,18 @@ struct model {
     char text[256];   /* of the last report */
 };
 
-static inline void model_make(struct model *m, ssq_queue *queue,
+static inline void model_make(struct comm_model *m, ssq_queue *queue,
                               const ssq_trainer_args *args)
 {
     const int64_t shape[] = {BATCH, WIDTH};
 
-    *m = (struct model){.queue = queue};
+    *m = (struct comm_model){.queue = queue};
     NEED(ssq_trainer_create(queue, args, &m->trainer));
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &m->x));
     m->y = core_vector(ssq_queue_device(queue), SSQ_I32, BATCH);
 }
 
-static inline void model_free(struct model *m)
+static inline void model_free(struct comm_model *m)
 {
     ssq_trainer_destroy(&m->trainer);
     ssq_tensor_destroy(&m->x);
@@ -41,7 +41,7 @@ static inline void model_free(struct model *m)
 enum flaw { NO_FLAW, NOT_FINITE, WRONG_LABEL };
 
 /** Write batch b of a step, in the queue's order. */
-static inline void model_feed(struct model *m, int step, unsigned b,
+static inline void model_feed(struct comm_model *m, int step, unsigned b,
                               enum flaw flaw)
 {
     static float x[MOST_RANKS * MOST_STEPS][BATCH * WIDTH];

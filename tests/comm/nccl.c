@@ -36,14 +36,14 @@ static float value_of(unsigned r, int t, size_t i, bool special)
     return ldexpf((float)(int)(h % 255) - 127.0f, (int)(h / 255 % 7) - 3);
 }
 
-struct lists {
+struct nccl_lists {
     ssq_comm_reduction reduction;
     ssq_tensor *x[NCCL_TEST_RANKS][TENSORS];
     float *out[NCCL_TEST_RANKS][TENSORS];
 };
 
 static void write_list(ssq_device *dev, ssq_queue *queue, unsigned r,
-                       struct lists *l)
+                       struct nccl_lists *l)
 {
     bool special = l->reduction == SSQ_COMM_MAX;
 
@@ -59,7 +59,7 @@ static void write_list(ssq_device *dev, ssq_queue *queue, unsigned r,
     NEED(ssq_queue_sync(queue));
 }
 
-static void read_list(ssq_queue *queue, unsigned r, struct lists *l)
+static void read_list(ssq_queue *queue, unsigned r, struct nccl_lists *l)
 {
     for (int t = 0; t < TENSORS; t++)
         NEED(ssq_tensor_read(queue, l->x[r][t], l->out[r][t],
@@ -67,7 +67,7 @@ static void read_list(ssq_queue *queue, unsigned r, struct lists *l)
     NEED(ssq_queue_sync(queue));
 }
 
-static void free_list(unsigned n, struct lists *l)
+static void free_list(unsigned n, struct nccl_lists *l)
 {
     for (unsigned r = 0; r < n; r++)
         for (int t = 0; t < TENSORS; t++) {
@@ -78,7 +78,7 @@ static void free_list(unsigned n, struct lists *l)
 
 static void reduce_list(struct rank *r, void *arg)
 {
-    struct lists *l = arg;
+    struct nccl_lists *l = arg;
 
     NEED(ssq_comm_all_reduce(
         r->queue, r->comm,
@@ -89,7 +89,7 @@ static void reduce_list(struct rank *r, void *arg)
 }
 
 /* The same of local ranks. */
-static void reduce_local(unsigned n, struct lists *l)
+static void reduce_local(unsigned n, struct nccl_lists *l)
 {
     struct group g;
 
@@ -124,8 +124,8 @@ static double bound(unsigned n, int t, size_t i, float got, bool mean)
            ldexp(1.0, -24);
 }
 
-static bool alike(const struct lists *a, const struct lists *b, unsigned n,
-                  unsigned r, int t, size_t i)
+static bool alike(const struct nccl_lists *a, const struct nccl_lists *b,
+                  unsigned n, unsigned r, int t, size_t i)
 {
     float x = a->out[r][t][i], y = b->out[r][t][i];
 
@@ -138,7 +138,7 @@ static bool alike(const struct lists *a, const struct lists *b, unsigned n,
 static void test_all_reduce(struct rank *r, unsigned n, ssq_comm_reduction how)
 {
     static const char *const names[] = {"sum", "mean", "max"};
-    struct lists l = {.reduction = how}, local = {.reduction = how};
+    struct nccl_lists l = {.reduction = how}, local = {.reduction = how};
     size_t wrong = 0, unequal = 0;
 
     for (unsigned i = 0; i < n; i++)
@@ -162,7 +162,7 @@ static void test_all_reduce(struct rank *r, unsigned n, ssq_comm_reduction how)
 
 /* ---- the others ---- */
 
-struct pairs {
+struct nccl_pairs {
     ssq_dtype dtype;
     ssq_comm_reduction reduction;
     int64_t part;
@@ -175,7 +175,7 @@ static float part_value(unsigned r, size_t i)
 }
 
 /* Whole numbers: every order has the same sum. */
-static float part_result(const struct pairs *p, unsigned n, size_t i)
+static float part_result(const struct nccl_pairs *p, unsigned n, size_t i)
 {
     float sum = 0.0f, most = -INFINITY;
 
@@ -188,7 +188,7 @@ static float part_result(const struct pairs *p, unsigned n, size_t i)
 
 static void scatter_and_gather(struct rank *r, void *arg)
 {
-    struct pairs *p = arg;
+    struct nccl_pairs *p = arg;
     int64_t all = p->part * r->size;
     float *v = calloc((size_t)all + 1, sizeof(*v));
     ssq_tensor *x = core_vector(r->dev, p->dtype, all);
@@ -217,7 +217,7 @@ static void scatter_and_gather(struct rank *r, void *arg)
 static void test_pairs(struct rank *r, unsigned n, ssq_dtype dtype,
                        ssq_comm_reduction reduction, int64_t part)
 {
-    struct pairs p = {dtype, reduction, part, {0}};
+    struct nccl_pairs p = {dtype, reduction, part, {0}};
     size_t wrong = 0;
 
     ranks_do(r, n, scatter_and_gather, &p);
@@ -470,14 +470,14 @@ static void test_between(unsigned n)
 
 /* ---- beside a program's communicator ---- */
 
-struct lent {
+struct nccl_lent {
     ncclUniqueId id;
     float got[NCCL_TEST_RANKS];
 };
 
 static void beside(struct rank *r, void *arg)
 {
-    struct lent *l = arg;
+    struct nccl_lent *l = arg;
     CUcontext ctx;
     ncclComm_t theirs = NULL;
 
@@ -500,7 +500,7 @@ static void beside(struct rank *r, void *arg)
 static void test_lent(unsigned n)
 {
     struct rank r[NCCL_TEST_RANKS];
-    struct lent l = {.got = {0}};
+    struct nccl_lent l = {.got = {0}};
 
     for (unsigned i = 0; i < n; i++)
         rank_open(&r[i], i, n, i);

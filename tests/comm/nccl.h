@@ -55,14 +55,14 @@ static inline void ranks_do(struct rank *r, unsigned n,
         pthread_join(r[i].thread, NULL);
 }
 
-struct joining {
+struct nccl_joining {
     unsigned char id[SSQ_NCCL_ID_BYTES];
     double timeout;
 };
 
 static inline void rank_join(struct rank *r, void *arg)
 {
-    const struct joining *j = arg;
+    const struct nccl_joining *j = arg;
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
 
     options.timeout = j->timeout;
@@ -93,7 +93,7 @@ static inline void ranks_close(struct rank *r, unsigned n)
 /* A group that has joined. */
 static inline void ranks_open(struct rank *r, unsigned n, double timeout)
 {
-    struct joining j = {.timeout = timeout};
+    struct nccl_joining j = {.timeout = timeout};
 
     for (unsigned i = 0; i < n; i++)
         rank_open(&r[i], i, n, i);

@@ -41,7 +41,7 @@ struct alive {
 static int process(struct alive *a, unsigned rank)
 {
     struct rank r;
-    struct joining j = {.timeout = 2.0};
+    struct nccl_joining j = {.timeout = 2.0};
 
     rank_open(&r, rank, 2, rank);
     if (rank == 0) {
@@ -101,7 +101,7 @@ static void test_killed(void)
 static void test_joining(void)
 {
     struct rank r[2];
-    struct joining j = {.timeout = SHORT};
+    struct nccl_joining j = {.timeout = SHORT};
     double begin = now();
 
     NEED(ssq_comm_nccl_id(j.id, sizeof(j.id)));
@@ -125,7 +125,7 @@ static void test_joining(void)
 static void test_library(void)
 {
     struct rank r;
-    struct joining j = {.timeout = 10};
+    struct nccl_joining j = {.timeout = 10};
 
     setenv("FAKENCCL_VERSION", "21207", 1);
     core_status(ssq_comm_nccl_id(j.id, sizeof(j.id)), SSQ_ERR_UNSUPPORTED,
@@ -239,7 +239,7 @@ static void test_trouble(enum trouble trouble, const char *name,
 static void test_device(void)
 {
     struct rank r;
-    struct joining j = {.timeout = 10};
+    struct nccl_joining j = {.timeout = 10};
 
     NEED(ssq_comm_nccl_id(j.id, sizeof(j.id)));
     rank_open(&r, 0, 1, 2);
@@ -338,7 +338,7 @@ static int child(void *comm)
 static void test_ends(void)
 {
     struct rank r;
-    struct joining j = {.timeout = 10};
+    struct nccl_joining j = {.timeout = 10};
     ssq_graph *graph = NULL;
 
     NEED(ssq_comm_nccl_id(j.id, sizeof(j.id)));

@@ -36,7 +36,7 @@ static const int64_t sizes[TENSORS] = {70001, 5, 3001, 129};
 
 /* ---- all of it ---- */
 
-struct place {
+struct ranks_place {
     ssq_device *dev;
     ssq_queue *queue;
     ssq_comm *comm;
@@ -45,7 +45,7 @@ struct place {
 };
 
 /* FNV-1a, of what a tensor has. */
-static void digest(struct place *p, const ssq_tensor *x)
+static void digest(struct ranks_place *p, const ssq_tensor *x)
 {
     size_t bytes = (size_t)ssq_tensor_elements(x) *
                    ssq_dtype_bits(ssq_tensor_dtype(x)) / 8;
@@ -60,7 +60,7 @@ static void digest(struct place *p, const ssq_tensor *x)
     free(b);
 }
 
-static void digest_all(struct place *p, const ssq_trainer *trainer)
+static void digest_all(struct ranks_place *p, const ssq_trainer *trainer)
 {
     for (size_t i = 0; i < ssq_params_count(ssq_trainer_params(trainer)); i++) {
         ssq_param_info info = SSQ_PARAM_INFO_INIT;
@@ -69,7 +69,7 @@ static void digest_all(struct place *p, const ssq_trainer *trainer)
     }
 }
 
-static ssq_tensor *filled(struct place *p, int t, unsigned rank)
+static ssq_tensor *filled(struct ranks_place *p, int t, unsigned rank)
 {
     ssq_tensor *x = core_vector(p->dev, dtypes[t], sizes[t]);
 
@@ -78,7 +78,7 @@ static ssq_tensor *filled(struct place *p, int t, unsigned rank)
     return x;
 }
 
-static void all_lists(struct place *p, ssq_tensor **x)
+static void all_lists(struct ranks_place *p, ssq_tensor **x)
 {
     for (int op = SSQ_COMM_SUM; op <= SSQ_COMM_MAX; op++) {
         NEED(ssq_comm_all_reduce(
@@ -100,7 +100,7 @@ static void all_lists(struct place *p, ssq_tensor **x)
     digest(p, x[0]);
 }
 
-static void all_parts(struct place *p, const ssq_tensor *x)
+static void all_parts(struct ranks_place *p, const ssq_tensor *x)
 {
     unsigned size = ssq_comm_size(p->comm);
     ssq_tensor *whole = NULL;
@@ -118,7 +118,7 @@ static void all_parts(struct place *p, const ssq_tensor *x)
 
 /* Three steps of a small net, with batches of the rank's own, and statistics of
  * all; with shards or without, which is the same. */
-static void all_training(struct place *p, bool shard)
+static void all_training(struct ranks_place *p, bool shard)
 {
     const int64_t shape[] = {8, 12};
     ssq_trainer *trainer = NULL;
@@ -160,7 +160,7 @@ static int64_t joined_rows(unsigned rank, uint32_t batch)
     return batch + 1 < n ? 8 : batch + 1 == n ? 2 + (int64_t)rank : 0;
 }
 
-static void joined_pass(struct place *p, ssq_trainer *trainer,
+static void joined_pass(struct ranks_place *p, ssq_trainer *trainer,
                         const ssq_tensor *x, uint32_t batch, int64_t rows)
 {
     ssq_tensor *some = NULL;
@@ -176,7 +176,7 @@ static void joined_pass(struct place *p, ssq_trainer *trainer,
 }
 
 /* They end together. */
-static void all_joined(struct place *p, bool shard)
+static void all_joined(struct ranks_place *p, bool shard)
 {
     const int64_t shape[] = {8, 12};
     const unsigned rank = ssq_comm_rank(p->comm);
@@ -207,7 +207,7 @@ static void all_joined(struct place *p, bool shard)
 /* Ranks end with the same digest, and have it compared. */
 static void *whole(void *place)
 {
-    struct place *p = place;
+    struct ranks_place *p = place;
     ssq_tensor *x[TENSORS];
     char text[32];
 
@@ -248,7 +248,7 @@ static _Noreturn void survive(unsigned rank, ssq_status st)
     _exit(0); /* MPI_Finalize would wait for who is not there */
 }
 
-static void fail(struct place *p, const char *how)
+static void fail(struct ranks_place *p, const char *how)
 {
     unsigned rank = ssq_comm_rank(p->comm);
     bool last = rank == ssq_comm_size(p->comm) - 1;
@@ -282,7 +282,7 @@ static void fail(struct place *p, const char *how)
 /* ---- communicators that are not made ---- */
 
 /* MPI itself answers to all of these by the end of the process. */
-static ssq_status no_comm(struct place *p, const char *how,
+static ssq_status no_comm(struct ranks_place *p, const char *how,
                           const ssq_comm_options *options)
 {
     MPI_Comm one, two, mpi_comm = MPI_COMM_NULL;
@@ -301,7 +301,7 @@ static ssq_status no_comm(struct place *p, const char *how,
 
 /* The last rank does not come, and lives on for longer than it is waited
  * for. */
-static ssq_status absent(struct place *p, const ssq_comm_options *options)
+static ssq_status absent(struct ranks_place *p, const ssq_comm_options *options)
 {
     int rank = 0, size = 0;
 
@@ -314,7 +314,7 @@ static ssq_status absent(struct place *p, const ssq_comm_options *options)
     return ssq_comm_mpi_create(p->dev, MPI_COMM_WORLD, options, &p->comm);
 }
 
-static ssq_status finalized(struct place *p)
+static ssq_status finalized(struct ranks_place *p)
 {
     ssq_tensor *x = core_vector(p->dev, SSQ_F32, 500000);
     const ssq_tensor *const list[] = {x};
@@ -334,7 +334,7 @@ static ssq_status finalized(struct place *p)
 
 static void run_local(int n, char **names)
 {
-    static struct place p[MOST_RANKS];
+    static struct ranks_place p[MOST_RANKS];
     ssq_device *dev[MOST_RANKS];
     ssq_comm *comm[MOST_RANKS];
 
@@ -342,7 +342,7 @@ static void run_local(int n, char **names)
         dev[r] = core_open(names[r]);
     NEED(ssq_comm_local_create(dev, (unsigned)n, NULL, comm));
     for (int r = 0; r < n; r++) {
-        p[r] = (struct place){.dev = dev[r], .comm = comm[r]};
+        p[r] = (struct ranks_place){.dev = dev[r], .comm = comm[r]};
         p[r].queue = core_queue(dev[r]);
         if (pthread_create(&p[r].thread, NULL, whole, &p[r]) != 0)
             tap_bail("no thread");
@@ -361,7 +361,7 @@ static void run_rank(const char *how, int n, char **names)
 {
     int rank = 0;
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
-    struct place p = {.digest = 0};
+    struct ranks_place p = {.digest = 0};
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     options.timeout = strcmp(how, "whole") == 0    ? 60

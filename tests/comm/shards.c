@@ -17,7 +17,7 @@ enum { PARAMS = 6, STEPS = 3, MORE = 2, LARGEST = 60000 };
 /* Two and three shards are cut within the first; one has no elements. */
 static const int64_t sizes[PARAMS] = {LARGEST, 5, 16384, 20001, 0, 1};
 
-struct setup {
+struct shards_setup {
     const char *kind;
     ssq_dtype dtype; /* of parameters and gradients */
     ssq_master_kind master;
@@ -28,7 +28,7 @@ struct setup {
 
 /* ---- one rank, or a whole optimizer ---- */
 
-struct member {
+struct shards_member {
     ssq_queue *queue;
     ssq_optimizer *optimizer;
     ssq_scaler *scaler;
@@ -52,7 +52,7 @@ static void fill(float *x, int64_t n, uint32_t seed)
         x[i] = random_of(seed * 7919u + (uint32_t)i);
 }
 
-static void put(const struct member *m, const ssq_tensor *t, float *x)
+static void put(const struct shards_member *m, const ssq_tensor *t, float *x)
 {
     size_t n = (size_t)ssq_tensor_elements(t);
 
@@ -60,8 +60,8 @@ static void put(const struct member *m, const ssq_tensor *t, float *x)
     NEED(ssq_queue_sync(m->queue));
 }
 
-static void member_make(struct member *m, ssq_queue *queue, ssq_comm *comm,
-                        const struct setup *s, bool wide)
+static void member_make(struct shards_member *m, ssq_queue *queue,
+                        ssq_comm *comm, const struct shards_setup *s, bool wide)
 {
     static float x[LARGEST];
     ssq_device *device = ssq_queue_device(queue);
@@ -69,7 +69,7 @@ static void member_make(struct member *m, ssq_queue *queue, ssq_comm *comm,
     ssq_group *group = NULL;
     char name[16];
 
-    *m = (struct member){.queue = queue};
+    *m = (struct shards_member){.queue = queue};
     options.clip_norm = s->clip;
     options.momentum = s->momentum;
     options.master = s->master;
@@ -94,7 +94,7 @@ static void member_make(struct member *m, ssq_queue *queue, ssq_comm *comm,
     }
 }
 
-static void member_free(struct member *m)
+static void member_free(struct shards_member *m)
 {
     ssq_optimizer_destroy(&m->optimizer);
     ssq_scaler_destroy(&m->scaler);
@@ -107,7 +107,7 @@ static void member_free(struct member *m)
 /* ---- gradients ---- */
 
 /* Of a pass of rank r. The third parameter has no gradient in any. */
-static void grad_of(const struct setup *s, float *g, int i, int step,
+static void grad_of(const struct shards_setup *s, float *g, int i, int step,
                     unsigned r, unsigned n, unsigned pass)
 {
     fill(g, sizes[i],
@@ -122,7 +122,7 @@ static void grad_of(const struct setup *s, float *g, int i, int step,
 }
 
 /* What all ranks' sums come to, in their order. */
-static void sum_of(const struct setup *s, float *sum, int i, int step,
+static void sum_of(const struct shards_setup *s, float *sum, int i, int step,
                    unsigned n)
 {
     static float g[LARGEST], own[LARGEST];
@@ -139,7 +139,7 @@ static void sum_of(const struct setup *s, float *sum, int i, int step,
 }
 
 /* Gradients count as scaled by it. */
-static void use_scale(struct member *m)
+static void use_scale(struct shards_member *m)
 {
     ssq_tensor *x = core_vector(ssq_queue_device(m->queue), SSQ_F32, 1);
 
@@ -149,7 +149,7 @@ static void use_scale(struct member *m)
 }
 
 /* Behind the sums: check, update, and the scale's update. */
-static void step_member(struct member *m)
+static void step_member(struct shards_member *m)
 {
     if (m->scaler != NULL)
         use_scale(m);
@@ -159,8 +159,8 @@ static void step_member(struct member *m)
 }
 
 /* n ranks' step as one sum: `mine` of a group of others, whose are zeros. */
-static void step_sum(struct member *m, const struct setup *s, int step,
-                     unsigned n, bool mine)
+static void step_sum(struct shards_member *m, const struct shards_setup *s,
+                     int step, unsigned n, bool mine)
 {
     static float sum[LARGEST];
 
@@ -177,8 +177,8 @@ static void step_sum(struct member *m, const struct setup *s, int step,
     step_member(m);
 }
 
-static void step_rank(struct member *m, const struct setup *s, int step,
-                      unsigned r, unsigned n)
+static void step_rank(struct shards_member *m, const struct shards_setup *s,
+                      int step, unsigned r, unsigned n)
 {
     static float g[LARGEST];
 
@@ -199,7 +199,8 @@ static void step_rank(struct member *m, const struct setup *s, int step,
 
 /* ---- comparing ---- */
 
-static bool same_values(const struct member *a, const struct member *b)
+static bool same_values(const struct shards_member *a,
+                        const struct shards_member *b)
 {
     static float x[LARGEST], y[LARGEST];
     bool same = true;
@@ -218,15 +219,15 @@ static bool same_values(const struct member *a, const struct member *b)
 }
 
 /* t, the norm where there is one, and the scale. */
-static bool same_words(const struct member *a, const struct member *b,
-                       bool norms)
+static bool same_words(const struct shards_member *a,
+                       const struct shards_member *b, bool norms)
 {
     float norm[2] = {0, 0};
     uint32_t t[2];
     ssq_scaler_state s[2] = {SSQ_SCALER_STATE_INIT, SSQ_SCALER_STATE_INIT};
 
     for (int k = 0; k < 2; k++) {
-        const struct member *m = k == 0 ? a : b;
+        const struct shards_member *m = k == 0 ? a : b;
         NEED(ssq_optimizer_norm(m->queue, m->optimizer, norms ? &norm[k] : NULL,
                                 &t[k]));
         if (m->scaler != NULL)
@@ -241,7 +242,8 @@ static bool same_words(const struct member *a, const struct member *b,
 }
 
 /* What a file does not keep. */
-static bool same_overflow(const struct member *a, const struct member *b)
+static bool same_overflow(const struct shards_member *a,
+                          const struct shards_member *b)
 {
     ssq_overflow_report x = SSQ_OVERFLOW_REPORT_INIT,
                         y = SSQ_OVERFLOW_REPORT_INIT;
@@ -253,7 +255,7 @@ static bool same_overflow(const struct member *a, const struct member *b)
            strcmp(x.name, y.name) == 0;
 }
 
-static ssq_status save(const struct member *m, const char *path)
+static ssq_status save(const struct shards_member *m, const char *path)
 {
     return ssq_checkpoint_save(m->queue, path,
                                SSQ_CHECKPOINT(.optimizer = m->optimizer));
@@ -264,16 +266,16 @@ static ssq_status save(const struct member *m, const char *path)
 static const char ours[] = "tests/comm/shards.ranks";
 static const char whole[] = "tests/comm/shards.whole";
 
-struct run {
+struct shards_run {
     unsigned n;
     struct group g;
-    struct member rank[MOST_RANKS];
+    struct shards_member rank[MOST_RANKS];
 };
 
 static double seconds = 60; /* that ranks wait for others */
 
-static void run_make(struct run *run, const char *const *devices, unsigned n,
-                     const struct setup *s, bool wide)
+static void run_make(struct shards_run *run, const char *const *devices,
+                     unsigned n, const struct shards_setup *s, bool wide)
 {
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
 
@@ -286,7 +288,7 @@ static void run_make(struct run *run, const char *const *devices, unsigned n,
                     n == 1 ? NULL : run->g.comm[r], s, wide);
 }
 
-static void run_free(struct run *run)
+static void run_free(struct shards_run *run)
 {
     for (unsigned r = 0; r < run->n; r++)
         member_free(&run->rank[r]);
@@ -295,8 +297,9 @@ static void run_free(struct run *run)
 
 /* So many ranks with the file's state, and the parameters and scale of
  * another. */
-static void run_load(struct run *run, const char *const *devices, unsigned n,
-                     const struct setup *s, const struct member *from)
+static void run_load(struct shards_run *run, const char *const *devices,
+                     unsigned n, const struct shards_setup *s,
+                     const struct shards_member *from)
 {
     static float x[LARGEST];
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
@@ -305,7 +308,7 @@ static void run_load(struct run *run, const char *const *devices, unsigned n,
     if (from->scaler != NULL)
         NEED(ssq_scaler_state_get(from->queue, from->scaler, &state));
     for (unsigned r = 0; r < n; r++) {
-        struct member *m = &run->rank[r];
+        struct shards_member *m = &run->rank[r];
         for (int i = 0; i < PARAMS; i++) {
             if (sizes[i] == 0)
                 continue;
@@ -322,8 +325,8 @@ static void run_load(struct run *run, const char *const *devices, unsigned n,
 }
 
 /* They go on with the sums that n ranks had. */
-static size_t run_on(struct run *run, const struct setup *s, unsigned n,
-                     const struct member *want)
+static size_t run_on(struct shards_run *run, const struct shards_setup *s,
+                     unsigned n, const struct shards_member *want)
 {
     size_t wrong = 0;
 
@@ -338,10 +341,10 @@ static size_t run_on(struct run *run, const struct setup *s, unsigned n,
 }
 
 static void test_bits(const char *name, const char *const *devices, unsigned n,
-                      struct setup s)
+                      struct shards_setup s)
 {
-    struct run run, one, others;
-    struct member want;
+    struct shards_run run, one, others;
+    struct shards_member want;
     size_t wrong = 0;
     bool mixed = strcmp(devices[0], devices[n - 1]) != 0;
 
@@ -386,8 +389,9 @@ static void test_bits(const char *name, const char *const *devices, unsigned n,
 static void test_memory(void)
 {
     const char *const devices[] = {"reference", "reference", "reference"};
-    const struct setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 0, 0, 1, false};
-    struct run run;
+    const struct shards_setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 0,
+                                   0,       1,        false};
+    struct shards_run run;
     uint64_t own = 0, all = 0, most = 0;
     bool right = true;
 
@@ -418,9 +422,10 @@ static void test_memory(void)
 static void test_failing_file(void)
 {
     const char *const devices[] = {"cpu", "cpu"};
-    const struct setup s = {"sgd", SSQ_F32, SSQ_MASTER_F32, 0, 0.9, 1, false};
-    struct run run;
-    struct member *m = run.rank;
+    const struct shards_setup s = {"sgd", SSQ_F32, SSQ_MASTER_F32, 0,
+                                   0.9,   1,       false};
+    struct shards_run run;
+    struct shards_member *m = run.rank;
 
     run_make(&run, devices, 2, &s, false);
     for (unsigned r = 0; r < 2; r++)
@@ -451,12 +456,13 @@ static void test_failing_file(void)
 static void test_difference(void)
 {
     const char *const devices[] = {"reference", "cpu"};
-    const struct setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 0, 0, 1, false};
-    struct run run;
+    const struct shards_setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 0,
+                                   0,       1,        false};
+    struct shards_run run;
     float value = 3;
 
     run_make(&run, devices, 2, &s, true);
-    struct member *m = run.rank;
+    struct shards_member *m = run.rank;
     for (unsigned r = 0; r < 2; r++) /* the rank that has it, and the other */
         NEED(ssq_optimizer_model_to_master(m[r].queue, m[r].optimizer));
     for (unsigned r = 0; r < 2;
@@ -498,15 +504,16 @@ static void test_difference(void)
 static void test_unreached(void)
 {
     const char *const devices[] = {"reference", "reference"};
-    const struct setup s = {"sgd", SSQ_BF16, SSQ_MASTER_F32, 0, 0, 1, false};
+    const struct shards_setup s = {"sgd", SSQ_BF16, SSQ_MASTER_F32, 0,
+                                   0,     1,        false};
     static float x[LARGEST];
     ssq_graph *graph = NULL;
-    struct run run;
+    struct shards_run run;
 
     run_make(&run, devices, 2, &s, true);
-    struct member *m = &run.rank[0];
+    struct shards_member *m = &run.rank[0];
     for (unsigned r = 0; r < 2; r++) {
-        struct member *each = &run.rank[r];
+        struct shards_member *each = &run.rank[r];
         NEED(ssq_optimizer_accumulate(each->queue, each->optimizer, 0.5));
         NEED(ssq_optimizer_check(each->queue, each->optimizer, NULL));
     }
@@ -540,16 +547,17 @@ static void test_unreached(void)
 static void test_refusals(void)
 {
     const char *const devices[] = {"reference", "reference"};
-    const struct setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 1, 0, 1, false};
+    const struct shards_setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 1,
+                                   0,       1,        false};
     ssq_optimizer_options flat = SSQ_OPTIMIZER_INIT;
     ssq_memory_report report = SSQ_MEMORY_REPORT_INIT;
     const ssq_tensor *master = NULL;
     ssq_optimizer *o = NULL;
-    struct run run;
+    struct shards_run run;
     size_t needed = 0;
 
     run_make(&run, devices, 2, &s, false);
-    struct member *m = run.rank;
+    struct shards_member *m = run.rank;
     core_status(ssq_optimizer_distribute(NULL, run.g.comm[0]), SSQ_ERR_INVALID,
                 "optimizer is NULL", "no optimizer");
     core_status(ssq_optimizer_distribute(m[0].optimizer, NULL), SSQ_ERR_INVALID,
@@ -600,7 +608,7 @@ static void *count_mine(void *user, size_t bytes)
 /* A step of both ranks, repeated where a block was refused. What the threads
  * are refused ends the group, which calls answer, too. False: none was refused.
  */
-static bool step_short(struct run *run, long at)
+static bool step_short(struct shards_run *run, long at)
 {
     bool ended = false;
 
@@ -609,7 +617,7 @@ static bool step_short(struct run *run, long at)
                                       run->rank[r].optimizer, 0.5));
     atomic_store(&left, at);
     for (unsigned r = 0; r < 2; r++) {
-        struct member *m = &run->rank[r];
+        struct shards_member *m = &run->rank[r];
         ssq_status st = SSQ_ERR_NOMEM;
         for (int i = 0; i < 2 && st == SSQ_ERR_NOMEM; i++)
             st = ssq_optimizer_step(m->queue, m->optimizer, NULL);
@@ -628,7 +636,8 @@ static bool step_short(struct run *run, long at)
 static void test_short(void)
 {
     const char *const devices[] = {"reference", "reference"};
-    const struct setup s = {"lamb", SSQ_BF16, SSQ_MASTER_F32, 1, 0, 1, false};
+    const struct shards_setup s = {"lamb", SSQ_BF16, SSQ_MASTER_F32, 1,
+                                   0,      1,        false};
     const ssq_allocator counting = {sizeof(counting), count_alloc, count_free,
                                     NULL};
     const long step = tap_full() ? 1 : 7; /* each time two ranks are made */
@@ -637,7 +646,7 @@ static void test_short(void)
     seconds = 1;
     NEED(ssq_allocator_set(&counting));
     for (bool more = true; more && at < 2000; at += step) {
-        struct run run;
+        struct shards_run run;
         atomic_store(&left, 0);
         run_make(&run, devices, 2, &s, true);
         for (unsigned r = 0; r < 2; r++)
@@ -657,9 +666,9 @@ static void test_short(void)
 /* Rank 0's step is refused a block, the scaler is updated, and the rank goes
  * on: a step that could not gather is not lost, and not taken for the next one.
  * False: none was refused. */
-static bool step_updated(struct run *run, long at, long *found)
+static bool step_updated(struct shards_run *run, long at, long *found)
 {
-    struct member *m = run->rank;
+    struct shards_member *m = run->rank;
 
     for (unsigned r = 0; r < 2; r++)
         NEED(ssq_optimizer_accumulate(m[r].queue, m[r].optimizer, 0.5));
@@ -693,14 +702,15 @@ static bool step_updated(struct run *run, long at, long *found)
 static void test_updated(void)
 {
     const char *const devices[] = {"reference", "reference"};
-    const struct setup s = {"adamw", SSQ_F16, SSQ_MASTER_F32, 0, 0, 1, false};
+    const struct shards_setup s = {"adamw", SSQ_F16, SSQ_MASTER_F32, 0,
+                                   0,       1,       false};
     const ssq_allocator counting = {sizeof(counting), count_mine, count_free,
                                     NULL};
     long at = 1, found = 0;
 
     NEED(ssq_allocator_set(&counting));
     for (bool more = true; more && at < 2000; at++) {
-        struct run run;
+        struct shards_run run;
         run_make(&run, devices, 2, &s, true);
         for (unsigned r = 0; r < 2; r++)
             step_sum(&run.rank[r], &s, 0, 2, r == 0);
@@ -719,20 +729,27 @@ int main(void)
     const char *const cpu[] = {"cpu", "cpu", "cpu"};
     const char *const mixture[] = {"reference", "guard", "cpu"};
 
-    test_bits("sgd, f32", reference, 2,
-              (struct setup){"sgd", SSQ_F32, SSQ_MASTER_F32, 0.5, 0.9, 1, 0});
-    test_bits("adamw, bf16, 2 passes", cpu, 3,
-              (struct setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 2, 0});
-    test_bits("lamb, bf16, split", reference, 3,
-              (struct setup){"lamb", SSQ_BF16, SSQ_MASTER_SPLIT, 0, 0, 1, 0});
-    test_bits("adamw, f16, overflow", cpu, 2,
-              (struct setup){"adamw", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
-    test_bits("lamb, f16, overflow", cpu, 3,
-              (struct setup){"lamb", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
-    test_bits("sgd, bf16, no masters", cpu, 2,
-              (struct setup){"sgd", SSQ_BF16, SSQ_MASTER_NONE, 0, 0.9, 1, 0});
-    test_bits("adamw, bf16", mixture, 3,
-              (struct setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 1, 0});
+    test_bits(
+        "sgd, f32", reference, 2,
+        (struct shards_setup){"sgd", SSQ_F32, SSQ_MASTER_F32, 0.5, 0.9, 1, 0});
+    test_bits(
+        "adamw, bf16, 2 passes", cpu, 3,
+        (struct shards_setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 2, 0});
+    test_bits(
+        "lamb, bf16, split", reference, 3,
+        (struct shards_setup){"lamb", SSQ_BF16, SSQ_MASTER_SPLIT, 0, 0, 1, 0});
+    test_bits(
+        "adamw, f16, overflow", cpu, 2,
+        (struct shards_setup){"adamw", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
+    test_bits(
+        "lamb, f16, overflow", cpu, 3,
+        (struct shards_setup){"lamb", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
+    test_bits(
+        "sgd, bf16, no masters", cpu, 2,
+        (struct shards_setup){"sgd", SSQ_BF16, SSQ_MASTER_NONE, 0, 0.9, 1, 0});
+    test_bits(
+        "adamw, bf16", mixture, 3,
+        (struct shards_setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 1, 0});
     test_short();
     test_updated();
     test_memory();

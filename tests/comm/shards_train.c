@@ -90,7 +90,7 @@ static void learn_all(struct learner *l, unsigned n, uint32_t from,
 }
 
 /* Calls of all ranks that wait, each by a thread of its own. */
-struct reader {
+struct shards_train_reader {
     struct learner *l;
     float *values;
     const char *path;
@@ -99,7 +99,7 @@ struct reader {
 
 static void *read_exact(void *reader)
 {
-    struct reader *r = reader;
+    struct shards_train_reader *r = reader;
     ssq_params *params = ssq_trainer_params(r->l->trainer);
     ssq_optimizer *o = ssq_trainer_optimizer(r->l->trainer);
     size_t n = trained(r->l, r->values); /* how many */
@@ -116,7 +116,7 @@ static void *read_exact(void *reader)
 static void test_exact(struct learner *shards, struct learner *alone)
 {
     static float values[3][MOST];
-    struct reader r[3] = {
+    struct shards_train_reader r[3] = {
         {shards, values[0], ours, 0},
         {shards + 1, values[1], "tests/comm/shards_train.1", 0},
         {alone, values[2], whole, 0}};

@@ -33,7 +33,7 @@ static void batch(int step, float *x, int32_t *y)
 
 /* ---- a rank, or one alone ---- */
 
-struct rank {
+struct share_rank {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
@@ -46,7 +46,7 @@ struct rank {
 static ssq_status read_grad(void *user, ssq_trainer *trainer,
                             ssq_trainer_place place, ssq_var *var)
 {
-    struct rank *r = user;
+    struct share_rank *r = user;
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
 
     (void)var;
@@ -58,7 +58,7 @@ static ssq_status read_grad(void *user, ssq_trainer *trainer,
                            SSQ_F32);
 }
 
-static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
+static void rank_make(struct share_rank *r, ssq_queue *queue, ssq_comm *comm,
                       const double *weights, const char *policy, bool deep)
 {
     const int64_t shape[] = {ROWS, WIDTH};
@@ -71,7 +71,7 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     args.comm = comm;
     args.weights = weights;
     args.bucket_bytes = deep ? 1 : 1000;
-    *r = (struct rank){.queue = queue, .deep = deep};
+    *r = (struct share_rank){.queue = queue, .deep = deep};
     NEED(ssq_trainer_create(queue, &args, &r->trainer));
     scale_low(r->trainer);
     if (!deep)
@@ -80,14 +80,14 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     r->y = core_vector(ssq_queue_device(queue), SSQ_I32, ROWS);
 }
 
-static void rank_free(struct rank *r)
+static void rank_free(struct share_rank *r)
 {
     ssq_trainer_destroy(&r->trainer);
     ssq_tensor_destroy(&r->x);
     ssq_tensor_destroy(&r->y);
 }
 
-static ssq_var net(struct rank *r, ssq_tape *t, const ssq_tensor *x)
+static ssq_var net(struct share_rank *r, ssq_tape *t, const ssq_tensor *x)
 {
     ssq_var h = ssq_var_input(t, x);
 
@@ -98,7 +98,7 @@ static ssq_var net(struct rank *r, ssq_tape *t, const ssq_tensor *x)
 }
 
 /* Its rows of a step; the loss is read later. The step's status. */
-static ssq_status rank_step(struct rank *r, int step, float *loss)
+static ssq_status rank_step(struct share_rank *r, int step, float *loss)
 {
     static float x[MOST_RANKS + 1][ROWS * WIDTH];
     static int32_t y[MOST_RANKS + 1][ROWS];
@@ -130,7 +130,7 @@ static ssq_status rank_step(struct rank *r, int step, float *loss)
 }
 
 /* The steps of n ranks, driven by this thread; the mean loss of each. */
-static void steps(struct rank *r, unsigned n, int count, double *loss)
+static void steps(struct share_rank *r, unsigned n, int count, double *loss)
 {
     for (int step = 0; step < count; step++) {
         float value[MOST_RANKS];
@@ -199,7 +199,7 @@ static void test_mixture(const char *const *names, unsigned n,
     ssq_device *dev = core_open("reference");
     ssq_queue *queue = core_queue(dev);
     struct group g;
-    struct rank one, r[MOST_RANKS];
+    struct share_rank one, r[MOST_RANKS];
     double want[STEPS], got[STEPS], worst = 0;
     const bool full = strcmp(policy, "float32") == 0;
     bool same = true;
@@ -239,7 +239,7 @@ static void test_mixture(const char *const *names, unsigned n,
 /* ---- files ---- */
 
 /* A step of two ranks, saved. */
-static void save(struct group *g, const double *weights, struct rank *r,
+static void save(struct group *g, const double *weights, struct share_rank *r,
                  const char *path)
 {
     double loss[1];
@@ -267,7 +267,7 @@ static void test_saved(void)
                       plain[] = "tests/comm/share_plain.sesqui";
     const double weights[] = {3, 1}, other[] = {1, 3};
     struct group g;
-    struct rank r[2], equal[2];
+    struct share_rank r[2], equal[2];
     double loss[1];
     int64_t begin[3], next[3];
 
@@ -311,7 +311,7 @@ static void test_saved(void)
 
 /* The second step of two ranks has 2 rows of 3, and 1. If it fails first, then
  * because it creates parameters. */
-static void kept_step(struct rank *r, bool fails)
+static void kept_step(struct share_rank *r, bool fails)
 {
     ssq_params *params = ssq_trainer_params(r->trainer);
     int64_t begin, end;
@@ -340,7 +340,7 @@ static void test_kept(void)
 {
     float grad[2][WIDTH * CLASSES];
     struct group g;
-    struct rank r[2];
+    struct share_rank r[2];
     double loss[1];
 
     for (int fails = 0; fails < 2; fails++) {
@@ -368,7 +368,7 @@ static void test_refused(void)
 {
     const double bad[] = {1, NAN}, good[] = {1, 2}, swapped[] = {2, 1};
     struct group g;
-    struct rank r[2];
+    struct share_rank r[2];
     ssq_trainer *t = NULL;
     int64_t begin = 7, end = 7;
     float loss[2];

@@ -61,7 +61,7 @@ static const struct comm_transport echo = {.abi = SSQ_COMM_ABI,
 
 /* ---- a rank of many ---- */
 
-struct rank {
+struct traffic_rank {
     ssq_device *dev;
     ssq_queue *q;
     ssq_comm *comm;
@@ -70,17 +70,18 @@ struct rank {
     struct comm_link link;
 };
 
-static void begin(struct rank *r, unsigned rank, unsigned size, uint64_t piece)
+static void begin(struct traffic_rank *r, unsigned rank, unsigned size,
+                  uint64_t piece)
 {
     ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
     options.piece_bytes = piece;
-    *r = (struct rank){.size = size, .piece = piece};
+    *r = (struct traffic_rank){.size = size, .piece = piece};
     r->dev = core_open("reference");
     r->q = core_queue(r->dev);
     NEED(comm_create(r->dev, rank, size, &echo, &r->link, &options, &r->comm));
 }
 
-static void end(struct rank *r)
+static void end(struct traffic_rank *r)
 {
     ssq_comm_destroy(&r->comm);
     ssq_queue_destroy(&r->q);
@@ -88,7 +89,7 @@ static void end(struct rank *r)
 }
 
 /* The collective is over: so many messages and bytes have been sent. */
-static void sent(struct rank *r, const char *what, uint64_t messages,
+static void sent(struct traffic_rank *r, const char *what, uint64_t messages,
                  uint64_t bytes)
 {
     NEED(ssq_queue_sync(r->q));
@@ -109,7 +110,7 @@ static uint64_t pieces(uint64_t bytes, uint64_t piece)
 
 /* ---- collectives ---- */
 
-static void all_reduce(struct rank *r, int64_t elements)
+static void all_reduce(struct traffic_rank *r, int64_t elements)
 {
     const uint64_t v = (uint64_t)elements * sizeof(float), n = r->size;
     const uint64_t others = n - 1;
@@ -129,7 +130,7 @@ static void all_reduce(struct rank *r, int64_t elements)
 }
 
 /* Both halves of it, over x and y. */
-static void halves(struct rank *r, int64_t elements)
+static void halves(struct traffic_rank *r, int64_t elements)
 {
     const uint64_t v = (uint64_t)elements * sizeof(float), n = r->size;
     const uint64_t others = n - 1;
@@ -149,7 +150,7 @@ static void halves(struct rank *r, int64_t elements)
 }
 
 /* The same of a list of two tensors of which each rank has a part. */
-static void shards(struct rank *r, int64_t elements)
+static void shards(struct traffic_rank *r, int64_t elements)
 {
     const uint64_t v = (uint64_t)elements * sizeof(float), n = r->size;
     const uint64_t others = n - 1;
@@ -176,7 +177,7 @@ static void shards(struct rank *r, int64_t elements)
 }
 
 /* The root alone sends, everything to everybody. */
-static void broadcast(struct rank *r, int64_t elements)
+static void broadcast(struct traffic_rank *r, int64_t elements)
 {
     const uint64_t v = (uint64_t)elements * sizeof(float);
     const uint64_t others = r->size - 1;
@@ -197,7 +198,7 @@ static void broadcast(struct rank *r, int64_t elements)
 
 static void test(unsigned rank, unsigned size, uint64_t piece)
 {
-    struct rank r;
+    struct traffic_rank r;
     /* as much of each piece for each rank, and a piece that is not full */
     const int64_t elements = (int64_t)(piece * 9 / 4 / sizeof(float));
     begin(&r, rank, size, piece);

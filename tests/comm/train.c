@@ -10,13 +10,13 @@ enum { STEPS = 4, HIDDEN = 16, VALUES = 227 };
 
 /* ---- a model, and its batches ---- */
 
-static void feed(struct model *m, int step, unsigned b, bool bad)
+static void feed(struct comm_model *m, int step, unsigned b, bool bad)
 {
     model_feed(m, step, b, bad ? NOT_FINITE : NO_FLAW);
 }
 
 /* Dropout draws another mask in each pass. */
-static ssq_var net(struct model *m, ssq_tape *t, int64_t hidden)
+static ssq_var net(struct comm_model *m, ssq_tape *t, int64_t hidden)
 {
     ssq_var h = ssq_nn_linear(
         t, "fc1", ssq_var_input(t, m->x), hidden,
@@ -29,7 +29,7 @@ static ssq_var net(struct model *m, ssq_tape *t, int64_t hidden)
     return ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = m->y));
 }
 
-static ssq_status pass(struct model *m, int64_t hidden)
+static ssq_status pass(struct comm_model *m, int64_t hidden)
 {
     ssq_var loss = net(m, ssq_trainer_begin(m->trainer), hidden);
 
@@ -37,7 +37,7 @@ static ssq_status pass(struct model *m, int64_t hidden)
 }
 
 /* All parameters, as float32. */
-static void values_of(struct model *m, float *values)
+static void values_of(struct comm_model *m, float *values)
 {
     size_t at = 0;
 
@@ -58,7 +58,7 @@ static float alone(const char *device, unsigned n, ssq_trainer_args args,
 {
     ssq_device *dev = core_open(device);
     ssq_queue *queue = core_queue(dev);
-    struct model m;
+    struct comm_model m;
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
 
     args.accumulate = n;
@@ -85,7 +85,7 @@ static void test_ranks(const char *const *names, unsigned n, const char *policy,
                        bool replay, bool bad, uint64_t bucket)
 {
     struct group g;
-    struct model m[MOST_RANKS];
+    struct comm_model m[MOST_RANKS];
     float want[VALUES] = {0}, got[VALUES] = {0};
     ssq_trainer_args args = SSQ_TRAINER_INIT;
     size_t wrong = 0;
@@ -132,7 +132,7 @@ static void test_ranks(const char *const *names, unsigned n, const char *policy,
 static void test_half(uint64_t bucket)
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
     ssq_trainer_args args = SSQ_TRAINER_INIT;
 
     group_of(&g, 2, "reference", 60);
@@ -174,7 +174,7 @@ static void test_half(uint64_t bucket)
 static void test_others(uint64_t bucket, bool shard)
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
     ssq_tensor *own[2], *grad[2];
     ssq_trainer_args args = SSQ_TRAINER_INIT;
     double sum = 0.0;
@@ -228,7 +228,7 @@ static void test_others(uint64_t bucket, bool shard)
 static void test_alike(const char *name, const char *policy, bool written)
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
     float want[VALUES] = {0}, got[VALUES] = {0};
     ssq_trainer_args args = SSQ_TRAINER_INIT;
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
@@ -275,7 +275,7 @@ static void test_loaded(void)
     static const char *const path[] = {"tests/comm/train.one",
                                        "tests/comm/train.two"};
     struct group g;
-    struct model m;
+    struct comm_model m;
     ssq_trainer_args args = SSQ_TRAINER_INIT;
 
     group_of(&g, 2, "reference", 60);
@@ -307,7 +307,7 @@ static void test_difference(const char *parts, int64_t hidden,
                             ssq_trainer_args args)
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
 
     group_of(&g, 2, "reference", 60);
     for (unsigned r = 0; r < 2; r++) {
@@ -334,7 +334,7 @@ static void test_difference(const char *parts, int64_t hidden,
 static void test_scaler(void)
 {
     struct group g;
-    struct model m[2], other[2];
+    struct comm_model m[2], other[2];
     ssq_trainer_args args = SSQ_TRAINER_INIT;
 
     args.policy = "mixed_float16";
@@ -372,7 +372,7 @@ static void test_scaler(void)
 static void test_drift(const char *name, unsigned n, bool replay)
 {
     struct group g;
-    struct model m[MOST_RANKS];
+    struct comm_model m[MOST_RANKS];
     ssq_trainer_args args = SSQ_TRAINER_INIT;
     ssq_status last[MOST_RANKS] = {SSQ_OK};
     char parts[64];
@@ -421,7 +421,7 @@ static void two_passes(const char *device, ssq_trainer_args args, bool flush,
                        float values[2][VALUES])
 {
     struct group g;
-    struct model m[2];
+    struct comm_model m[2];
 
     args.accumulate = flush ? 5 : 2;
     group_of(&g, 2, device, 60);

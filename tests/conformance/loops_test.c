@@ -19,20 +19,20 @@
 #define NOTHING "90"
 
 /* What a case has made, to be destroyed, and its result. */
-struct made {
+struct loops_made {
     ssq_queue *q;
     ssq_tensor *t[12];
     int n;
     const ssq_tensor *result;
 };
 
-static ssq_tensor *keep(struct made *m, ssq_tensor *t)
+static ssq_tensor *keep(struct loops_made *m, ssq_tensor *t)
 {
     m->t[m->n++] = t;
     return t;
 }
 
-static ssq_tensor *make(struct made *m, ssq_dtype dtype, int rank,
+static ssq_tensor *make(struct loops_made *m, ssq_dtype dtype, int rank,
                         const int64_t *shape, float (*value)(int64_t i))
 {
     ssq_tensor *t = NULL;
@@ -83,7 +83,7 @@ static float before(int64_t i)
 #define IN(...)  make(m, SSQ_F32, SHAPE(__VA_ARGS__), integer)
 #define OUT(...) (m->result = make(m, SSQ_F32, SHAPE(__VA_ARGS__), before))
 
-static ssq_status softmax_rows(struct made *m, int64_t n)
+static ssq_status softmax_rows(struct loops_made *m, int64_t n)
 {
     ssq_softmax_args a = SSQ_SOFTMAX_INIT;
 
@@ -92,7 +92,7 @@ static ssq_status softmax_rows(struct made *m, int64_t n)
     return ssq_softmax(m->q, &a);
 }
 
-static ssq_status softmax_columns(struct made *m, int64_t n)
+static ssq_status softmax_columns(struct loops_made *m, int64_t n)
 {
     ssq_softmax_args a = SSQ_SOFTMAX_INIT;
 
@@ -102,7 +102,7 @@ static ssq_status softmax_columns(struct made *m, int64_t n)
     return ssq_softmax(m->q, &a);
 }
 
-static ssq_status softmax_backward(struct made *m, int64_t n)
+static ssq_status softmax_backward(struct loops_made *m, int64_t n)
 {
     ssq_softmax_backward_args a = SSQ_SOFTMAX_BACKWARD_INIT;
 
@@ -112,7 +112,7 @@ static ssq_status softmax_backward(struct made *m, int64_t n)
     return ssq_softmax_backward(m->q, &a);
 }
 
-static ssq_status layer_norm(struct made *m, int64_t n)
+static ssq_status layer_norm(struct loops_made *m, int64_t n)
 {
     ssq_layer_norm_args a = SSQ_LAYER_NORM_INIT;
 
@@ -122,7 +122,7 @@ static ssq_status layer_norm(struct made *m, int64_t n)
 }
 
 /* The sums over n rows. */
-static ssq_status layer_norm_backward(struct made *m, int64_t n)
+static ssq_status layer_norm_backward(struct loops_made *m, int64_t n)
 {
     ssq_layer_norm_backward_args a = SSQ_LAYER_NORM_BACKWARD_INIT;
 
@@ -134,7 +134,7 @@ static ssq_status layer_norm_backward(struct made *m, int64_t n)
     return ssq_layer_norm_backward(m->q, &a);
 }
 
-static ssq_status sum(struct made *m, int64_t n, int64_t cols, int axis)
+static ssq_status sum(struct loops_made *m, int64_t n, int64_t cols, int axis)
 {
     ssq_sum_args a = SSQ_SUM_INIT;
 
@@ -145,17 +145,17 @@ static ssq_status sum(struct made *m, int64_t n, int64_t cols, int axis)
     return ssq_sum(m->q, &a);
 }
 
-static ssq_status sum_rows(struct made *m, int64_t n)
+static ssq_status sum_rows(struct loops_made *m, int64_t n)
 {
     return sum(m, n, 3, 1);
 }
 
-static ssq_status sum_columns(struct made *m, int64_t n)
+static ssq_status sum_columns(struct loops_made *m, int64_t n)
 {
     return sum(m, n, 5, 0);
 }
 
-static ssq_status argmax(struct made *m, int64_t n)
+static ssq_status argmax(struct loops_made *m, int64_t n)
 {
     ssq_argmax_args a = SSQ_ARGMAX_INIT;
 
@@ -166,7 +166,7 @@ static ssq_status argmax(struct made *m, int64_t n)
 }
 
 /* Not by a gemm: in groups. */
-static ssq_status conv(struct made *m, int64_t n)
+static ssq_status conv(struct loops_made *m, int64_t n)
 {
     ssq_conv2d_args a = SSQ_CONV2D_INIT;
 
@@ -177,7 +177,7 @@ static ssq_status conv(struct made *m, int64_t n)
     return ssq_conv2d(m->q, &a);
 }
 
-static ssq_status conv_weight(struct made *m, int64_t n)
+static ssq_status conv_weight(struct loops_made *m, int64_t n)
 {
     ssq_conv2d_backward_weight_args a = SSQ_CONV2D_BACKWARD_WEIGHT_INIT;
 
@@ -189,7 +189,7 @@ static ssq_status conv_weight(struct made *m, int64_t n)
 }
 
 /* All in one row. */
-static ssq_status scatter(struct made *m, int64_t n, int64_t cols,
+static ssq_status scatter(struct loops_made *m, int64_t n, int64_t cols,
                           ssq_dtype dtype)
 {
     ssq_scatter_add_rows_args a = SSQ_SCATTER_ADD_ROWS_INIT;
@@ -200,22 +200,22 @@ static ssq_status scatter(struct made *m, int64_t n, int64_t cols,
     return ssq_scatter_add_rows(m->q, &a);
 }
 
-static ssq_status scatter_rows(struct made *m, int64_t n)
+static ssq_status scatter_rows(struct loops_made *m, int64_t n)
 {
     return scatter(m, n, 40, SSQ_F32);
 }
 
-static ssq_status scatter_rows_f16(struct made *m, int64_t n)
+static ssq_status scatter_rows_f16(struct loops_made *m, int64_t n)
 {
     return scatter(m, n, 34, SSQ_F16);
 }
 
-static ssq_status scatter_elements(struct made *m, int64_t n)
+static ssq_status scatter_elements(struct loops_made *m, int64_t n)
 {
     return scatter(m, n, 3, SSQ_BF16);
 }
 
-static ssq_status attend(struct made *m, int64_t n, ssq_attention_args *a)
+static ssq_status attend(struct loops_made *m, int64_t n, ssq_attention_args *a)
 {
     *a = (ssq_attention_args)SSQ_ATTENTION_INIT;
     a->q = IN(1, 1, 20, 8);
@@ -226,14 +226,14 @@ static ssq_status attend(struct made *m, int64_t n, ssq_attention_args *a)
     return ssq_attention(m->q, a);
 }
 
-static ssq_status attention(struct made *m, int64_t n)
+static ssq_status attention(struct loops_made *m, int64_t n)
 {
     ssq_attention_args a;
 
     return attend(m, n, &a);
 }
 
-static ssq_status attention_dq(struct made *m, int64_t n)
+static ssq_status attention_dq(struct loops_made *m, int64_t n)
 {
     ssq_attention_args f;
     ssq_attention_backward_args a = SSQ_ATTENTION_BACKWARD_INIT;
@@ -251,7 +251,7 @@ static ssq_status attention_dq(struct made *m, int64_t n)
     return ssq_attention_backward(m->q, &a);
 }
 
-static ssq_status max_pool(struct made *m, int64_t n)
+static ssq_status max_pool(struct loops_made *m, int64_t n)
 {
     ssq_max_pool2d_args a = SSQ_MAX_POOL2D_INIT;
 
@@ -262,7 +262,7 @@ static ssq_status max_pool(struct made *m, int64_t n)
     return ssq_max_pool2d(m->q, &a);
 }
 
-static ssq_status cross_entropy(struct made *m, int64_t n)
+static ssq_status cross_entropy(struct loops_made *m, int64_t n)
 {
     ssq_cross_entropy_args a = SSQ_CROSS_ENTROPY_INIT;
 
@@ -273,7 +273,7 @@ static ssq_status cross_entropy(struct made *m, int64_t n)
     return ssq_cross_entropy(m->q, &a);
 }
 
-static ssq_status top_k(struct made *m, int64_t n)
+static ssq_status top_k(struct loops_made *m, int64_t n)
 {
     ssq_top_k_accuracy_args a = SSQ_TOP_K_ACCURACY_INIT;
 
@@ -284,7 +284,7 @@ static ssq_status top_k(struct made *m, int64_t n)
     return ssq_top_k_accuracy(m->q, &a);
 }
 
-static ssq_status add_backward(struct made *m, int64_t n)
+static ssq_status add_backward(struct loops_made *m, int64_t n)
 {
     ssq_binary_backward_args a = SSQ_BINARY_BACKWARD_INIT;
 
@@ -293,7 +293,7 @@ static ssq_status add_backward(struct made *m, int64_t n)
     return ssq_add_backward(m->q, &a);
 }
 
-static ssq_status gemm(struct made *m, int64_t n)
+static ssq_status gemm(struct loops_made *m, int64_t n)
 {
     ssq_gemm_args a = SSQ_GEMM_INIT;
 
@@ -305,7 +305,7 @@ static ssq_status gemm(struct made *m, int64_t n)
 }
 
 /* d in columns, so that the bias goes along rows inside. */
-static ssq_status gemm_transposed(struct made *m, int64_t n)
+static ssq_status gemm_transposed(struct loops_made *m, int64_t n)
 {
     static const int axes[] = {1, 0};
     ssq_gemm_args a = SSQ_GEMM_INIT;
@@ -321,7 +321,7 @@ static ssq_status gemm_transposed(struct made *m, int64_t n)
 
 static const struct work {
     const char *name;
-    ssq_status (*run)(struct made *m, int64_t n);
+    ssq_status (*run)(struct loops_made *m, int64_t n);
     int64_t n[3];
     bool exact;
 } works[] = {
@@ -354,7 +354,7 @@ static const struct work {
 static int64_t compute(const char *name, const struct work *w, int64_t n,
                        const char *limit, float *out)
 {
-    struct made m = {.n = 0};
+    struct loops_made m = {.n = 0};
     int64_t results = 0;
 
     if (limit != NULL)

@@ -72,7 +72,7 @@ static void report(void *user, const char *device, const char *impl,
 #define PLAN_BINDING "4096"
 
 /* What the cases of a suite came to without a limit. */
-struct outcome {
+struct window_outcome {
     char device[32], impl[32];
     size_t i;
     uint64_t digest;
@@ -80,7 +80,7 @@ struct outcome {
 };
 
 struct outcomes {
-    struct outcome *at;
+    struct window_outcome *at;
     size_t n, capacity;
     size_t same, refused, differ;
 };
@@ -99,14 +99,14 @@ static void keep(void *user, const char *device, const char *impl,
         if (all->at == NULL)
             tap_bail("no memory for %zu outcomes", all->capacity);
     }
-    struct outcome *o = &all->at[all->n++];
-    *o = (struct outcome){
+    struct window_outcome *o = &all->at[all->n++];
+    *o = (struct window_outcome){
         .i = i, .digest = b->digest, .ok = ok, .skipped = b->skipped};
     snprintf(o->device, sizeof(o->device), "%s", device);
     snprintf(o->impl, sizeof(o->impl), "%s", impl);
 }
 
-static const struct outcome *
+static const struct window_outcome *
 find(const struct outcomes *all, const char *device, const char *impl, size_t i)
 {
     for (size_t k = 0; k < all->n; k++)
@@ -143,7 +143,7 @@ static void compare(void *user, const char *device, const char *impl,
                     const struct harness *b, bool ok)
 {
     struct outcomes *all = user;
-    const struct outcome *o = find(all, device, impl, i);
+    const struct window_outcome *o = find(all, device, impl, i);
     char text[256];
     if (b->idle || o == NULL || o->skipped)
         return;

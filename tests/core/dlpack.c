@@ -19,7 +19,7 @@ static ssq_queue *queue;
 static int deleted;
 
 /* A producer's struct, and memory for its elements. */
-struct lent {
+struct dlpack_lent {
     DLManagedTensorVersioned dl;
     int64_t shape[8], strides[8];
     _Alignas(64) unsigned char memory[256];
@@ -32,9 +32,9 @@ static void forget(DLManagedTensorVersioned *self)
 }
 
 /* A row-major f32 tensor [2, 3] of 0 to 5. */
-static struct lent *lend(void)
+static struct dlpack_lent *lend(void)
 {
-    struct lent *l = calloc(1, sizeof(*l));
+    struct dlpack_lent *l = calloc(1, sizeof(*l));
     if (l == NULL)
         tap_bail("no memory");
     for (int i = 0; i < 6; i++)
@@ -55,7 +55,7 @@ static struct lent *lend(void)
 }
 
 /* Import it, and spoil what the library must not read any more. */
-static ssq_tensor *take(struct lent *l, const ssq_from_dlpack_args *args)
+static ssq_tensor *take(struct dlpack_lent *l, const ssq_from_dlpack_args *args)
 {
     ssq_tensor *x = NULL;
     NEED(ssq_tensor_from_dlpack(queue, &l->dl, args, &x));
@@ -76,7 +76,7 @@ static void never(DLManagedTensorVersioned *self)
 /* A struct without a deleter may be gone after the import. */
 static void no_deleter(void)
 {
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     ssq_tensor *x = NULL;
     l->dl.deleter = NULL;
     NEED(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x));
@@ -112,7 +112,7 @@ static void gone(ssq_tensor **x, const char *what)
 static void aliases(void)
 {
     const float in[6] = {0, 1, 2, 3, 4, 5}, turned[6] = {0, 3, 1, 4, 2, 5};
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     float *memory = (float *)l->memory;
     bool copied = true;
     ssq_tensor *x = take(l, SSQ_FROM_DLPACK(.copied = &copied)), *row = NULL;
@@ -158,7 +158,7 @@ static void aliases(void)
 
 static void empty(void)
 {
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     l->shape[1] = 0;
     l->dl.dl_tensor.data = NULL;
     ssq_tensor *x = take(l, NULL);
@@ -180,7 +180,7 @@ static void copies(void)
 {
     const float in[6] = {0, 1, 2, 3, 4, 5};
     bool copied = false;
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     memmove(l->memory + 1, l->memory, 24);
     l->dl.dl_tensor.byte_offset = 1;
     ssq_tensor *x = NULL;
@@ -200,7 +200,7 @@ static void protected(void)
     const float in[6] = {0, 1, 2, 3, 4, 5};
     bool copied = false;
     ssq_tensor *x = NULL;
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     l->dl.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
     core_status(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x),
                 SSQ_ERR_INVALID, "read-only",
@@ -233,7 +233,7 @@ static void more_copies(void)
     const float in[6] = {0, 1, 2, 3, 4, 5};
     bool copied = false;
     ssq_tensor *x = NULL;
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     x = take(
         l, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS, .copied = &copied));
     NEED(ssq_queue_sync(queue));
@@ -262,7 +262,7 @@ static void more_copies(void)
 /* ---- imports that are refused ---- */
 
 /* The call refuses, names these parts, and leaves the struct to its owner. */
-static void refused(struct lent *l, ssq_status want, const char *parts)
+static void refused(struct dlpack_lent *l, ssq_status want, const char *parts)
 {
     ssq_tensor *x = NULL;
     core_status(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x), want, parts,
@@ -273,7 +273,7 @@ static void refused(struct lent *l, ssq_status want, const char *parts)
 
 static void lies(void)
 {
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     l->dl.version.major = 2;
     memset(&l->dl.dl_tensor, 0xff, sizeof(l->dl.dl_tensor));
     refused(l, SSQ_ERR_UNSUPPORTED, "DLPack 2.0");
@@ -323,7 +323,7 @@ static void dtypes(void)
     for (unsigned code = 0; code < 256; code++)
         for (size_t i = 0; i < sizeof(bits); i++)
             for (size_t k = 0; k < 4; k++) {
-                struct lent *l = lend();
+                struct dlpack_lent *l = lend();
                 ssq_tensor *x = NULL;
                 l->dl.dl_tensor.dtype =
                     (DLDataType){(uint8_t)code, bits[i], lanes[k]};
@@ -340,7 +340,7 @@ static void dtypes(void)
             }
     tap_ok(good == 6 && good + told == all,
            "of %zu dtypes %zu are tensors, %zu are named", all, good, told);
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     l->dl.dl_tensor.dtype = (DLDataType){kDLInt, 64, 1};
     refused(l, SSQ_ERR_UNSUPPORTED, "the dtype is int64, expected float32");
     l = lend();
@@ -362,7 +362,7 @@ static void at_random(void)
 #define NEXT(N)                                                                \
     ((r = r * 6364136223846793005u + 1442695040888963407u) >> 33) % (N)
     for (int i = 0; i < 20000; i++) {
-        struct lent *l = lend();
+        struct dlpack_lent *l = lend();
         DLTensor *t = &l->dl.dl_tensor;
         ssq_tensor *x = NULL;
         bool usual = NEXT(2) == 0; /* else any kind of lie */
@@ -400,7 +400,7 @@ static void at_random(void)
 
 static void misuse(void)
 {
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     ssq_tensor *x = NULL;
     ssq_from_dlpack_args in = SSQ_FROM_DLPACK_INIT;
     ssq_to_dlpack_args out = SSQ_TO_DLPACK_INIT;

@@ -14,13 +14,13 @@
 static const float in[N] = {1e-40f,  -3e-39f, 1.00048828125f,
                             65519.f, 5.9e-8f, 0x1.000002p-126f};
 
-struct result {
+struct fpenv_result {
     uint16_t half[N], cut[N], late[N];
     float back[N];
 };
 
 /* Casts at the call, on a device, and by the host function. */
-static void compute(const char *name, struct result *r)
+static void compute(const char *name, struct fpenv_result *r)
 {
     ssq_device *dev = core_open(name);
     ssq_queue *q = core_queue(dev);
@@ -44,12 +44,12 @@ static void compute(const char *name, struct result *r)
     ssq_device_close(&dev);
 }
 
-static void test_rounding(const char *name, const struct result *want)
+static void test_rounding(const char *name, const struct fpenv_result *want)
 {
     static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
     for (int i = 0; i < 3; i++) {
-        struct result r;
+        struct fpenv_result r;
         int after;
 
         memset(&r, 0, sizeof(r));
@@ -63,11 +63,11 @@ static void test_rounding(const char *name, const struct result *want)
     }
 }
 
-static void test_flushing(const char *name, const struct result *want)
+static void test_flushing(const char *name, const struct fpenv_result *want)
 {
 #if defined(__x86_64__) || defined(__i386__)
     unsigned saved = _mm_getcsr(), set = saved | 0x8040, after;
-    struct result r;
+    struct fpenv_result r;
 
     memset(&r, 0, sizeof(r));
     _mm_setcsr(set); /* FTZ and DAZ */
@@ -111,7 +111,7 @@ static int keepers_under_flushing(void *arg)
 
 int main(void)
 {
-    struct result want[CORE_MOST];
+    struct fpenv_result want[CORE_MOST];
 
     memset(want, 0, sizeof(want));
     /* before a driver is loaded: its threads do not survive a fork */

@@ -179,7 +179,7 @@ static void test_inside(void)
 }
 
 /* What another thread does while this one captures on q. */
-struct other {
+struct graph_other {
     int bad; /* of its own queue and tensors */
     ssq_status op, end;
     char op_text[256], end_text[256];
@@ -189,7 +189,7 @@ struct other {
 
 static void *work_beside(void *arg)
 {
-    struct other *o = arg;
+    struct graph_other *o = arg;
     ssq_queue *own = core_queue(dev), *keep = q;
     ssq_graph *g = NULL;
 
@@ -224,7 +224,7 @@ static void *work_beside(void *arg)
 static void test_beside(void)
 {
     ssq_tensor *x = filled(1), *t = filled(0);
-    struct other o = {.x = x, .t = t};
+    struct graph_other o = {.x = x, .t = t};
     ssq_graph *g = NULL;
     ssq_buffer *b = NULL;
     pthread_t thread;

@@ -22,7 +22,7 @@ static unsigned draw(unsigned n)
 static struct interval range[RANGES];
 static bool in[RANGES]; /* is it in the tree? */
 
-struct query {
+struct index_query {
     uintptr_t space;
     uint64_t from, to;
     size_t found, most; /* most: the search ends after so many */
@@ -33,7 +33,7 @@ struct query {
 /* In order, and each of them overlaps. */
 static bool look(void *user, struct interval *i)
 {
-    struct query *q = user;
+    struct index_query *q = user;
 
     q->right = q->right && in[i - range] && i->space == q->space &&
                i->from < q->to && i->to > q->from &&
@@ -44,7 +44,7 @@ static bool look(void *user, struct interval *i)
 
 static bool overlapping_right(struct interval *tree)
 {
-    struct query q = {.space = draw(SPACES), .from = draw(BYTES)};
+    struct index_query q = {.space = draw(SPACES), .from = draw(BYTES)};
     size_t want = 0;
 
     q.to = q.from + 1 + draw(200);

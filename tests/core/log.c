@@ -8,13 +8,13 @@
 #include "tests/core/core.h"
 
 /** What a callback tells a test, and waits for. */
-struct gate {
+struct log_gate {
     sem_t entered, leave;
     atomic_int running; /* in it now */
     atomic_int heard;   /* lines */
 };
 
-static void gate_open(struct gate *g)
+static void gate_open(struct log_gate *g)
 {
     memset(g, 0, sizeof(*g));
     sem_init(&g->entered, 0, 0);
@@ -23,7 +23,7 @@ static void gate_open(struct gate *g)
 
 static void hear(void *user, ssq_log_level level, const char *text)
 {
-    struct gate *g = user;
+    struct log_gate *g = user;
 
     (void)level;
     (void)text;
@@ -43,7 +43,7 @@ static void *say(void *unused)
 /* A thread that sets the callback, and what it found when it was back. */
 struct setter {
     pthread_t thread;
-    struct gate *old, *fresh; /* fresh: to be set; NULL: none */
+    struct log_gate *old, *fresh; /* fresh: to be set; NULL: none */
     atomic_int back; /* 0 not yet; 1: the old one had ended, 2: had not */
 };
 
@@ -74,7 +74,7 @@ static void nap(void)
 
 static void test_waits(void)
 {
-    static struct gate g;
+    static struct log_gate g;
     static struct setter s;
     pthread_t speaker[2];
 
@@ -105,7 +105,7 @@ static void test_waits(void)
  * one. */
 static void test_newer(void)
 {
-    static struct gate older, newer;
+    static struct log_gate older, newer;
     static struct setter s;
     pthread_t a, b;
 

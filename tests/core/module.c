@@ -352,15 +352,15 @@ static void keep_line(void *user, ssq_log_level level, const char *text)
         snprintf(fallback_log + at, 4096 - at, "%s\n", text);
 }
 
-struct bench {
+struct module_bench {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *x, *y, *h;
 };
 
-static struct bench bench_open(bool host_fallback)
+static struct module_bench bench_open(bool host_fallback)
 {
-    struct bench b = {NULL};
+    struct module_bench b = {NULL};
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
 
     options.host_fallback = host_fallback;
@@ -372,7 +372,7 @@ static struct bench bench_open(bool host_fallback)
     return b;
 }
 
-static void bench_close(struct bench *b)
+static void bench_close(struct module_bench *b)
 {
     ssq_tensor_destroy(&b->x);
     ssq_tensor_destroy(&b->y);
@@ -381,7 +381,8 @@ static void bench_close(struct bench *b)
     ssq_device_close(&b->dev);
 }
 
-static ssq_status fill(struct bench *b, const ssq_tensor *x, double value)
+static ssq_status fill(struct module_bench *b, const ssq_tensor *x,
+                       double value)
 {
     ssq_fill_args args = SSQ_FILL_INIT;
 
@@ -390,7 +391,7 @@ static ssq_status fill(struct bench *b, const ssq_tensor *x, double value)
     return ssq_fill(b->q, &args);
 }
 
-static ssq_status copy(struct bench *b, const ssq_tensor *x,
+static ssq_status copy(struct module_bench *b, const ssq_tensor *x,
                        const ssq_tensor *y)
 {
     ssq_copy_args args = SSQ_COPY_INIT;
@@ -402,7 +403,7 @@ static ssq_status copy(struct bench *b, const ssq_tensor *x,
 
 static int refuse_children(void *arg)
 {
-    struct bench b = bench_open(false);
+    struct module_bench b = bench_open(false);
     int bad = 0;
 
     (void)arg;
@@ -419,7 +420,7 @@ static int refuse_children(void *arg)
 /* A pin is a wish for one implementation: no other, and no host. */
 static int pinned(void *arg)
 {
-    struct bench b = bench_open(true);
+    struct module_bench b = bench_open(true);
     int bad = 0;
 
     (void)arg;
@@ -437,7 +438,7 @@ static int pinned(void *arg)
     return bad;
 }
 
-static uint64_t fallbacks(const struct bench *b)
+static uint64_t fallbacks(const struct module_bench *b)
 {
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
 
@@ -456,7 +457,7 @@ static int count_lines(const char *text)
 
 static int fall_back(void *arg)
 {
-    struct bench b = bench_open(true);
+    struct module_bench b = bench_open(true);
     ssq_tensor *odd = NULL;
     float out[100] = {0}, half[100] = {0};
     int bad = 0;
@@ -508,7 +509,7 @@ static int fall_back_without_memory(void *arg)
 {
     static const ssq_allocator allocator = {sizeof(allocator), fail_alloc,
                                             fail_free, NULL};
-    struct bench b;
+    struct module_bench b;
     float out[100] = {0};
     ssq_status st;
     int bad = 0;
@@ -540,7 +541,7 @@ static int fall_back_without_memory(void *arg)
 
 static int fall_back_in_capture(void *arg)
 {
-    struct bench b = bench_open(true);
+    struct module_bench b = bench_open(true);
     ssq_graph *g = NULL;
     int bad = 0;
 

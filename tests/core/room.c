@@ -25,7 +25,7 @@ SSQ_API int statvfs(const char *path, struct statvfs *s)
     return 0;
 }
 
-struct trial {
+struct room_trial {
     char backend[16];
     unsigned mib; /* more than the process has */
     bool loaded;  /* limited when the driver is there */
@@ -35,7 +35,7 @@ struct trial {
 
 static int open_limited(void *arg)
 {
-    const struct trial *t = arg;
+    const struct room_trial *t = arg;
     ssq_device *dev = NULL;
 
     if (t->loaded && ssq_device_count() == 0)
@@ -52,7 +52,7 @@ static int open_limited(void *arg)
     return 1;
 }
 
-static void try(struct trial t, const char *what)
+static void try(struct room_trial t, const char *what)
 {
     int st = tap_fork(open_limited, &t, HANGS);
 
@@ -64,7 +64,7 @@ static void test_space(const char *backend)
 {
     static const unsigned before[] = {60, 120, 240, 300, 400};
     static const unsigned behind[] = {40, 80, 120, 220};
-    struct trial t = {.text = "no address space for"};
+    struct room_trial t = {.text = "no address space for"};
     char what[96];
 
     snprintf(t.backend, sizeof(t.backend), "%s", backend);
@@ -91,7 +91,7 @@ static void test_space(const char *backend)
 
 static void test_disk(const char *backend)
 {
-    struct trial t = {.text = "room for 4190208 bytes"};
+    struct room_trial t = {.text = "room for 4190208 bytes"};
 
     snprintf(t.backend, sizeof(t.backend), "%s", backend);
     full = true;

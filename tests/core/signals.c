@@ -133,7 +133,7 @@ SSQ_API int fsync(int fd)
 
 /* ---- a run ---- */
 
-struct outcome {
+struct signals_outcome {
     ssq_status status[64]; /* of each stage */
     float loss;
     ssq_scaler_state state;
@@ -145,10 +145,10 @@ struct outcome {
     char which[256];
 };
 
-struct run {
+struct signals_run {
     const char *device;
     bool interrupt;
-    struct outcome *out; /* shared with the parent */
+    struct signals_outcome *out; /* shared with the parent */
 };
 
 static volatile sig_atomic_t seen;
@@ -191,7 +191,7 @@ static bool other_masks(const sigset_t *a, const sigset_t *b)
     return false;
 }
 
-static void compare(const struct signals *before, struct outcome *out)
+static void compare(const struct signals *before, struct signals_outcome *out)
 {
     struct signals now;
 
@@ -228,7 +228,7 @@ static unsigned entries(const char *path, const char *end)
     return n;
 }
 
-static void read_tensors(struct training *p, struct outcome *out)
+static void read_tensors(struct training *p, struct signals_outcome *out)
 {
     for (int i = 0; i < T_COUNT; i++) {
         int64_t n = 1;
@@ -245,10 +245,10 @@ static void read_tensors(struct training *p, struct outcome *out)
     NEED(ssq_queue_sync(p->q));
 }
 
-static void train_once(const struct run *r)
+static void train_once(const struct signals_run *r)
 {
     struct training p = {.name = r->device};
-    struct outcome *out = r->out;
+    struct signals_outcome *out = r->out;
 
     for (size_t i = 0; i < TRAINING_STAGES && i < 64; i++) {
         out->status[i] = training_stages[i].run(&p);
@@ -266,8 +266,8 @@ static void train_once(const struct run *r)
 /* Again and again until there were signals: the host's devices are quick. */
 static int train(void *arg)
 {
-    const struct run *r = arg;
-    struct outcome *out = r->out;
+    const struct signals_run *r = arg;
+    struct signals_outcome *out = r->out;
     struct signals before;
     char cache[512];
 
@@ -290,11 +290,11 @@ static int train(void *arg)
 
 static char caches[64] = "/tmp/ssq-signals-XXXXXX";
 
-static const struct outcome *run(const char *device, const char *cache,
-                                 bool interrupt_it)
+static const struct signals_outcome *run(const char *device, const char *cache,
+                                         bool interrupt_it)
 {
     char path[128];
-    struct run r = {.device = device, .interrupt = interrupt_it};
+    struct signals_run r = {.device = device, .interrupt = interrupt_it};
 
     r.out = mmap(NULL, sizeof(*r.out), PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -308,7 +308,8 @@ static const struct outcome *run(const char *device, const char *cache,
     return r.out;
 }
 
-static bool same(const struct outcome *a, const struct outcome *b)
+static bool same(const struct signals_outcome *a,
+                 const struct signals_outcome *b)
 {
     return memcmp(a->status, b->status, sizeof(a->status)) == 0 &&
            memcmp(&a->loss, &b->loss, sizeof(a->loss)) == 0 &&
@@ -318,9 +319,9 @@ static bool same(const struct outcome *a, const struct outcome *b)
 
 static void test(const char *device, bool driver)
 {
-    const struct outcome *quiet = run(device, "a", false);
-    const struct outcome *cold = run(device, "b", true);
-    const struct outcome *warm = run(device, "b", true);
+    const struct signals_outcome *quiet = run(device, "a", false);
+    const struct signals_outcome *cold = run(device, "b", true);
+    const struct signals_outcome *warm = run(device, "b", true);
     unsigned wrong = 0;
 
     for (size_t i = 0; i < TRAINING_STAGES; i++)

@@ -9,7 +9,7 @@
 
 #define THREADS 4
 
-struct worker {
+struct threads_worker {
     pthread_t thread;
     const char *name; /* a device of its own; NULL: shared */
     ssq_device *dev;
@@ -52,7 +52,7 @@ static int round_trip(ssq_device *dev, ssq_queue *q, int seed)
 
 static void *run_worker(void *arg)
 {
-    struct worker *w = arg;
+    struct threads_worker *w = arg;
     ssq_device *dev = w->dev;
     ssq_queue *q = NULL;
 
@@ -74,11 +74,11 @@ static void *run_worker(void *arg)
 
 static int run_all(const char *name, ssq_device *shared)
 {
-    struct worker w[THREADS];
+    struct threads_worker w[THREADS];
     int wrong = 0;
 
     for (int i = 0; i < THREADS; i++) {
-        w[i] = (struct worker){.name = name, .dev = shared, .seed = i};
+        w[i] = (struct threads_worker){.name = name, .dev = shared, .seed = i};
         if (pthread_create(&w[i].thread, NULL, run_worker, &w[i]) != 0)
             tap_bail("no thread");
     }
@@ -90,7 +90,7 @@ static int run_all(const char *name, ssq_device *shared)
 }
 
 /* One thread produces on its queue, another consumes on its own. */
-struct pair {
+struct threads_pair {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int produced, consumed; /* rounds */
@@ -102,7 +102,7 @@ struct pair {
 
 enum { ROUNDS = 100 };
 
-static void wait_for(struct pair *p, const int *counter, int value)
+static void wait_for(struct threads_pair *p, const int *counter, int value)
 {
     pthread_mutex_lock(&p->lock);
     while (*counter < value)
@@ -110,7 +110,7 @@ static void wait_for(struct pair *p, const int *counter, int value)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void advance(struct pair *p, int *counter)
+static void advance(struct threads_pair *p, int *counter)
 {
     pthread_mutex_lock(&p->lock);
     ++*counter;
@@ -120,7 +120,7 @@ static void advance(struct pair *p, int *counter)
 
 static void *produce(void *arg)
 {
-    struct pair *p = arg;
+    struct threads_pair *p = arg;
     ssq_queue *q = NULL;
     static int32_t values[ROUNDS];
     int wrong = ssq_queue_create(p->dev, NULL, &q) != SSQ_OK;
@@ -147,7 +147,7 @@ static void *produce(void *arg)
 
 static void *consume(void *arg)
 {
-    struct pair *p = arg;
+    struct threads_pair *p = arg;
     ssq_queue *q = NULL;
     static int32_t values[ROUNDS];
     int wrong = ssq_queue_create(p->dev, NULL, &q) != SSQ_OK;
@@ -174,8 +174,8 @@ static void *consume(void *arg)
 
 static void test_events(const char *name)
 {
-    struct pair p = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                     .changed = PTHREAD_COND_INITIALIZER};
+    struct threads_pair p = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                             .changed = PTHREAD_COND_INITIALIZER};
     pthread_t a, b;
 
     p.dev = core_open(name);
@@ -200,7 +200,7 @@ static void test_events(const char *name)
  * for its event, runs that queue. */
 static void *let_go(void *arg)
 {
-    struct pair *p = arg;
+    struct threads_pair *p = arg;
     ssq_queue *q = NULL;
     static const int32_t value = 7;
     int wrong = ssq_queue_create(p->dev, NULL, &q) != SSQ_OK;
@@ -226,8 +226,8 @@ static void *let_go(void *arg)
 
 static void test_let_go(const char *name)
 {
-    struct pair p = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                     .changed = PTHREAD_COND_INITIALIZER};
+    struct threads_pair p = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                             .changed = PTHREAD_COND_INITIALIZER};
     ssq_queue *q;
     pthread_t other;
     int wrong = 0;

@@ -28,7 +28,7 @@ static struct view view(ssq_dtype dtype, uint64_t offset, int rank,
 #define MOST 5000
 /* What the windows of an op touch: byte offsets of all its views' elements, in
  * the order of the windows. */
-struct trace {
+struct window_trace {
     uint64_t limit;
     unsigned walked;
     size_t windows, n;
@@ -50,7 +50,7 @@ static uint64_t place(const struct view *v, int64_t i)
 
 static ssq_status record(void *user, struct op *op)
 {
-    struct trace *t = user;
+    struct window_trace *t = user;
     const struct view *v = op_views(op);
     t->windows++;
     t->counted = t->counted && op->first == t->n;
@@ -106,12 +106,12 @@ static int by_place(const void *a, const void *b)
 /* Does an op come out whole, in windows that fit; its elements in order, or
  * each of them once? op is put back, as copy says it was. */
 static bool comes_out(struct op *op, const void *copy, size_t bytes,
-                      uint64_t limit, bool in_order, struct trace *t)
+                      uint64_t limit, bool in_order, struct window_trace *t)
 {
-    static struct trace whole;
+    static struct window_trace whole;
     unsigned walked = in_order ? 3 : 7;
-    *t = (struct trace){limit, walked, 0, 0, {{0}}, true, true};
-    whole = (struct trace){UINT64_MAX, walked, 0, 0, {{0}}, true, true};
+    *t = (struct window_trace){limit, walked, 0, 0, {{0}}, true, true};
+    whole = (struct window_trace){UINT64_MAX, walked, 0, 0, {{0}}, true, true};
     (void)record(&whole, op);
     if (window_each(op, limit, record, t) != SSQ_OK || t->n != whole.n)
         return false;
@@ -125,7 +125,8 @@ static bool comes_out(struct op *op, const void *copy, size_t bytes,
 }
 
 /* A random op: a cast, whose elements are numbered, or a sum of two. */
-static bool splits(uint64_t limit, int rank, bool in_order, struct trace *t)
+static bool splits(uint64_t limit, int rank, bool in_order,
+                   struct window_trace *t)
 {
     static const uint64_t most[] = {0, 4000, 60, 16, 8}; /* per dimension */
     const ssq_dtype types[] = {SSQ_F32, SSQ_F16, SSQ_U8};
@@ -147,7 +148,7 @@ static bool splits(uint64_t limit, int rank, bool in_order, struct trace *t)
 
 static void test_order(bool in_order)
 {
-    static struct trace t;
+    static struct window_trace t;
     static const uint64_t limits[] = {512, 700, 1024, 4096};
     for (int rank = 1; rank <= 4; rank++)
         for (size_t k = 0; k < 4; k++) {
@@ -168,13 +169,13 @@ static void test_order(bool in_order)
  * would be a window for every row. */
 static void test_widest(void)
 {
-    static struct trace t;
+    static struct window_trace t;
     const int64_t shape[] = {1000, 3}, dense[] = {3, 1}, turned[] = {1, 1000};
     struct copy_op op = {.op = OP_HEADER(copy, x),
                          .x = view(SSQ_F32, 0, 2, shape, dense),
                          .y = view(SSQ_F32, 0, 2, shape, turned)};
     struct copy_op before = op;
-    t = (struct trace){1024, 3, 0, 0, {{0}}, true, true};
+    t = (struct window_trace){1024, 3, 0, 0, {{0}}, true, true};
     /* 1024 bytes are 85 rows of x, and a column of y is 4000 bytes */
     ssq_status st = window_each(&op.op, 1024, record, &t);
     tap_ok(st == SSQ_OK && t.fits && t.n == 3000 && t.windows == 36 &&
@@ -183,7 +184,7 @@ static void test_widest(void)
            t.windows);
 }
 
-struct count {
+struct window_count {
     size_t windows;
     uint64_t elements;
     int64_t largest;
@@ -192,7 +193,7 @@ struct count {
 
 static ssq_status tally(void *user, struct op *op)
 {
-    struct count *c = user;
+    struct window_count *c = user;
     const struct view *v = op_views(op);
     int64_t n = view_elements(v);
     c->aligned = c->aligned && op->first == c->elements && v->offset % 256 == 0;
@@ -207,13 +208,13 @@ static void test_huge(void)
     const int64_t n = (int64_t)1 << 33, one = 1;
     struct fill_op op = {.op = OP_HEADER(fill, y),
                          .y = view(SSQ_F32, 512, 1, &n, &one)};
-    struct count c = {0, 0, 0, true};
+    struct window_count c = {0, 0, 0, true};
     ssq_status st = window_each(&op.op, INT64_MAX, tally, &c);
     tap_ok(st == SSQ_OK && c.elements == (uint64_t)n && c.windows == 5 &&
                c.largest <= WINDOW_ELEMENTS && c.aligned,
            "2^33 elements are %zu windows of at most %lld, 256-byte aligned",
            c.windows, (long long)c.largest);
-    c = (struct count){0, 0, 0, true};
+    c = (struct window_count){0, 0, 0, true};
     st = window_each(&op.op, (uint64_t)1 << 32, tally, &c);
     tap_ok(st == SSQ_OK && c.elements == (uint64_t)n && c.windows == 8,
            "2^35 bytes are %zu windows of at most 2^32", c.windows);
@@ -221,13 +222,13 @@ static void test_huge(void)
 
 static void test_scalars(void)
 {
-    static struct trace t;
+    static struct window_trace t;
     const int64_t n = 1000, one = 1;
     struct scale_op op = {.op = OP_HEADER(scale, x),
                           .x = view(SSQ_F32, 0, 1, &n, &one),
                           .y = view(SSQ_F16, 4096, 1, &n, &one),
                           .scale = view(SSQ_F32, 8192, 0, &n, &one)};
-    t = (struct trace){1024, 3, 0, 0, {{0}}, true, true};
+    t = (struct window_trace){1024, 3, 0, 0, {{0}}, true, true};
     bool still = window_each(&op.op, 1024, record, &t) == SSQ_OK;
     for (size_t i = 0; i < t.n; i++)
         still = still && t.at[i][0] == 4 * i && t.at[i][1] == 4096 + 2 * i &&
@@ -235,19 +236,19 @@ static void test_scalars(void)
     tap_ok(still && t.fits && t.windows == 4 && t.n == 1000,
            "every one of %zu windows of scale [1000] has the scale", t.windows);
     op.scale.buffer = NULL;
-    t = (struct trace){1024, 3, 0, 0, {{0}}, true, true};
+    t = (struct window_trace){1024, 3, 0, 0, {{0}}, true, true};
     tap_ok(window_each(&op.op, 1024, record, &t) == SSQ_OK && t.windows == 4,
            "an absent operand does not matter");
 }
 
 static void test_sums(void)
 {
-    static struct trace t;
+    static struct window_trace t;
     const int64_t shape[] = {10, 40}, stride[] = {40, 1}, n = 10, one = 1;
     struct binary_backward_op op = {.op = OP_HEADER(binary_backward, a),
                                     .dx = view(SSQ_F32, 0, 1, &n, &one)};
     op.a = op.b = op.dy = view(SSQ_F32, 0, 2, shape, stride);
-    t = (struct trace){512, 15, 0, 0, {{0}}, true, true};
+    t = (struct window_trace){512, 15, 0, 0, {{0}}, true, true};
     ssq_status st = window_each(&op.op, 512, record, &t);
     tap_ok(st == SSQ_OK && t.windows == 5 && t.fits,
            "10 sums of 40 terms are %zu windows of at most 3 sums", t.windows);
@@ -260,7 +261,7 @@ static void test_sums(void)
 
 static void test_refusals(void)
 {
-    struct trace t = {3, 3, 0, 0, {{0}}, true, true};
+    struct window_trace t = {3, 3, 0, 0, {{0}}, true, true};
     const int64_t n = 1000, one = 1;
     struct copy_op op = {.op = OP_HEADER(copy, x),
                          .x = view(SSQ_F32, 0, 1, &n, &one),

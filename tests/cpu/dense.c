@@ -14,7 +14,7 @@
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
-struct harness {
+struct dense_harness {
     ssq_device *device;
     ssq_queue *queue;
     const char *isa;
@@ -31,13 +31,13 @@ static void must(ssq_status st, const char *what)
         tap_bail("%s: %s", what, ssq_last_error());
 }
 
-static size_t bytes_of(const struct harness *b, int dtype)
+static size_t bytes_of(const struct dense_harness *b, int dtype)
 {
     return (size_t)b->n * (dtypes[dtype] == SSQ_F32 ? 4 : 2);
 }
 
 /* Elements from SPARE on of a tensor that is that much longer, if `uneven`. */
-static ssq_tensor *made(struct harness *b, int dtype, bool uneven)
+static ssq_tensor *made(struct dense_harness *b, int dtype, bool uneven)
 {
     ssq_tensor *t = NULL, *view = NULL;
     int64_t all = b->n + (uneven ? SPARE : 0);
@@ -49,7 +49,8 @@ static ssq_tensor *made(struct harness *b, int dtype, bool uneven)
     return view;
 }
 
-static void fill(struct harness *b, ssq_tensor *t, int dtype, uint32_t seed)
+static void fill(struct dense_harness *b, ssq_tensor *t, int dtype,
+                 uint32_t seed)
 {
     uint32_t *w = (uint32_t *)(void *)b->got;
     for (size_t i = 0; i < bytes_of(b, dtype) / 4; i++)
@@ -60,21 +61,22 @@ static void fill(struct harness *b, ssq_tensor *t, int dtype, uint32_t seed)
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-static void read_y(struct harness *b, const ssq_tensor *y, int dtype, char *to)
+static void read_y(struct dense_harness *b, const ssq_tensor *y, int dtype,
+                   char *to)
 {
     must(ssq_tensor_read(b->queue, y, to, bytes_of(b, dtype), dtypes[dtype]),
          "read");
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-static void pin(struct harness *b, const char *impl)
+static void pin(struct dense_harness *b, const char *impl)
 {
     must(ssq_implementation_pin(b->device, "cast", impl), "pin");
     must(ssq_implementation_pin(b->device, "binary", impl), "pin");
     must(ssq_implementation_pin(b->device, "unary", impl), "pin");
 }
 
-static void alike(struct harness *b, const char *what, int from, int to)
+static void alike(struct dense_harness *b, const char *what, int from, int to)
 {
     tap_ok(memcmp(b->want, b->got, bytes_of(b, to)) == 0,
            "%s: %s of %lld %s to %s has the plan's bits", b->isa, what,
@@ -82,7 +84,7 @@ static void alike(struct harness *b, const char *what, int from, int to)
            ssq_dtype_name(dtypes[to]));
 }
 
-static void check_cast(struct harness *b, int from, int to)
+static void check_cast(struct dense_harness *b, int from, int to)
 {
     static const char *const impls[] = {"portable", "dense"};
     for (int i = 0; i < 2; i++) {
@@ -94,7 +96,7 @@ static void check_cast(struct harness *b, int from, int to)
     alike(b, "cast", from, to);
 }
 
-static void check_relu(struct harness *b, int d)
+static void check_relu(struct dense_harness *b, int d)
 {
     static const char *const impls[] = {"portable", "dense"};
     for (int i = 0; i < 2; i++) {
@@ -106,8 +108,8 @@ static void check_relu(struct harness *b, int d)
 }
 
 /* The second time in place of a, which is lost. */
-static void check_binary(struct harness *b, const char *name, binary_fn *run,
-                         int d)
+static void check_binary(struct dense_harness *b, const char *name,
+                         binary_fn *run, int d)
 {
     pin(b, "portable");
     must(run(b->queue, SSQ_BINARY(.a = b->a[d], .b = b->b[d], .y = b->y[d])),
@@ -125,7 +127,7 @@ static void check_binary(struct harness *b, const char *name, binary_fn *run,
     fill(b, b->a[d], d, 1);
 }
 
-static void check(struct harness *b, bool uneven)
+static void check(struct dense_harness *b, bool uneven)
 {
     b->got = malloc((size_t)b->n * 4);
     b->want = malloc((size_t)b->n * 4);
@@ -161,7 +163,7 @@ int main(void)
     const char *isas[SETS_MOST];
     const size_t sets = sets_find(isas);
     for (size_t i = 0; i < sets; i++) {
-        struct harness b = {.isa = isas[i], .n = MANY};
+        struct dense_harness b = {.isa = isas[i], .n = MANY};
         setenv("SSQ_CPU_ISA", isas[i], 1);
         must(ssq_device_open("cpu", NULL, &b.device), "open");
         must(ssq_queue_create(b.device, NULL, &b.queue), "queue");

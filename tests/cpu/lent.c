@@ -38,7 +38,7 @@ static void task(void *context, uint32_t i, uint32_t worker)
     atomic_store(&loop.busy[worker], false);
 }
 
-struct part {
+struct cpu_lent_part {
     ssq_cpu_share call;
     void *context;
     uint32_t i;
@@ -47,7 +47,7 @@ struct part {
 
 static void *call_part(void *of)
 {
-    const struct part *s = of;
+    const struct cpu_lent_part *s = of;
     for (unsigned i = 0; i < s->times; i++)
         s->call(s->context, s->i);
     return NULL;
@@ -65,10 +65,10 @@ static void on_threads(uint32_t n, ssq_cpu_share call, void *context,
                        unsigned times)
 {
     pthread_t thread[SIZE];
-    struct part part[SIZE];
+    struct cpu_lent_part part[SIZE];
     note(n);
     for (uint32_t i = 0; i < n; i++) {
-        part[i] = (struct part){call, context, i, times};
+        part[i] = (struct cpu_lent_part){call, context, i, times};
         if (pthread_create(&thread[i], NULL, call_part, &part[i]) != 0)
             tap_bail("no thread for a share");
     }
@@ -124,7 +124,7 @@ static void same_number(void *user, uint32_t n, ssq_cpu_share call,
 /* Returns as soon as all parts are in the middle of their first tasks. */
 static struct {
     pthread_t thread[SIZE];
-    struct part part[SIZE];
+    struct cpu_lent_part part[SIZE];
     uint32_t n;
     atomic_bool came[SIZE];
     atomic_uint arrived;
@@ -147,7 +147,7 @@ static void too_early(void *user, uint32_t n, ssq_cpu_share call, void *context)
     note(n);
     early.n = n;
     for (uint32_t i = 0; i < n; i++) {
-        early.part[i] = (struct part){call, context, i, 1};
+        early.part[i] = (struct cpu_lent_part){call, context, i, 1};
         if (pthread_create(&early.thread[i], NULL, call_part, &early.part[i]) !=
             0)
             tap_bail("no thread for a share");
@@ -229,7 +229,7 @@ static void test_early(void)
 
 #define KEPT 300
 
-static struct part late[KEPT];
+static struct cpu_lent_part late[KEPT];
 static unsigned nlate;
 
 static void keeps(void *user, uint32_t n, ssq_cpu_share call, void *context)
@@ -238,7 +238,7 @@ static void keeps(void *user, uint32_t n, ssq_cpu_share call, void *context)
     for (uint32_t i = 0; i < n; i++)
         call(context, i);
     if (nlate < KEPT)
-        late[nlate++] = (struct part){call, context, 0, 1};
+        late[nlate++] = (struct cpu_lent_part){call, context, 0, 1};
 }
 
 static void *call_all(void *unused)
@@ -305,9 +305,9 @@ static void test_nested(void)
 {
     shared = team_of(at_once, false);
     pthread_t thread[3];
-    struct part s[3];
+    struct cpu_lent_part s[3];
     for (int i = 0; i < 3; i++) {
-        s[i] = (struct part){inner, NULL, 0, 1};
+        s[i] = (struct cpu_lent_part){inner, NULL, 0, 1};
         if (pthread_create(&thread[i], NULL, call_part, &s[i]) != 0)
             tap_bail("no thread");
     }

@@ -33,7 +33,7 @@ static void heap_free(void *user, void *p)
 static const ssq_allocator allocator = {sizeof(allocator), heap_alloc,
                                         heap_free, NULL};
 
-struct work {
+struct nomem_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *b, *d;
@@ -42,8 +42,8 @@ struct work {
     bool turned; /* b lies along k */
 };
 
-static ssq_tensor *matrix(const struct work *w, int64_t rows, int64_t columns,
-                          double value)
+static ssq_tensor *matrix(const struct nomem_work *w, int64_t rows,
+                          int64_t columns, double value)
 {
     const int64_t shape[] = {rows, columns};
     ssq_tensor *t = NULL;
@@ -52,7 +52,7 @@ static ssq_tensor *matrix(const struct work *w, int64_t rows, int64_t columns,
     return t;
 }
 
-static void begin(struct work *w, int64_t k)
+static void begin(struct nomem_work *w, int64_t k)
 {
     w->dev = core_open("cpu");
     w->q = core_queue(w->dev);
@@ -61,7 +61,7 @@ static void begin(struct work *w, int64_t k)
     w->d = matrix(w, w->m, w->n, -3.0);
 }
 
-static void end(struct work *w)
+static void end(struct nomem_work *w)
 {
     ssq_tensor_destroy(&w->a);
     ssq_tensor_destroy(&w->b);
@@ -70,14 +70,14 @@ static void end(struct work *w)
     ssq_device_close(&w->dev);
 }
 
-static ssq_status multiply(struct work *w)
+static ssq_status multiply(struct nomem_work *w)
 {
     return ssq_gemm(
         w->q, SSQ_GEMM(.a = w->a, .b = w->b, .d = w->d, .trans_b = w->turned));
 }
 
 /* All of d is this. */
-static bool all(struct work *w, float value)
+static bool all(struct nomem_work *w, float value)
 {
     size_t n = (size_t)(w->m * w->n);
     float *x = malloc(n * sizeof(*x));
@@ -91,7 +91,7 @@ static bool all(struct work *w, float value)
 
 /* The first product of a device takes memory, in one allocation of ours after
  * the other until none fails. */
-static void test_library(struct work w)
+static void test_library(struct nomem_work w)
 {
     const char *dtype = ssq_dtype_name(w.dtype);
     bool nomem = true, untouched = true, again = true;
@@ -122,7 +122,8 @@ static void test_library(struct work w)
 /* b's panels are 16 MiB of float32 more than the process may have. */
 static int without_memory(void *unused)
 {
-    struct work w = {.m = 1024, .n = 2048, .dtype = SSQ_F32, .turned = true};
+    struct nomem_work w = {
+        .m = 1024, .n = 2048, .dtype = SSQ_F32, .turned = true};
     struct rlimit was;
     (void)unused;
     setenv("SSQ_NUM_THREADS", "1", 1);
@@ -165,10 +166,10 @@ int main(void)
 {
     test_system();
     NEED(ssq_allocator_set(&allocator));
-    test_library((struct work){.m = 48, .n = 80, .dtype = SSQ_F32});
-    test_library((struct work){.m = 48, .n = 80, .dtype = SSQ_F16});
-    test_library((struct work){.m = 48, .n = 80, .dtype = SSQ_BF16});
-    test_library(
-        (struct work){.m = 1, .n = 80, .dtype = SSQ_BF16, .turned = true});
+    test_library((struct nomem_work){.m = 48, .n = 80, .dtype = SSQ_F32});
+    test_library((struct nomem_work){.m = 48, .n = 80, .dtype = SSQ_F16});
+    test_library((struct nomem_work){.m = 48, .n = 80, .dtype = SSQ_BF16});
+    test_library((struct nomem_work){
+        .m = 1, .n = 80, .dtype = SSQ_BF16, .turned = true});
     return tap_done(16); /* a sanitizer leaves the first one out */
 }

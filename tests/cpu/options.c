@@ -198,14 +198,14 @@ static void test_environment(void)
 
 /* ---- products ---- */
 
-struct work {
+struct options_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *d;
     float out[N * N];
 };
 
-static void begin(struct work *w, const ssq_cpu_options *o)
+static void begin(struct options_work *w, const ssq_cpu_options *o)
 {
     const int64_t shape[] = {N, N};
     float in[N * N];
@@ -218,7 +218,7 @@ static void begin(struct work *w, const ssq_cpu_options *o)
     NEED(ssq_tensor_write(w->q, w->a, in, sizeof(in), SSQ_F32));
 }
 
-static void end(struct work *w)
+static void end(struct options_work *w)
 {
     ssq_tensor_destroy(&w->a);
     ssq_tensor_destroy(&w->d);
@@ -227,7 +227,7 @@ static void end(struct work *w)
 }
 
 /* A product and a norm over it, so that own code and kernels run. */
-static ssq_status run(struct work *w)
+static ssq_status run(struct options_work *w)
 {
     ssq_status st = ssq_gemm(w->q, SSQ_GEMM(.a = w->a, .b = w->a, .d = w->d));
     if (st == SSQ_OK)
@@ -239,7 +239,7 @@ static ssq_status run(struct work *w)
 
 static void test_own_threads(void)
 {
-    static struct work w;
+    static struct options_work w;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 3;
     unsigned before = threads();
@@ -266,7 +266,7 @@ static void test_own_threads(void)
 /* The bits of one thread are those of all. */
 static void test_lent(void)
 {
-    static struct work one, w;
+    static struct options_work one, w;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 1;
     begin(&one, &o);
@@ -296,7 +296,7 @@ static void test_lent(void)
     end(&one);
 }
 
-static struct work *inherited;
+static struct options_work *inherited;
 
 static int child(void *calls)
 {
@@ -306,7 +306,7 @@ static int child(void *calls)
     if ((lent_calls > 0) != (calls != NULL))
         return 2;
     end(inherited);
-    static struct work w;
+    static struct options_work w;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 2;
     o.parallel_for = in_turn;
@@ -321,7 +321,7 @@ static int child(void *calls)
 
 static void test_fork(void)
 {
-    static struct work w;
+    static struct options_work w;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 3;
     int way = 0;
@@ -353,7 +353,7 @@ static void test_fork(void)
 
 static void *many(void *of)
 {
-    struct work *w = of;
+    struct options_work *w = of;
     float first[N * N];
     for (int i = 0; i < 30; i++) {
         if (run(w) != SSQ_OK)
@@ -366,7 +366,8 @@ static void *many(void *of)
     return NULL;
 }
 
-static void together(struct work *a, struct work *b, const char *what)
+static void together(struct options_work *a, struct options_work *b,
+                     const char *what)
 {
     pthread_t other;
     void *bad = NULL;
@@ -380,7 +381,7 @@ static void together(struct work *a, struct work *b, const char *what)
 
 static void test_two(void)
 {
-    static struct work a, b;
+    static struct options_work a, b;
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.threads = 2;
     for (int lent = 0; lent < 2; lent++) {

@@ -12,13 +12,13 @@
 
 #include <stdlib.h>
 
-struct harness {
+struct pack_harness {
     const char *name;
     ssq_device *dev;
     ssq_queue *q;
 };
 
-static ssq_tensor *matrix(const struct harness *b, ssq_dtype dtype,
+static ssq_tensor *matrix(const struct pack_harness *b, ssq_dtype dtype,
                           int64_t rows, int64_t columns, uint64_t seed)
 {
     const int64_t shape[] = {rows, columns};
@@ -30,13 +30,13 @@ static ssq_tensor *matrix(const struct harness *b, ssq_dtype dtype,
 
 /* ---- bits ---- */
 
-struct shape {
+struct pack_shape {
     int64_t m, n, k;
     bool trans_b;
 };
 
 /* The product by b, into out as float32. */
-static bool multiply(const struct harness *harness, const ssq_tensor *a,
+static bool multiply(const struct pack_harness *harness, const ssq_tensor *a,
                      const ssq_tensor *b, ssq_tensor *d, bool trans_b,
                      float *out, int64_t n)
 {
@@ -52,7 +52,7 @@ static bool multiply(const struct harness *harness, const ssq_tensor *a,
     return st == SSQ_OK && synced == SSQ_OK;
 }
 
-static bool same(const struct harness *harness, const struct shape *s,
+static bool same(const struct pack_harness *harness, const struct pack_shape *s,
                  ssq_dtype ta, ssq_dtype tb, bool *read)
 {
     ssq_tensor *a = matrix(harness, ta, s->m, s->k, 1), *packed = NULL;
@@ -86,9 +86,9 @@ static bool same(const struct harness *harness, const struct shape *s,
     return good;
 }
 
-static void test_bits(const struct harness *harness)
+static void test_bits(const struct pack_harness *harness)
 {
-    static const struct shape shapes[] = {
+    static const struct pack_shape shapes[] = {
         {1, 64, 96, true},    {8, 64, 96, false},   {8, 70, 600, true},
         {16, 96, 130, true},  {16, 33, 130, false}, {33, 128, 1500, true},
         {61, 160, 64, false}, {5, 20, 40, true},    {20, 64, 31, true}};
@@ -101,7 +101,7 @@ static void test_bits(const struct harness *harness)
     const size_t step = strcmp(harness->name, "cpu") == 0 ? 1 : 4;
     for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i += step) {
-            const struct shape *s = &shapes[i];
+            const struct pack_shape *s = &shapes[i];
             bool read = false;
             tap_ok(same(harness, s, types[t][0], types[t][1], &read),
                    "%s: %s %s %lldx%lldx%lld %s: the same bits%s",
@@ -119,7 +119,8 @@ static void test_bits(const struct harness *harness)
 
 /* ---- writes ---- */
 
-static bool is(const struct harness *harness, const ssq_tensor *d, float want)
+static bool is(const struct pack_harness *harness, const ssq_tensor *d,
+               float want)
 {
     float x[32 * 64];
     NEED(ssq_tensor_read(harness->q, d, x, sizeof(x), SSQ_F32));
@@ -130,7 +131,7 @@ static bool is(const struct harness *harness, const ssq_tensor *d, float want)
     return true;
 }
 
-static void test_writes(const struct harness *harness)
+static void test_writes(const struct pack_harness *harness)
 {
     ssq_tensor *a = matrix(harness, SSQ_F32, 32, 64, 1);
     ssq_tensor *b = matrix(harness, SSQ_F32, 64, 64, 1);
@@ -209,7 +210,7 @@ static void take_back(void *unused, void *p)
 }
 
 /* Packing again fails: what it says is why, and not that somebody wrote. */
-static void test_torn(const struct harness *harness)
+static void test_torn(const struct pack_harness *harness)
 {
     ssq_tensor *b = matrix(harness, SSQ_F32, 64, 64, 1), *packed = NULL;
     ssq_tensor *d = matrix(harness, SSQ_F32, 64, 64, 1);
@@ -239,7 +240,7 @@ static void test_torn(const struct harness *harness)
 }
 
 /* Weights that are some columns of a matrix: its others are none of theirs. */
-static void test_neighbours(const struct harness *harness)
+static void test_neighbours(const struct pack_harness *harness)
 {
     ssq_tensor *all = matrix(harness, SSQ_F32, 64, 128, 1), *b = NULL,
                *rest = NULL;
@@ -269,7 +270,7 @@ static void test_neighbours(const struct harness *harness)
 }
 
 /* A tape's input is b, whatever has been written since. */
-static void test_tape(const struct harness *harness)
+static void test_tape(const struct pack_harness *harness)
 {
     ssq_tensor *a = matrix(harness, SSQ_F32, 32, 64, 1), *packed = NULL;
     ssq_tensor *b = matrix(harness, SSQ_F32, 64, 64, 1);
@@ -296,7 +297,7 @@ static void test_tape(const struct harness *harness)
 
 /* ---- refused ---- */
 
-static void test_refusals(const struct harness *harness)
+static void test_refusals(const struct pack_harness *harness)
 {
     const int64_t cube[] = {4, 64, 64};
     ssq_tensor *b = matrix(harness, SSQ_BF16, 64, 64, 1), *p = NULL, *x = NULL,
@@ -361,7 +362,7 @@ int main(void)
     const char *name;
     NEED(ssq_allocator_set(&allocator));
     for (size_t i = 0; (name = core_device(i)) != NULL; i++) {
-        struct harness harness = {.name = name};
+        struct pack_harness harness = {.name = name};
         harness.dev = core_open(name);
         harness.q = core_queue(harness.dev);
         test_bits(&harness);

@@ -16,18 +16,18 @@
 #define MOST    5000
 #define WORKERS 8
 
-struct loop {
+struct parallel_loop {
     atomic_uint done[MOST];
     atomic_bool busy[WORKERS];
     atomic_uint overlaps, strangers;
     uint32_t size;
 };
 
-static struct loop loop;
+static struct parallel_loop loop;
 
 static void task(void *context, uint32_t i, uint32_t worker)
 {
-    struct loop *l = context;
+    struct parallel_loop *l = context;
     if (worker >= l->size || i >= MOST) {
         atomic_fetch_add(&l->strangers, 1);
         return;
@@ -39,7 +39,7 @@ static void task(void *context, uint32_t i, uint32_t worker)
 }
 
 /* Each of the first n tasks was done so many times, and no other. */
-static bool done(const struct loop *l, uint32_t n, unsigned times)
+static bool done(const struct parallel_loop *l, uint32_t n, unsigned times)
 {
     for (uint32_t i = 0; i < MOST; i++)
         if (atomic_load(&l->done[i]) != (i < n ? times : 0))
@@ -134,14 +134,14 @@ static void test_fork(void)
     team_destroy(&team);
 }
 
-struct caller {
+struct parallel_caller {
     struct team *team;
-    struct loop *loop;
+    struct parallel_loop *loop;
 };
 
 static void *many_loops(void *of)
 {
-    struct caller *c = of;
+    struct parallel_caller *c = of;
     for (int i = 0; i < 500; i++)
         parallel_for(c->team, 10, task, c->loop);
     return NULL;
@@ -149,14 +149,14 @@ static void *many_loops(void *of)
 
 static void test_callers(void)
 {
-    static struct loop two[2];
+    static struct parallel_loop two[2];
     struct team *team = NULL;
     pthread_t other;
     if (!tap_ok(team_create(2, NULL, &team) == SSQ_OK,
                 "a team for two callers"))
         return;
     two[0].size = two[1].size = 2;
-    struct caller c[2] = {{team, &two[0]}, {team, &two[1]}};
+    struct parallel_caller c[2] = {{team, &two[0]}, {team, &two[1]}};
     if (pthread_create(&other, NULL, many_loops, &c[1]) != 0)
         tap_bail("no thread for a second caller");
     many_loops(&c[0]);

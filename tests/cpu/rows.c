@@ -18,7 +18,7 @@ static const struct shape {
 
 enum { X, G, Y, OPERANDS };
 
-struct harness {
+struct rows_harness {
     ssq_device *device;
     ssq_queue *queue;
     int64_t rows, n;
@@ -32,25 +32,25 @@ static void must(ssq_status st, const char *what)
         tap_bail("%s: %s", what, ssq_last_error());
 }
 
-static ssq_status softmax(struct harness *b)
+static ssq_status softmax(struct rows_harness *b)
 {
     return ssq_softmax(b->queue, SSQ_SOFTMAX(.x = b->t[X], .y = b->t[Y]));
 }
 
-static ssq_status log_softmax(struct harness *b)
+static ssq_status log_softmax(struct rows_harness *b)
 {
     return ssq_log_softmax(b->queue,
                            SSQ_LOG_SOFTMAX(.x = b->t[X], .y = b->t[Y]));
 }
 
-static ssq_status softmax_backward(struct harness *b)
+static ssq_status softmax_backward(struct rows_harness *b)
 {
     return ssq_softmax_backward(
         b->queue,
         SSQ_SOFTMAX_BACKWARD(.y = b->t[X], .dy = b->t[G], .dx = b->t[Y]));
 }
 
-static ssq_status layer_norm(struct harness *b)
+static ssq_status layer_norm(struct rows_harness *b)
 {
     return ssq_layer_norm(b->queue,
                           SSQ_LAYER_NORM(.x = b->t[X], .gamma = b->gamma,
@@ -58,7 +58,7 @@ static ssq_status layer_norm(struct harness *b)
                                          .mean = b->mean, .rstd = b->rstd));
 }
 
-static ssq_status layer_norm_backward(struct harness *b)
+static ssq_status layer_norm_backward(struct rows_harness *b)
 {
     return ssq_layer_norm_backward(
         b->queue, SSQ_LAYER_NORM_BACKWARD(.x = b->t[X], .gamma = b->gamma,
@@ -66,14 +66,14 @@ static ssq_status layer_norm_backward(struct harness *b)
                                           .dy = b->t[G], .dx = b->t[Y]));
 }
 
-static ssq_status rms_norm(struct harness *b)
+static ssq_status rms_norm(struct rows_harness *b)
 {
     return ssq_rms_norm(
         b->queue, SSQ_RMS_NORM(.x = b->t[X], .gamma = b->gamma, .y = b->t[Y]));
 }
 
 /* Of a mean what it divides by is another sum than the plan's. */
-static ssq_status cross_entropy(struct harness *b)
+static ssq_status cross_entropy(struct rows_harness *b)
 {
     return ssq_cross_entropy(
         b->queue, SSQ_CROSS_ENTROPY(.logits = b->t[X], .target = b->target,
@@ -84,7 +84,7 @@ static ssq_status cross_entropy(struct harness *b)
 /* layer_norm is before its gradient, which reads its statistics. */
 static const struct row_op {
     const char *name, *table;
-    ssq_status (*run)(struct harness *b);
+    ssq_status (*run)(struct rows_harness *b);
 } ops[] = {
     {"softmax", "softmax", softmax},
     {"log_softmax", "softmax", log_softmax},
@@ -109,7 +109,8 @@ static float element(int64_t row, int64_t i, uint32_t seed)
     return x;
 }
 
-static void fill(struct harness *b, ssq_tensor *t, int64_t rows, uint32_t seed)
+static void fill(struct rows_harness *b, ssq_tensor *t, int64_t rows,
+                 uint32_t seed)
 {
     size_t n = (size_t)(rows * b->n);
     for (int64_t r = 0; r < rows; r++)
@@ -121,7 +122,7 @@ static void fill(struct harness *b, ssq_tensor *t, int64_t rows, uint32_t seed)
 }
 
 /* Of one row in 8 none counts, and of one there is no such class. */
-static void fill_target(struct harness *b)
+static void fill_target(struct rows_harness *b)
 {
     int32_t *t = (int32_t *)b->got;
     for (int64_t r = 0; r < b->rows; r++)
@@ -134,7 +135,7 @@ static void fill_target(struct harness *b)
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-static ssq_tensor *made(struct harness *b, ssq_dtype dtype, int rank,
+static ssq_tensor *made(struct rows_harness *b, ssq_dtype dtype, int rank,
                         int64_t rows, int64_t n)
 {
     ssq_tensor *t = NULL;
@@ -144,7 +145,7 @@ static ssq_tensor *made(struct harness *b, ssq_dtype dtype, int rank,
     return t;
 }
 
-static void open_harness(struct harness *b, const struct shape *s,
+static void open_harness(struct rows_harness *b, const struct shape *s,
                          ssq_dtype dtype)
 {
     size_t bytes = (size_t)(s->rows * s->n) * sizeof(float);
@@ -168,7 +169,7 @@ static void open_harness(struct harness *b, const struct shape *s,
     fill(b, b->beta, 1, 4);
 }
 
-static void close_harness(struct harness *b)
+static void close_harness(struct rows_harness *b)
 {
     for (int i = 0; i < OPERANDS; i++)
         ssq_tensor_destroy(&b->t[i]);
@@ -183,8 +184,8 @@ static void close_harness(struct harness *b)
 
 /* ---- cases ---- */
 
-static void run(struct harness *b, const struct row_op *op, const char *impl,
-                float *to)
+static void run(struct rows_harness *b, const struct row_op *op,
+                const char *impl, float *to)
 {
     size_t bytes = (size_t)(b->rows * b->n) * sizeof(float);
     must(ssq_implementation_pin(b->device, op->table, impl), "pin");
@@ -195,7 +196,7 @@ static void run(struct harness *b, const struct row_op *op, const char *impl,
 }
 
 /* How many are not the same bits, or NaN both; where the first is. */
-static int64_t unlike(const struct harness *b, int64_t *first)
+static int64_t unlike(const struct rows_harness *b, int64_t *first)
 {
     int64_t n = 0;
     for (int64_t i = b->rows * b->n - 1; i >= 0; i--) {
@@ -208,7 +209,7 @@ static int64_t unlike(const struct harness *b, int64_t *first)
     return n;
 }
 
-static void check(struct harness *b, const char *isa, ssq_dtype dtype)
+static void check(struct rows_harness *b, const char *isa, ssq_dtype dtype)
 {
     for (size_t i = 0; i < OPS; i++) {
         int64_t first = 0;
@@ -228,7 +229,7 @@ static void check(struct harness *b, const char *isa, ssq_dtype dtype)
 }
 
 /* Of rows that are not too long for it. */
-static void check_sum(struct harness *b, const char *isa, ssq_dtype dtype)
+static void check_sum(struct rows_harness *b, const char *isa, ssq_dtype dtype)
 {
     static const char *const impls[] = {"portable", "sum"};
     size_t bytes = (size_t)b->rows * sizeof(float);
@@ -257,7 +258,7 @@ int main(void)
     const char *isas[SETS_MOST];
     const size_t sets = sets_find(isas);
     for (size_t i = 0; i < sets; i++) {
-        struct harness b = {.device = NULL};
+        struct rows_harness b = {.device = NULL};
         setenv("SSQ_CPU_ISA", isas[i], 1);
         must(ssq_device_open("cpu", NULL, &b.device), "open");
         must(ssq_queue_create(b.device, NULL, &b.queue), "queue");

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* What the runs of one configuration found, of one table after the other. */
-struct digests {
+struct same_digests {
     uint64_t *digest;
     size_t n, room, failed;
 };
@@ -26,7 +26,7 @@ static void note(void *user, const char *device, const char *impl,
                  const struct suite *suite, size_t i, const struct harness *b,
                  bool ok)
 {
-    struct digests *d = user;
+    struct same_digests *d = user;
     char text[256];
     if (b->idle)
         return;
@@ -45,7 +45,7 @@ static void note(void *user, const char *device, const char *impl,
 }
 
 static void run(const struct suite *suite, const struct way *way,
-                struct digests *d)
+                struct same_digests *d)
 {
     d->n = d->failed = 0;
     setenv("SSQ_NUM_THREADS", way->threads, 1);
@@ -56,7 +56,7 @@ static void run(const struct suite *suite, const struct way *way,
     suite_run(suite, "cpu", false, note, d);
 }
 
-static bool equal(const struct digests *a, const struct digests *b)
+static bool equal(const struct same_digests *a, const struct same_digests *b)
 {
     return a->n > 0 && a->n == b->n &&
            memcmp(a->digest, b->digest, a->n * sizeof(*a->digest)) == 0;
@@ -71,7 +71,7 @@ int main(void)
     const char *brief = getenv("SSQ_TEST_SHORT");
     if (!tap_full())
         setenv("SSQ_TEST_STRIDE", brief == NULL ? "29" : "61", 0);
-    struct digests first = {0}, next = {0};
+    struct same_digests first = {0}, next = {0};
     for (size_t s = 0; suites[s] != NULL; s++) {
         run(suites[s], &(struct way){"2", NULL}, &first);
         tap_ok(first.failed == 0, "%s: %zu results with 2 threads",

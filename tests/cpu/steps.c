@@ -37,7 +37,7 @@ static const float places[] = {
 };
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-struct harness {
+struct steps_harness {
     ssq_device *device;
     ssq_queue *queue;
     size_t n;
@@ -59,7 +59,7 @@ static float *numbers(size_t n)
     return x;
 }
 
-static void make_numbers(struct harness *b, u32 step)
+static void make_numbers(struct steps_harness *b, u32 step)
 {
     const size_t spread = (size_t)((UINT64_C(1) << 32) / step);
     b->n = spread + PLACES * 4 * ABOUT;
@@ -77,7 +77,7 @@ static void make_numbers(struct harness *b, u32 step)
         b->dy[i] = AS_F32((u32)i * 2654435761u);
 }
 
-static void open_harness(struct harness *b, const char *isa)
+static void open_harness(struct steps_harness *b, const char *isa)
 {
     const int64_t n = (int64_t)b->n;
     setenv("SSQ_CPU_ISA", isa, 1);
@@ -90,7 +90,7 @@ static void open_harness(struct harness *b, const char *isa)
     must(ssq_tensor_write(b->queue, b->t_dy, b->dy, b->n * 4, SSQ_F32), "dy");
 }
 
-static void close_harness(struct harness *b)
+static void close_harness(struct steps_harness *b)
 {
     ssq_tensor_destroy(&b->t_x);
     ssq_tensor_destroy(&b->t_dy);
@@ -100,7 +100,7 @@ static void close_harness(struct harness *b)
 }
 
 /* What f, or its gradient, is of element i. */
-static float scalar(const struct harness *b, const struct function *f,
+static float scalar(const struct steps_harness *b, const struct function *f,
                     bool back, size_t i)
 {
     if (back)
@@ -108,7 +108,7 @@ static float scalar(const struct harness *b, const struct function *f,
     return unary_value(f->kind, b->x[i], 0.0f, 0.0f);
 }
 
-static void check(struct harness *b, const struct function *f, bool back,
+static void check(struct steps_harness *b, const struct function *f, bool back,
                   const char *isa)
 {
     size_t bad = 0, first = 0;
@@ -133,7 +133,7 @@ int main(void)
 {
     const char *isas[SETS_MOST];
     const size_t sets = sets_find(isas);
-    struct harness b[SETS_MOST] = {{0}};
+    struct steps_harness b[SETS_MOST] = {{0}};
     make_numbers(&b[0], tap_full() ? 61 : 5003);
     for (size_t k = 0; k < sets; k++) {
         b[k] = b[0];

@@ -60,7 +60,7 @@ static void poor_free(void *user, void *p)
     free(p);
 }
 
-struct harness {
+struct table_harness {
     ssq_device *device;
     ssq_queue *queue;
     ssq_tensor *x[2], *g[3], *y[3]; /* of f16, bf16, and f32 */
@@ -80,7 +80,7 @@ static void must(ssq_status st, const char *what)
         tap_bail("%s: %s", what, ssq_last_error());
 }
 
-static ssq_tensor *made(struct harness *b, int dtype)
+static ssq_tensor *made(struct table_harness *b, int dtype)
 {
     ssq_tensor *t = NULL;
     must(ssq_tensor_create(b->device, dtypes[dtype], 1, (int64_t[]){N}, &t),
@@ -89,7 +89,7 @@ static ssq_tensor *made(struct harness *b, int dtype)
 }
 
 /* Every x in its turn; gradients are some of all that there are. */
-static void fill(struct harness *b)
+static void fill(struct table_harness *b)
 {
     uint16_t *h = malloc(N * sizeof(*h));
     float *f = malloc(N * sizeof(*f));
@@ -116,20 +116,21 @@ static void fill(struct harness *b)
     free(f);
 }
 
-static void pin(struct harness *b, const char *impl)
+static void pin(struct table_harness *b, const char *impl)
 {
     must(ssq_implementation_pin(b->device, "unary", impl), "pin");
     must(ssq_implementation_pin(b->device, "unary_backward", impl), "pin");
 }
 
-static void read_y(struct harness *b, const ssq_tensor *y, int dtype, char *to)
+static void read_y(struct table_harness *b, const ssq_tensor *y, int dtype,
+                   char *to)
 {
     must(ssq_tensor_read(b->queue, y, to, bytes_of(dtype), dtypes[dtype]),
          "read");
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-static void forward(struct harness *b, const struct function *f,
+static void forward(struct table_harness *b, const struct function *f,
                     const char *impl, int x, int y, char *to)
 {
     pin(b, impl);
@@ -137,7 +138,7 @@ static void forward(struct harness *b, const struct function *f,
     read_y(b, b->y[y], y, to);
 }
 
-static void backward(struct harness *b, const struct function *f,
+static void backward(struct table_harness *b, const struct function *f,
                      const char *impl, const int k[3], char *to)
 {
     pin(b, impl);
@@ -148,12 +149,12 @@ static void backward(struct harness *b, const struct function *f,
     read_y(b, b->y[k[2]], k[2], to);
 }
 
-static bool alike(const struct harness *b, int dtype)
+static bool alike(const struct table_harness *b, int dtype)
 {
     return memcmp(b->want, b->got, bytes_of(dtype)) == 0;
 }
 
-static void check_forward(struct harness *b, const struct function *f)
+static void check_forward(struct table_harness *b, const struct function *f)
 {
     for (int x = 0; x < 2; x++) {
         for (int y = 0; y < 2; y++) {
@@ -166,7 +167,7 @@ static void check_forward(struct harness *b, const struct function *f)
     }
 }
 
-static void check_backward(struct harness *b, const struct function *f)
+static void check_backward(struct table_harness *b, const struct function *f)
 {
     static const int mixes[][3] = {{0, 0, 0}, {0, 2, 2}, {0, 1, 2}, {0, 2, 1},
                                    {1, 1, 1}, {1, 2, 2}, {1, 0, 0}, {1, 2, 0}};
@@ -182,7 +183,7 @@ static void check_backward(struct harness *b, const struct function *f)
 }
 
 /* y or dx in the memory of an operand. */
-static void check_in_place(struct harness *b)
+static void check_in_place(struct table_harness *b)
 {
     const struct function *f = with_table(0);
     forward(b, f, "portable", 0, 0, b->want);
@@ -203,7 +204,7 @@ static void check_in_place(struct harness *b)
 
 /* Without memory for it, an op has the same bits without a table. The last
  * functions have tables already; the first have none any more. */
-static void check_poor(struct harness *b)
+static void check_poor(struct table_harness *b)
 {
     for (size_t i = 0; i < 2; i++) {
         const struct function *f = with_table(i);
@@ -227,7 +228,7 @@ static void check_poor(struct harness *b)
 
 int main(void)
 {
-    struct harness b = {0};
+    struct table_harness b = {0};
     must(ssq_allocator_set(&(ssq_allocator){sizeof(ssq_allocator), poor_alloc,
                                             poor_free, NULL}),
          "allocator");

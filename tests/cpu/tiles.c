@@ -10,7 +10,7 @@
 
 /* ---- the tables ---- */
 
-struct digests {
+struct tiles_digests {
     uint64_t *digest;
     size_t n, room, failed, by_tiles;
 };
@@ -19,7 +19,7 @@ static void note(void *user, const char *device, const char *impl,
                  const struct suite *suite, size_t i, const struct harness *b,
                  bool ok)
 {
-    struct digests *d = user;
+    struct tiles_digests *d = user;
     char text[256];
     if (b->idle || strcmp(impl, "amx") != 0)
         return;
@@ -39,7 +39,7 @@ static void note(void *user, const char *device, const char *impl,
 }
 
 static void run(const struct suite *suite, const char *tiles,
-                const char *threads, struct digests *d)
+                const char *threads, struct tiles_digests *d)
 {
     d->n = d->failed = d->by_tiles = 0;
     setenv("SSQ_NUM_THREADS", threads, 1);
@@ -47,7 +47,7 @@ static void run(const struct suite *suite, const char *tiles,
     suite_run(suite, "cpu", false, note, d);
 }
 
-static bool equal(const struct digests *a, const struct digests *b)
+static bool equal(const struct tiles_digests *a, const struct tiles_digests *b)
 {
     return a->n > 0 && a->n == b->n &&
            memcmp(a->digest, b->digest, a->n * sizeof(*a->digest)) == 0;
@@ -55,7 +55,7 @@ static bool equal(const struct digests *a, const struct digests *b)
 
 static void test_tables(void)
 {
-    struct digests first = {0}, next = {0};
+    struct tiles_digests first = {0}, next = {0};
     size_t all = 0;
     if (!tap_full())
         setenv("SSQ_TEST_STRIDE", "3,gemm_shapes=9", 0);
@@ -92,7 +92,7 @@ static void test_tables(void)
 #define MOST 330 /* k */
 
 /* What d = a b (+ d) is made of. */
-struct product {
+struct tiles_product {
     ssq_dtype dtype;
     int64_t k;
     uint32_t flags;
@@ -136,7 +136,8 @@ static ssq_tensor *matrix(ssq_queue *q, ssq_device *dev, ssq_dtype dtype,
 }
 
 /* Make it: d is float32. */
-static void make(const struct product *p, float *d, ssq_gemm_explanation *how)
+static void make(const struct tiles_product *p, float *d,
+                 ssq_gemm_explanation *how)
 {
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
     ssq_device *dev = NULL;
@@ -176,7 +177,7 @@ static bool same(const float *x, const float *y)
 }
 
 /* Within the bound of float32 sums, section 5 of doc/design/numbers.md. */
-static bool within(const struct product *p, const float *d)
+static bool within(const struct tiles_product *p, const float *d)
 {
     bool good = true;
     for (int64_t i = 0; i < M; i++)
@@ -198,7 +199,7 @@ static void test_three(void)
 {
     static float four[M * N], three[M * N], device[M * N], short_of[M * N];
     ssq_gemm_explanation how;
-    struct product p = {.dtype = SSQ_F16, .k = 302, .tiles = "model"};
+    struct tiles_product p = {.dtype = SSQ_F16, .k = 302, .tiles = "model"};
     fill(false);
     make(&p, four, &how);
     tap_ok(how.products == 4 && how.matrix_units && how.block == 0 &&
@@ -225,10 +226,10 @@ static void test_three(void)
     make(&p, short_of, &how);
     tap_ok(how.products == 0 && within(&p, short_of) && !same(short_of, four),
            "f16 that is not cut: %u products", (unsigned)how.products);
-    p = (struct product){.dtype = SSQ_BF16,
-                         .k = 302,
-                         .flags = SSQ_GEMM_ALLOW_F16_THREE,
-                         .tiles = "model"};
+    p = (struct tiles_product){.dtype = SSQ_BF16,
+                               .k = 302,
+                               .flags = SSQ_GEMM_ALLOW_F16_THREE,
+                               .tiles = "model"};
     make(&p, short_of, &how);
     tap_ok(how.products == 0 && how.flushed && how.matrix_units,
            "bf16 has no halves");
@@ -249,7 +250,7 @@ static void test_not_finite(void)
                                     (float)NAN};
     ssq_gemm_explanation how;
     for (int i = 0; i < 6; i++) {
-        struct product p = {
+        struct tiles_product p = {
             .dtype = SSQ_F16, .k = 77, .add = i % 2 == 1, .tiles = "model"};
         fill(false);
         make(&p, other, &how);
@@ -274,7 +275,7 @@ static void test_fork(void)
 {
     static float before[M * N], after[M * N];
     ssq_gemm_explanation how;
-    struct product p = {.dtype = SSQ_F16, .k = 64, .tiles = "model"};
+    struct tiles_product p = {.dtype = SSQ_F16, .k = 64, .tiles = "model"};
     int status = -1;
     fill(false);
     make(&p, before, &how);
@@ -303,10 +304,10 @@ static void test_real(void)
                  {SSQ_F16, 0, "model_fp16"}};
     for (size_t i = 0; i < 4; i++) {
         ssq_gemm_explanation how, of_model;
-        struct product p = {.dtype = kinds[i].dtype,
-                            .k = 320,
-                            .flags = kinds[i].flags,
-                            .tiles = kinds[i].tiles};
+        struct tiles_product p = {.dtype = kinds[i].dtype,
+                                  .k = 320,
+                                  .flags = kinds[i].flags,
+                                  .tiles = kinds[i].tiles};
         fill(false);
         make(&p, model, &of_model);
         p.tiles = NULL;

@@ -20,7 +20,7 @@
 #define N 64
 #define K 96
 
-struct work {
+struct tuning_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *b, *d;
@@ -29,7 +29,7 @@ struct work {
 
 static char folder[256];
 
-static ssq_tensor *matrix(struct work *w, int64_t rows, int64_t columns)
+static ssq_tensor *matrix(struct tuning_work *w, int64_t rows, int64_t columns)
 {
     const int64_t shape[] = {rows, columns};
     ssq_tensor *t = NULL;
@@ -38,7 +38,7 @@ static ssq_tensor *matrix(struct work *w, int64_t rows, int64_t columns)
     return t;
 }
 
-static void end(struct work *w)
+static void end(struct tuning_work *w)
 {
     ssq_tensor_destroy(&w->a);
     ssq_tensor_destroy(&w->b);
@@ -48,12 +48,13 @@ static void end(struct work *w)
 }
 
 /* A device as it is opened now, and how it would multiply. */
-static void begin(struct work *w, const char *instructions, uint32_t threads)
+static void begin(struct tuning_work *w, const char *instructions,
+                  uint32_t threads)
 {
     ssq_cpu_options o = SSQ_CPU_OPTIONS_INIT;
     o.instructions = instructions;
     o.threads = threads;
-    *w = (struct work){.e = SSQ_GEMM_EXPLANATION_INIT};
+    *w = (struct tuning_work){.e = SSQ_GEMM_EXPLANATION_INIT};
     NEED(ssq_cpu_device_open(&o, NULL, &w->dev));
     w->q = core_queue(w->dev);
     w->a = matrix(w, M, K);
@@ -63,7 +64,7 @@ static void begin(struct work *w, const char *instructions, uint32_t threads)
                           &w->e));
 }
 
-static ssq_gemm_tuning tune(struct work *w)
+static ssq_gemm_tuning tune(struct tuning_work *w)
 {
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
     NEED(ssq_gemm_tune(w->q, SSQ_GEMM(.a = w->a, .b = w->b, .d = w->d), &t));
@@ -81,7 +82,7 @@ static unsigned kept(const ssq_device *dev)
 
 static void test_tune(void)
 {
-    struct work w;
+    struct tuning_work w;
     begin(&w, NULL, 2);
     ssq_gemm_tuning t = tune(&w);
     tap_ok(t.tried >= 2 && t.kept && t.m == M && t.n == N && t.k == K,
@@ -102,7 +103,7 @@ static void test_tune(void)
 static void test_instructions(void)
 {
     char path[4096];
-    struct work w;
+    struct tuning_work w;
     begin(&w, NULL, 2);
     ssq_cpu_info best = SSQ_CPU_INFO_INIT;
     NEED(ssq_cpu_info_get(w.dev, &best));
@@ -139,7 +140,7 @@ static bool keep(const char *implementation)
 {
     struct gemm_op op;
     struct tuning t;
-    struct work w;
+    struct tuning_work w;
     begin(&w, NULL, 2);
     memset(&t, 0, sizeof(t));
     NEED(gemm_build(w.q, SSQ_GEMM(.a = w.a, .b = w.b, .d = w.d), false, "test",
@@ -152,7 +153,7 @@ static bool keep(const char *implementation)
     return good;
 }
 
-static void bits(struct work *w, float *out)
+static void bits(struct tuning_work *w, float *out)
 {
     NEED(ssq_gemm(w->q, SSQ_GEMM(.a = w->a, .b = w->b, .d = w->d)));
     NEED(ssq_tensor_read(w->q, w->d, out, M * N * sizeof(*out), SSQ_F32));
@@ -161,7 +162,7 @@ static void bits(struct work *w, float *out)
 static void test_file(void)
 {
     static float by_file[M * N], by_pin[M * N];
-    struct work w;
+    struct tuning_work w;
     tap_ok(keep("packed"), "packed is kept, whatever it takes");
     begin(&w, NULL, 2);
     tap_ok(w.e.tuned && strcmp(w.e.implementation, "packed") == 0,

@@ -19,7 +19,7 @@
 #define MOST 64
 
 /* What threads of the loop say of themselves: [0] is the caller. */
-struct seen {
+struct workers_seen {
     struct team *team;
     pthread_barrier_t all;
     char name[MOST][32];
@@ -30,7 +30,7 @@ struct seen {
 
 static void look(void *context, uint32_t i, uint32_t worker)
 {
-    struct seen *s = context;
+    struct workers_seen *s = context;
     pthread_attr_t attr;
     (void)i;
     pthread_barrier_wait(&s->all); /* a task for each thread */
@@ -44,7 +44,7 @@ static void look(void *context, uint32_t i, uint32_t worker)
     }
 }
 
-static void ask(struct seen *s)
+static void ask(struct workers_seen *s)
 {
     uint32_t n = team_size(s->team);
     if (pthread_barrier_init(&s->all, NULL, n) != 0)
@@ -58,7 +58,7 @@ static void test_looks(void)
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
     static const int programs[] = {SIGCHLD, SIGINT,  SIGTERM, SIGALRM,
                                    SIGUSR1, SIGPIPE, SIGHUP,  SIGPROF};
-    static struct seen s;
+    static struct workers_seen s;
     sigset_t before, after;
     if (!tap_ok(team_create(3, NULL, &s.team) == SSQ_OK, "a team of 3"))
         return;
@@ -90,7 +90,7 @@ static void test_looks(void)
  * as free as its maker was. */
 static void test_places(void)
 {
-    static struct seen s;
+    static struct workers_seen s;
     cpu_set_t all, one;
     CPU_ZERO(&one);
     if (sched_getaffinity(0, sizeof(all), &all) != 0 || CPU_COUNT(&all) < 2) {
@@ -132,7 +132,7 @@ static int with_little_stack(void *self)
 
 static int stack_is_enough(void)
 {
-    static struct seen s;
+    static struct workers_seen s;
     if (team_create(2, NULL, &s.team) != SSQ_OK)
         return 2;
     ask(&s);

@@ -21,7 +21,7 @@ static const ssq_dtype dtypes[] = {(ssq_dtype)0, SSQ_F32, SSQ_F16, SSQ_BF16};
 static int capability;
 
 /* A product; dtypes by their place in the list, 0: there is none. */
-struct form {
+struct blas_form {
     int factor, d, c, bias;
     bool turn_a, turn_b;
     int64_t batch;
@@ -30,7 +30,7 @@ struct form {
     bool bits;       /* elements have more of them than TF32 */
 };
 
-struct work {
+struct blas_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *b, *c, *bias, *d;
@@ -63,7 +63,7 @@ static void set(const char *name, const char *value)
 /* The implementation of cuda:0's products; NULL: whichever is best. */
 static const char *pin;
 
-static void open_device(struct work *w, const char *device)
+static void open_device(struct blas_work *w, const char *device)
 {
     bool keep = strcmp(device, "cuda:0") == 0;
 
@@ -95,7 +95,7 @@ static int capability_of(void)
     return 10 * major + minor;
 }
 
-static ssq_tensor *tensor(struct work *w, int dtype, int64_t batch,
+static ssq_tensor *tensor(struct blas_work *w, int dtype, int64_t batch,
                           int64_t rows, int64_t columns, unsigned seed,
                           bool bits)
 {
@@ -119,7 +119,8 @@ static ssq_tensor *tensor(struct work *w, int dtype, int64_t batch,
     return t;
 }
 
-static void begin(struct work *w, const char *device, const struct form *f)
+static void begin(struct blas_work *w, const char *device,
+                  const struct blas_form *f)
 {
     int64_t m = f->m == 0 ? M : f->m, n = f->n == 0 ? N : f->n,
             k = f->k == 0 ? K : f->k;
@@ -147,7 +148,7 @@ static void begin(struct work *w, const char *device, const struct form *f)
     w->args.activation = f->activation;
 }
 
-static void end(struct work *w)
+static void end(struct blas_work *w)
 {
     ssq_tensor_destroy(&w->a);
     ssq_tensor_destroy(&w->b);
@@ -160,16 +161,16 @@ static void end(struct work *w)
     ssq_device_close(&w->dev);
 }
 
-static void read_d(struct work *w, float *x)
+static void read_d(struct blas_work *w, float *x)
 {
     NEED(ssq_tensor_read(w->q, w->d, x, w->elements * 4, SSQ_F32));
     NEED(ssq_queue_sync(w->q));
 }
 
 /* The reference's d. */
-static void expect(const struct form *f, float *x)
+static void expect(const struct blas_form *f, float *x)
 {
-    struct work w;
+    struct blas_work w;
 
     begin(&w, "reference", f);
     NEED(ssq_gemm_batched(w.q, &w.args));
@@ -177,7 +178,7 @@ static void expect(const struct form *f, float *x)
     end(&w);
 }
 
-static bool same(struct work *w, const float *want)
+static bool same(struct blas_work *w, const float *want)
 {
     static float got[MOST];
 
@@ -194,10 +195,11 @@ static unsigned long products(void)
 }
 
 /* The product on cuda:0 by the library, and the bits. */
-static void compare(const struct form *f, unsigned *wrong, unsigned *missed)
+static void compare(const struct blas_form *f, unsigned *wrong,
+                    unsigned *missed)
 {
     static float want[MOST];
-    struct work w;
+    struct blas_work w;
 
     expect(f, want);
     begin(&w, "cuda:0", f);
@@ -214,7 +216,7 @@ static void test_forms(int factor, int d)
     static const ssq_activation activations[] = {SSQ_ACTIVATION_NONE,
                                                  SSQ_ACTIVATION_RELU};
     unsigned wrong = 0, missed = 0, n = 0;
-    struct form f = {.factor = factor, .d = d};
+    struct blas_form f = {.factor = factor, .d = d};
 
     for (f.c = 0; f.c < 4; f.c++)
         for (f.bias = 0; f.bias < 4; f.bias++, n++) {
@@ -229,9 +231,9 @@ static void test_forms(int factor, int d)
            names[d], wrong, missed);
 }
 
-static void explain(const struct form *f, ssq_gemm_explanation *x)
+static void explain(const struct blas_form *f, ssq_gemm_explanation *x)
 {
-    struct work w;
+    struct blas_work w;
 
     begin(&w, "cuda:0", f);
     *x = (ssq_gemm_explanation)SSQ_GEMM_EXPLANATION_INIT;
@@ -240,11 +242,11 @@ static void explain(const struct form *f, ssq_gemm_explanation *x)
 }
 
 /* A product that goes to our own kernels, for a reason; and is right there. */
-static void test_refused(const struct form *f, const char *reason)
+static void test_refused(const struct blas_form *f, const char *reason)
 {
     static float want[MOST];
     ssq_gemm_explanation x;
-    struct work w;
+    struct blas_work w;
     bool told;
 
     explain(f, &x);
@@ -268,7 +270,7 @@ static uint32_t block(void)
 
 static void test_explain(void)
 {
-    struct form f = {.factor = 2, .d = 2, .batch = 1};
+    struct blas_form f = {.factor = 2, .d = 2, .batch = 1};
     ssq_gemm_explanation x;
 
     explain(&f, &x);
@@ -280,7 +282,7 @@ static void test_explain(void)
     tap_ok(strcmp(x.implementation, "cublaslt") == 0 && !x.matrix_units &&
                !x.tf32 && core_has(x.condition, "f32"),
            "f32: %s, %s", x.implementation, x.condition);
-    f = (struct form){.factor = 2, .d = 2, .batch = 1, .m = 23};
+    f = (struct blas_form){.factor = 2, .d = 2, .batch = 1, .m = 23};
     explain(&f, &x);
     tap_ok(x.matrix_units && !x.copied,
            "23 rows of whole lines are taken as they are");
@@ -294,10 +296,10 @@ static void test_copies(void)
         {23, 40, 72}, {24, 41, 72}, {24, 40, 71}, {23, 37, 69}};
     static float want[MOST];
     unsigned wrong = 0, missed = 0, n = 0;
-    const struct form f = {.factor = 2, .d = 2, .batch = 1, .n = 41};
+    const struct blas_form f = {.factor = 2, .d = 2, .batch = 1, .n = 41};
     unsigned long before;
     ssq_gemm_explanation x;
-    struct work w;
+    struct blas_work w;
 
     explain(&f, &x);
     expect(&f, want);
@@ -311,19 +313,19 @@ static void test_copies(void)
     end(&w);
     for (size_t i = 0; i < 4; i++)
         for (unsigned turn = 0; turn < 4; turn++, n++) {
-            const struct form g = {.factor = 2 + (int)(n % 2),
-                                   .d = 1 + (int)(n % 3),
-                                   .c = (int)(n / 2 % 4),
-                                   .bias = (int)(n / 3 % 4),
-                                   .turn_a = (turn & 1) != 0,
-                                   .turn_b = (turn & 2) != 0,
-                                   .batch = 1 + n % 3,
-                                   .activation = n % 5 == 0
-                                                     ? SSQ_ACTIVATION_RELU
-                                                     : SSQ_ACTIVATION_NONE,
-                                   .m = sizes[i][0],
-                                   .n = sizes[i][1],
-                                   .k = sizes[i][2]};
+            const struct blas_form g = {.factor = 2 + (int)(n % 2),
+                                        .d = 1 + (int)(n % 3),
+                                        .c = (int)(n / 2 % 4),
+                                        .bias = (int)(n / 3 % 4),
+                                        .turn_a = (turn & 1) != 0,
+                                        .turn_b = (turn & 2) != 0,
+                                        .batch = 1 + n % 3,
+                                        .activation = n % 5 == 0
+                                                          ? SSQ_ACTIVATION_RELU
+                                                          : SSQ_ACTIVATION_NONE,
+                                        .m = sizes[i][0],
+                                        .n = sizes[i][1],
+                                        .k = sizes[i][2]};
             if (g.factor == 3 && capability < 80)
                 continue;
             pin = "cublaslt";
@@ -336,8 +338,8 @@ static void test_copies(void)
 }
 
 /* Put x into column i of a matrix, or into row i, of zeros. */
-static void put_line(struct work *w, const ssq_tensor *to, int axis, int64_t i,
-                     const float *x, int64_t n)
+static void put_line(struct blas_work *w, const ssq_tensor *to, int axis,
+                     int64_t i, const float *x, int64_t n)
 {
     const int64_t shape[] = {axis == 1 ? n : 1, axis == 1 ? 1 : n};
     ssq_tensor *line = NULL, *from = NULL;
@@ -350,7 +352,7 @@ static void put_line(struct work *w, const ssq_tensor *to, int axis, int64_t i,
     ssq_tensor_destroy(&line);
 }
 
-static ssq_tensor *zeros(struct work *w, ssq_dtype dtype, int64_t rows,
+static ssq_tensor *zeros(struct blas_work *w, ssq_dtype dtype, int64_t rows,
                          int64_t columns)
 {
     const int64_t shape[] = {rows, columns};
@@ -367,7 +369,7 @@ static void test_pieces(int64_t m, int64_t n)
 {
     enum { MOST_LINES = 300, DEPTH = 65529 };
     static float i[MOST_LINES], got[3 * MOST_LINES];
-    struct work w = {.args = SSQ_GEMM_INIT};
+    struct blas_work w = {.args = SSQ_GEMM_INIT};
     unsigned long before = products();
     unsigned wrong = 0;
 
@@ -397,7 +399,7 @@ static void test_pieces(int64_t m, int64_t n)
  * room is done in pieces, along each dimension. */
 static void test_large(void)
 {
-    const struct form f = {
+    const struct blas_form f = {
         .factor = 2, .d = 1, .batch = 1, .m = 520, .n = 401, .k = 331};
     unsigned wrong = 0, missed = 0;
     ssq_gemm_explanation x;
@@ -419,14 +421,14 @@ static void test_large(void)
 
 /* A product of factors with more bits than TF32; was it cut? What is left of
  * them then are integers, whose product is known to the bit. */
-static bool is_cut(const struct form *f, uint32_t flags, bool device)
+static bool is_cut(const struct blas_form *f, uint32_t flags, bool device)
 {
     static float want[MOST], got[MOST], left[MOST];
-    struct form integers = *f;
+    struct blas_form integers = *f;
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
     unsigned long before, after;
     unsigned algorithm;
-    struct work w;
+    struct blas_work w;
 
     integers.bits = false;
     expect(f, want);
@@ -453,11 +455,11 @@ static bool is_cut(const struct form *f, uint32_t flags, bool device)
 
 static void test_tf32(void)
 {
-    const struct form f = {.factor = 1, .d = 1, .batch = 1, .bits = true};
-    const struct form half = {.factor = 2, .d = 1, .batch = 1};
+    const struct blas_form f = {.factor = 1, .d = 1, .batch = 1, .bits = true};
+    const struct blas_form half = {.factor = 2, .d = 1, .batch = 1};
     bool has = capability >= 80;
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
-    struct work w;
+    struct blas_work w;
 
     tap_ok(!is_cut(&f, 0, false), "float32 keeps all its bits by default");
     tap_ok(is_cut(&f, SSQ_GEMM_ALLOW_TF32, false) == has,
@@ -490,7 +492,7 @@ static void test_tf32(void)
 /* A library that is wrong: refused at open, and the device goes on. */
 static void test_wrong(const char *fault, const char *text)
 {
-    const struct form f = {.factor = 2, .d = 2, .batch = 1};
+    const struct blas_form f = {.factor = 2, .d = 2, .batch = 1};
 
     set("FAKEBLAS_WRONG", fault);
     test_refused(&f, text);
@@ -499,7 +501,7 @@ static void test_wrong(const char *fault, const char *text)
 
 static void test_failing(void)
 {
-    const struct form f = {.factor = 2, .d = 2, .batch = 1};
+    const struct blas_form f = {.factor = 2, .d = 2, .batch = 1};
     unsigned long n, refused, heuristics;
     unsigned wrong = 0, missed = 0;
 
@@ -519,13 +521,13 @@ static void test_failing(void)
 
 /* All algorithms refuse, but only after open: the op is done all the same, by
  * the plan, as are later ones, and the queue goes on. */
-static void test_late(struct form f0, const char *what)
+static void test_late(struct blas_form f0, const char *what)
 {
     if (capability < 80 && f0.factor == 3)
         f0.factor = f0.d = 2; /* bf16 is the plan's there */
-    const struct form *f = &f0;
+    const struct blas_form *f = &f0;
     static float want[MOST];
-    struct work w;
+    struct blas_work w;
 
     expect(f, want);
     forget();
@@ -548,13 +550,13 @@ static void test_graph(void)
 {
     static float want[MOST];
     const int half = capability >= 80 ? 3 : 2;
-    const struct form f = {.factor = half,
-                           .d = half,
-                           .bias = 1,
-                           .batch = 2,
-                           .activation = SSQ_ACTIVATION_RELU};
+    const struct blas_form f = {.factor = half,
+                                .d = half,
+                                .bias = 1,
+                                .batch = 2,
+                                .activation = SSQ_ACTIVATION_RELU};
     ssq_graph *g = NULL;
-    struct work w;
+    struct blas_work w;
 
     expect(&f, want);
     begin(&w, "cuda:0", &f);
@@ -574,13 +576,14 @@ static void test_graph(void)
 static void test_capture(void)
 {
     static float want[MOST];
-    const struct form f = {.factor = 2, .d = 2, .c = 2, .bias = 1, .batch = 1};
+    const struct blas_form f = {
+        .factor = 2, .d = 2, .c = 2, .bias = 1, .batch = 1};
     CUcontext ctx;
     CUstream s;
     CUgraph g;
     CUgraphExec x;
     ssq_queue *q;
-    struct work w;
+    struct blas_work w;
 
     expect(&f, want);
     begin(&w, "cuda:0", &f);
@@ -635,12 +638,12 @@ int main(void)
     test_wrong("bias", "the bias is missing");
     test_wrong("beta", "beta c is missing");
     test_failing();
-    test_late((struct form){.factor = 2, .d = 2, .batch = 1}, "a product");
-    test_late((struct form){.factor = 3,
-                            .d = 3,
-                            .bias = 1,
-                            .batch = 2,
-                            .activation = SSQ_ACTIVATION_RELU},
+    test_late((struct blas_form){.factor = 2, .d = 2, .batch = 1}, "a product");
+    test_late((struct blas_form){.factor = 3,
+                                 .d = 3,
+                                 .bias = 1,
+                                 .batch = 2,
+                                 .activation = SSQ_ACTIVATION_RELU},
               "sums");
     test_graph();
     test_capture();

@@ -13,14 +13,14 @@
 
 /* The views of a product in buffers of 16-bit integers: rank, sizes, and steps
  * in elements; at: where the first one is. */
-struct operand {
+struct mma_refused_operand {
     ssq_dtype dtype;
     int rank;
     int64_t size[4], step[4], at;
 };
 
-struct form {
-    struct operand a, b, d;
+struct mma_refused_form {
+    struct mma_refused_operand a, b, d;
     double alpha;
 };
 
@@ -40,7 +40,7 @@ static void open_kept(bool reference)
     NEED(ssq_queue_create(kept[reference].dev, NULL, &kept[reference].q));
 }
 
-struct work {
+struct mma_refused_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_buffer *buffer[3];
@@ -57,7 +57,8 @@ struct work {
         F16_OF(24, 40), F16_OF(40, 32), F16_OF(24, 32), 1.0                    \
     }
 
-static void make(struct work *w, int i, const struct operand *o)
+static void make(struct mma_refused_work *w, int i,
+                 const struct mma_refused_operand *o)
 {
     static float zeros[MOST], x[MOST];
     ssq_tensor *all = NULL;
@@ -77,7 +78,8 @@ static void make(struct work *w, int i, const struct operand *o)
     ssq_tensor_destroy(&all);
 }
 
-static void begin(struct work *w, bool reference, const struct form *f)
+static void begin(struct mma_refused_work *w, bool reference,
+                  const struct mma_refused_form *f)
 {
     memset(w, 0, sizeof(*w));
     w->dev = kept[reference].dev;
@@ -92,14 +94,16 @@ static void begin(struct work *w, bool reference, const struct form *f)
     w->args.alpha = f->alpha;
 }
 
-static ssq_status multiply(struct work *w, const struct form *f)
+static ssq_status multiply(struct mma_refused_work *w,
+                           const struct mma_refused_form *f)
 {
     return f->d.rank == 2 ? ssq_gemm(w->q, &w->args)
                           : ssq_gemm_batched(w->q, &w->args);
 }
 
 /* All of d's buffer, so that what lies beside it is compared as well. */
-static void read_all(struct work *w, const struct form *f, float *x)
+static void read_all(struct mma_refused_work *w,
+                     const struct mma_refused_form *f, float *x)
 {
     const int64_t room = MOST;
     ssq_tensor *all = NULL;
@@ -111,7 +115,7 @@ static void read_all(struct work *w, const struct form *f, float *x)
     ssq_tensor_destroy(&all);
 }
 
-static void end(struct work *w)
+static void end(struct mma_refused_work *w)
 {
     for (int i = 0; i < 3; i++) {
         ssq_tensor_destroy(&w->tensor[i]);
@@ -119,9 +123,9 @@ static void end(struct work *w)
     }
 }
 
-static void expect(const struct form *f, float *x)
+static void expect(const struct mma_refused_form *f, float *x)
 {
-    struct work w;
+    struct mma_refused_work w;
 
     begin(&w, true, f);
     NEED(multiply(&w, f));
@@ -147,11 +151,12 @@ static bool tells(const ssq_gemm_explanation *x, const char *reason)
 
 /* By mma where reason is NULL; else by another one, and pinned to mma refused
  * for this reason, which explain has as well. */
-static void compare(const char *what, const struct form *f, const char *reason)
+static void compare(const char *what, const struct mma_refused_form *f,
+                    const char *reason)
 {
     static float want[MOST], got[MOST], none[MOST];
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
-    struct work w;
+    struct mma_refused_work w;
     bool told, whole, right;
 
     expect(f, want);
@@ -189,29 +194,29 @@ static void compare(const char *what, const struct form *f, const char *reason)
 
 static void test_lines(void)
 {
-    struct form f = PLAIN;
+    struct mma_refused_form f = PLAIN;
 
     compare("a whole product", &f, NULL);
     f.a.at = 1;
     compare("a 2 bytes further", &f,
             "a's lines must begin at multiples of 16 bytes: its address is 2 "
             "over one, leading dimension 40, batch 0");
-    f = (struct form)PLAIN;
+    f = (struct mma_refused_form)PLAIN;
     f.b.step[0] = 36;
     compare("b's rows of 36", &f,
             "b's lines must begin at multiples of 16 bytes: its address is 0 "
             "over one, leading dimension 36, batch 0");
-    f = (struct form){{SSQ_BF16, 3, {2, 24, 40}, {964, 40, 1}, 0},
-                      {SSQ_BF16, 3, {2, 40, 32}, {1280, 32, 1}, 0},
-                      {SSQ_BF16, 3, {2, 24, 32}, {768, 32, 1}, 0},
-                      1.0};
+    f = (struct mma_refused_form){{SSQ_BF16, 3, {2, 24, 40}, {964, 40, 1}, 0},
+                                  {SSQ_BF16, 3, {2, 40, 32}, {1280, 32, 1}, 0},
+                                  {SSQ_BF16, 3, {2, 24, 32}, {768, 32, 1}, 0},
+                                  1.0};
     compare("matrices of a 964 apart", &f,
             "its address is 0 over one, leading dimension 40, batch 964");
     f.a.step[0] = 968;
     compare("968 apart", &f, NULL);
     /* the other order, whose lines are columns */
-    f = (struct form)PLAIN;
-    f.a = (struct operand){SSQ_F16, 2, {24, 40}, {1, 28}, 0};
+    f = (struct mma_refused_form)PLAIN;
+    f.a = (struct mma_refused_operand){SSQ_F16, 2, {24, 40}, {1, 28}, 0};
     compare("a's columns of 28", &f, "leading dimension 28");
     f.a.step[1] = 32;
     compare("a's columns of 32", &f, NULL);
@@ -219,17 +224,18 @@ static void test_lines(void)
 
 static void test_others(void)
 {
-    struct form f = PLAIN;
+    struct mma_refused_form f = PLAIN;
 
     f.a.dtype = f.b.dtype = SSQ_F32;
     compare("f32", &f, "a and b must both be f16 or both bf16");
-    f = (struct form)PLAIN;
+    f = (struct mma_refused_form)PLAIN;
     f.alpha = 0.0;
     compare("alpha 0", &f, "k or alpha is 0: nothing is multiplied");
-    f = (struct form){{SSQ_F16, 4, {2, 2, 8, 16}, {600, 256, 16, 1}, 0},
-                      {SSQ_F16, 4, {2, 2, 16, 8}, {512, 128, 8, 1}, 0},
-                      {SSQ_F16, 4, {2, 2, 8, 8}, {512, 64, 8, 1}, 0},
-                      1.0};
+    f = (struct mma_refused_form){
+        {SSQ_F16, 4, {2, 2, 8, 16}, {600, 256, 16, 1}, 0},
+        {SSQ_F16, 4, {2, 2, 16, 8}, {512, 128, 8, 1}, 0},
+        {SSQ_F16, 4, {2, 2, 8, 8}, {512, 64, 8, 1}, 0},
+        1.0};
     compare("two batch dimensions", &f, "it has one batch dimension");
 }
 
@@ -237,9 +243,9 @@ static void test_others(void)
 static void test_few(void)
 {
     static float want[MOST], got[MOST];
-    struct form f = PLAIN;
+    struct mma_refused_form f = PLAIN;
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
-    struct work w;
+    struct mma_refused_work w;
 
     f.a.size[0] = f.d.size[0] = 4;
     expect(&f, want);
@@ -257,7 +263,7 @@ static void test_few(void)
 
 /* A device that is another one: what its environment says, and what it answers
  * a product of this dtype, pinned to mma. */
-struct other {
+struct mma_refused_other {
     const char *name, *value;
     ssq_dtype dtype;
     const char *reason; /* NULL: it is taken */
@@ -265,9 +271,9 @@ struct other {
 
 static int try_other(void *user)
 {
-    const struct other *o = user;
-    struct form f = PLAIN;
-    struct work w;
+    const struct mma_refused_other *o = user;
+    struct mma_refused_form f = PLAIN;
+    struct mma_refused_work w;
 
     setenv(o->name, o->value, 1);
     open_kept(false);
@@ -285,7 +291,7 @@ static int try_other(void *user)
 /* In children, because a module asks only once what the devices are. */
 static void test_devices(void)
 {
-    static const struct other others[] = {
+    static const struct mma_refused_other others[] = {
         {"FAKECUDA_CAPABILITY", "75", SSQ_F16, NULL},
         {"FAKECUDA_CAPABILITY", "75", SSQ_BF16,
          "mma of bf16 needs compute capability 8.0 or later, this is 7.5"},
@@ -296,7 +302,7 @@ static void test_devices(void)
          "rounded to less than float32"}};
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        struct other o = others[i];
+        struct mma_refused_other o = others[i];
 
         tap_ok(tap_exited(tap_fork(try_other, &o, 60), 0), "%s=%s, %s: %s",
                o.name, o.value, ssq_dtype_name(o.dtype),
@@ -317,7 +323,7 @@ int main(int argc, char **argv)
     open_kept(true);
     open_kept(false);
     if (argc > 2) {
-        const struct form f = PLAIN;
+        const struct mma_refused_form f = PLAIN;
         compare("a whole product", &f, argv[2]);
     } else {
         test_lines();

@@ -20,7 +20,7 @@
 #define K 32
 
 /* A device, and a product on it. */
-struct work {
+struct fakecuda_tuning_work {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *b, *d;
@@ -41,8 +41,8 @@ static void hear(void *user, ssq_log_level level, const char *text)
         tap_diag("%s", text);
 }
 
-static ssq_tensor *ones(struct work *w, ssq_dtype dtype, int64_t rows,
-                        int64_t columns)
+static ssq_tensor *ones(struct fakecuda_tuning_work *w, ssq_dtype dtype,
+                        int64_t rows, int64_t columns)
 {
     const int64_t shape[] = {rows, columns};
     ssq_tensor *t = NULL;
@@ -52,8 +52,8 @@ static ssq_tensor *ones(struct work *w, ssq_dtype dtype, int64_t rows,
     return t;
 }
 
-static void begin_of(struct work *w, const char *device, ssq_dtype dtype,
-                     int64_t m)
+static void begin_of(struct fakecuda_tuning_work *w, const char *device,
+                     ssq_dtype dtype, int64_t m)
 {
     memset(w, 0, sizeof(*w));
     NEED(ssq_device_open(device, NULL, &w->dev));
@@ -64,12 +64,12 @@ static void begin_of(struct work *w, const char *device, ssq_dtype dtype,
     w->args.d = w->d = ones(w, dtype, m, N);
 }
 
-static void begin(struct work *w)
+static void begin(struct fakecuda_tuning_work *w)
 {
     begin_of(w, "cuda:0", SSQ_F16, M);
 }
 
-static void end(struct work *w)
+static void end(struct fakecuda_tuning_work *w)
 {
     ssq_tensor_destroy(&w->a);
     ssq_tensor_destroy(&w->b);
@@ -78,7 +78,7 @@ static void end(struct work *w)
     ssq_device_close(&w->dev);
 }
 
-static ssq_gemm_explanation explained(struct work *w)
+static ssq_gemm_explanation explained(struct fakecuda_tuning_work *w)
 {
     ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
 
@@ -97,7 +97,7 @@ static size_t kept(const ssq_device *dev)
 }
 
 /* Is the product right, and by which algorithm of the library's list? */
-static bool multiplies(struct work *w, unsigned *algorithm)
+static bool multiplies(struct fakecuda_tuning_work *w, unsigned *algorithm)
 {
     static float x[1024 * N];
     unsigned long tf32;
@@ -117,7 +117,7 @@ static bool multiplies(struct work *w, unsigned *algorithm)
 /* A device that is opened now: does it use what is kept? */
 static bool is_used(const char *what)
 {
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm = 99;
 
     warned = 0;
@@ -138,7 +138,7 @@ static bool is_used(const char *what)
 static void test_kept(void)
 {
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT, got = SSQ_GEMM_TUNING_INIT;
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm;
 
     setenv("FAKEBLAS_SLOW", "1", 1);
@@ -182,7 +182,7 @@ static void test_kept(void)
 /* What a caller forces comes first. */
 static void test_forced(void)
 {
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm;
 
     begin(&w);
@@ -207,7 +207,7 @@ static void test_forced(void)
 static void test_required(void)
 {
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm;
 
     setenv("FAKEBLAS_SLOW", "99", 1);
@@ -312,7 +312,7 @@ static void test_damaged(void)
     tap_ok(wrong == 0, "too short, empty, or too long: the same (%zu wrong)",
            wrong);
     write_file(bad, n / 2);
-    struct work w;
+    struct fakecuda_tuning_work w;
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
     setenv("FAKEBLAS_SLOW", "1", 1);
     begin(&w);
@@ -343,7 +343,7 @@ static void test_others(void)
     tap_ok(is_used("a library whose first refuses"), "the kept one does it");
     unsetenv("FAKEBLAS_FAIL");
     setenv("FAKEBLAS_FAIL", "create", 1);
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm;
     begin(&w);
     ssq_gemm_explanation x = explained(&w);
@@ -358,7 +358,7 @@ static void test_others(void)
 /* All algorithms refuse, but only after open: the kept one is passed over. */
 static void test_late(void)
 {
-    struct work w;
+    struct fakecuda_tuning_work w;
     unsigned algorithm;
 
     begin(&w);
@@ -373,7 +373,7 @@ static void test_nowhere(void)
 {
     char path[300];
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
-    struct work w;
+    struct fakecuda_tuning_work w;
 
     snprintf(path, sizeof(path), "%s/plain", home);
     close(open(path, O_WRONLY | O_CREAT, 0600));
@@ -405,7 +405,7 @@ static int tune_three(void *from)
 {
     for (int64_t i = 0; i < 3; i++) {
         ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
-        struct work w;
+        struct fakecuda_tuning_work w;
         begin_of(&w, "cuda:0", SSQ_F16, 8 * (i + *(const int64_t *)from));
         bool ok = ssq_gemm_tune(w.q, &w.args, &t) == SSQ_OK && t.kept;
         end(&w);
@@ -459,7 +459,7 @@ static void empty(const char *path)
 static void test_misuse(void)
 {
     ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
-    struct work w;
+    struct fakecuda_tuning_work w;
     ssq_graph *g = NULL;
 
     begin(&w);

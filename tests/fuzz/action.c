@@ -22,14 +22,14 @@ double choose_double(struct objects *o, const double *list, size_t n)
     return list[input_below(o->in, (unsigned)n)];
 }
 
-void choose_shape(struct objects *o, struct choice *k)
+void choose_shape(struct objects *o, struct fuzz_choice *k)
 {
     k->rank = (int)input_below(o->in, 4);
     for (int i = 0; i < k->rank; i++)
         k->shape[i] = input_below(o->in, 8);
 }
 
-void choose_tensor(struct objects *o, struct choice *k, unsigned i,
+void choose_tensor(struct objects *o, struct fuzz_choice *k, unsigned i,
                    ssq_dtype dtype, bool dense)
 {
     int64_t strides[SSQ_MAX_RANK], stride = 1;
@@ -84,7 +84,7 @@ static ssq_status settled(ssq_status st)
 void action_run(struct objects *o, const struct action *a)
 {
     static struct got got[SIDES];
-    struct choice k;
+    struct fuzz_choice k;
     ssq_status st[SIDES];
     memset(&k, 0, sizeof(k));
     k.slot = input_below(o->in, SLOTS);

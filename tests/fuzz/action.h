@@ -14,7 +14,7 @@ enum { SLOTS = 2, CHOSEN = 4, NUMBERS = 24, PARAMS = 4, LOOKED = 16384 };
 
 /** What an action chose, before either side acts; what is in kind, value, word
  *  and count each action says for itself. */
-struct choice {
+struct fuzz_choice {
     unsigned slot, kind; /* slot: which of the objects */
     double value;
     uint64_t word;
@@ -50,9 +50,9 @@ struct objects {
 /** One kind of call. */
 struct action {
     const char *name; /* for traces and failures */
-    void (*choose)(struct objects *o, struct choice *k); /* optional */
-    ssq_status (*act)(struct objects *o, unsigned side, const struct choice *k,
-                      struct got *g);
+    void (*choose)(struct objects *o, struct fuzz_choice *k); /* optional */
+    ssq_status (*act)(struct objects *o, unsigned side,
+                      const struct fuzz_choice *k, struct got *g);
     bool timed; /* the status depends on how far the device is */
 };
 
@@ -72,10 +72,10 @@ void objects_destroy(struct objects *o);
 void got_number(struct got *g, double value);
 /** A float tensor somewhere in the buffers, of the shape in k; dense if asked.
  *  @return as ssq_tensor_from_buffer on both sides */
-void choose_tensor(struct objects *o, struct choice *k, unsigned i,
+void choose_tensor(struct objects *o, struct fuzz_choice *k, unsigned i,
                    ssq_dtype dtype, bool dense);
 /** A shape of up to 7^3 elements, into k. */
-void choose_shape(struct objects *o, struct choice *k);
+void choose_shape(struct objects *o, struct fuzz_choice *k);
 /** One of the three float dtypes. */
 ssq_dtype choose_float(struct objects *o);
 /** One of n values. */

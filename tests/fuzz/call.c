@@ -21,7 +21,7 @@ static const struct field *find_field(const struct call *c, const char *name)
     return NULL;
 }
 
-struct operand *call_operand(struct call *c, const char *name)
+struct fuzz_operand *call_operand(struct call *c, const char *name)
 {
     for (unsigned i = 0; i < c->n; i++)
         if (strcmp(c->x[i].field->name, name) == 0)
@@ -108,7 +108,7 @@ int64_t call_size(struct call *c, const char *name)
     return size;
 }
 
-void operand_shape(struct operand *x, int rank, const int64_t *shape)
+void operand_shape(struct fuzz_operand *x, int rank, const int64_t *shape)
 {
     if (x == NULL)
         return;
@@ -118,7 +118,7 @@ void operand_shape(struct operand *x, int rank, const int64_t *shape)
         x->shape[i] = shape[i] < 0 ? 0 : shape[i];
 }
 
-void operand_broadcast(struct call *c, struct operand *x, int rank,
+void operand_broadcast(struct call *c, struct fuzz_operand *x, int rank,
                        const int64_t *shape)
 {
     int64_t to[SSQ_MAX_RANK];
@@ -178,7 +178,7 @@ static void template_shape(struct call *c, const char *text, int64_t *shape,
     }
 }
 
-static void shape_operand(struct call *c, struct operand *x, int depth)
+static void shape_operand(struct call *c, struct fuzz_operand *x, int depth)
 {
     const char *t = x->field->shape;
     int64_t shape[SSQ_MAX_RANK];
@@ -198,7 +198,7 @@ static void shape_operand(struct call *c, struct operand *x, int depth)
         shape[0] = 1;
         rank = input_byte(c->in) % 2 == 0 ? 0 : 1;
     } else if (t[0] == '=' && depth < 4) {
-        struct operand *y = call_operand(c, t + 1);
+        struct fuzz_operand *y = call_operand(c, t + 1);
         if (y != NULL && y != x) {
             shape_operand(c, y, depth + 1);
             rank = y->rank;
@@ -208,7 +208,7 @@ static void shape_operand(struct call *c, struct operand *x, int depth)
     operand_shape(x, rank, shape);
 }
 
-int64_t operand_elements(const struct operand *x)
+int64_t operand_elements(const struct fuzz_operand *x)
 {
     int64_t n = 1;
     for (int i = 0; i < x->rank; i++)
@@ -361,7 +361,7 @@ static void add_operand(struct call *c, const struct field *f)
 {
     if (c->n == OPERANDS)
         return;
-    struct operand *x = &c->x[c->n++];
+    struct fuzz_operand *x = &c->x[c->n++];
     memset(x, 0, sizeof(*x));
     x->field = f;
     x->used = !f->optional || input_byte(c->in) % 2 == 0;
@@ -370,7 +370,7 @@ static void add_operand(struct call *c, const struct field *f)
 /* Something has to be written. */
 static void want_output(struct call *c)
 {
-    struct operand *first = NULL;
+    struct fuzz_operand *first = NULL;
     for (unsigned i = 0; i < c->n; i++) {
         if (c->x[i].field->role != ROLE_OUT)
             continue;
@@ -432,7 +432,7 @@ static void shape_all(struct call *c)
     }
 }
 
-static ssq_dtype pick_dtype(struct call *c, const struct operand *x)
+static ssq_dtype pick_dtype(struct call *c, const struct fuzz_operand *x)
 {
     static const ssq_dtype all[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32,
                                     SSQ_U8};
@@ -470,7 +470,7 @@ static void pick_dtypes(struct call *c)
             c->x[i].dtype = c->x[0].dtype;
     }
     for (unsigned i = 0; i < c->n; i++) {
-        struct operand *y = NULL;
+        struct fuzz_operand *y = NULL;
         for (unsigned k = 0; k < 4 && c->x[i].field->as_another; k++)
             if (y == NULL)
                 y = call_operand(c, named[k]);
@@ -480,7 +480,7 @@ static void pick_dtypes(struct call *c)
 }
 
 /* Bytes from the first element to behind the last. */
-static size_t extent(const struct operand *x)
+static size_t extent(const struct fuzz_operand *x)
 {
     int64_t last = 0;
     for (int i = 0; i < x->rank; i++) {
@@ -491,7 +491,7 @@ static size_t extent(const struct operand *x)
     return (size_t)(last + 1) * cell_bytes(x->dtype);
 }
 
-static void contiguous(struct operand *x)
+static void contiguous(struct fuzz_operand *x)
 {
     int64_t stride = 1;
     for (int i = x->rank - 1; i >= 0; i--) {
@@ -501,7 +501,7 @@ static void contiguous(struct operand *x)
 }
 
 /* Dense, padded, transposed, every other element, or repeated. */
-static void pick_layout(struct call *c, struct operand *x)
+static void pick_layout(struct call *c, struct fuzz_operand *x)
 {
     unsigned b = input_byte(c->in);
     contiguous(x);
@@ -535,7 +535,7 @@ static void place(struct call *c)
     size_t at = (size_t)input_byte(c->in) * 32;
     c->dense = input_byte(c->in) % 2 == 0;
     for (unsigned i = 0; i < c->n; i++) {
-        struct operand *x = &c->x[i];
+        struct fuzz_operand *x = &c->x[i];
         size_t each = cell_bytes(x->dtype);
         if (operand_elements(x) > LARGEST)
             x->rank = 0;
@@ -555,8 +555,8 @@ static void place(struct call *c)
 /* In place: an operand becomes exactly another. */
 static void share(struct call *c)
 {
-    struct operand *x = &c->x[input_byte(c->in) % c->n];
-    const struct operand *y = &c->x[input_byte(c->in) % c->n];
+    struct fuzz_operand *x = &c->x[input_byte(c->in) % c->n];
+    const struct fuzz_operand *y = &c->x[input_byte(c->in) % c->n];
     const struct field *f = x->field;
     if (x->rank != y->rank || operand_elements(x) != operand_elements(y))
         return;
@@ -570,8 +570,8 @@ static void share(struct call *c)
 /* One thing that the contract excludes, most of the time. */
 static void spoil(struct call *c)
 {
-    struct operand *x = &c->x[input_byte(c->in) % c->n];
-    const struct operand *y = &c->x[input_byte(c->in) % c->n];
+    struct fuzz_operand *x = &c->x[input_byte(c->in) % c->n];
+    const struct fuzz_operand *y = &c->x[input_byte(c->in) % c->n];
     unsigned b = input_byte(c->in);
     size_t size = b;
     switch (input_byte(c->in) % 8) {

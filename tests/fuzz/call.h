@@ -15,7 +15,7 @@
 enum { OPERANDS = 24, SYMBOLS = 16, LISTED = 4, ARGS_BYTES = 512 };
 
 /** A tensor of a call. */
-struct operand {
+struct fuzz_operand {
     const struct field *field; /* the member that it goes into */
     bool used;                 /* not NULL */
     bool shaped;               /* its shape has been chosen */
@@ -28,7 +28,7 @@ struct operand {
 };
 
 /** What a name in a contract's shapes, the m of [m,k], stands for. */
-struct symbol {
+struct fuzz_symbol {
     char name[12];
     int64_t size;
 };
@@ -42,10 +42,10 @@ struct call {
         double align;
         uint8_t bytes[ARGS_BYTES];
     } args;
-    struct operand x[OPERANDS];
+    struct fuzz_operand x[OPERANDS];
     unsigned n;
     unsigned listed; /* the last so many operands are FIELD_TENSORS' */
-    struct symbol symbols[SYMBOLS];
+    struct fuzz_symbol symbols[SYMBOLS];
     unsigned nsymbols;
     bool small;     /* sizes so far made too large a tensor */
     bool integers;  /* where either will do */
@@ -66,7 +66,7 @@ void call_perform(struct call *c);
 /** Its tensors are made; those that it writes have no contents yet. */
 void call_tensors(struct call *c);
 /** Give an operand values, now and then. */
-void call_prepare(struct call *c, struct operand *x);
+void call_prepare(struct call *c, struct fuzz_operand *x);
 /** The arguments of one side, with their tensors: *list is for FIELD_TENSORS,
  *  of LISTED. */
 void call_bind(const struct call *c, unsigned side, uint8_t *args,
@@ -77,12 +77,12 @@ void call_end(struct call *c);
 /** The integer of so many bytes at a place. */
 int64_t call_load(const void *at, size_t bytes);
 /** The product of its sizes. */
-int64_t operand_elements(const struct operand *x);
+int64_t operand_elements(const struct fuzz_operand *x);
 
 /* For shape.c. */
 
 /** The operand of a member; NULL if there is none of that name. */
-struct operand *call_operand(struct call *c, const char *name);
+struct fuzz_operand *call_operand(struct call *c, const char *name);
 /** The value of an integer, bool or enum member; 0 if there is none. */
 int64_t call_scalar(const struct call *c, const char *name);
 void call_set(struct call *c, const char *name, int64_t value);
@@ -90,9 +90,9 @@ void call_set(struct call *c, const char *name, int64_t value);
 int64_t call_size(struct call *c, const char *name);
 /** The size that a name stands for, from now on. */
 void call_named(struct call *c, const char *name, int64_t size);
-void operand_shape(struct operand *x, int rank, const int64_t *shape);
+void operand_shape(struct fuzz_operand *x, int rank, const int64_t *shape);
 /** A shape that broadcasts to another. */
-void operand_broadcast(struct call *c, struct operand *x, int rank,
+void operand_broadcast(struct call *c, struct fuzz_operand *x, int rank,
                        const int64_t *shape);
 /** What the table does not say about the shapes of an op's operands. */
 void shape_rules(struct call *c);

@@ -14,21 +14,21 @@ static const double hypers[] = {0.1,  0.0,   0.9,      1.0, 1e-3, 0.5,
 enum { HYPERS = sizeof(hypers) / sizeof(hypers[0]) };
 
 static ssq_optimizer *optimizer_of(struct objects *o, unsigned side,
-                                   const struct choice *k)
+                                   const struct fuzz_choice *k)
 {
     return o->optimizer[k->slot][side];
 }
 
 /* With a scaler half of the time, and mostly the same one. */
 static ssq_scaler *scaler_of(struct objects *o, unsigned side,
-                             const struct choice *k)
+                             const struct fuzz_choice *k)
 {
     if (k->word % 8 < 3)
         return NULL;
     return o->scaler[k->word % 8 == 7 ? !k->slot : k->slot][side];
 }
 
-static void choose_options(struct objects *o, struct choice *k)
+static void choose_options(struct objects *o, struct fuzz_choice *k)
 {
     k->kind = input_byte(o->in);
     k->count = input_byte(o->in);
@@ -39,7 +39,7 @@ static void choose_options(struct objects *o, struct choice *k)
 static const char *const kinds[] = {KIND_NAMES "other"};
 enum { KINDS = OPT_KINDS + 1 };
 
-static ssq_optimizer_options options_of(const struct choice *k)
+static ssq_optimizer_options options_of(const struct fuzz_choice *k)
 {
     ssq_optimizer_options p = SSQ_OPTIMIZER_INIT;
     const char *kind = kinds[k->kind % KINDS];
@@ -84,7 +84,7 @@ static ssq_optimizer_options options_of(const struct choice *k)
 }
 
 static ssq_status create(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_optimizer_options p = options_of(k);
@@ -97,7 +97,7 @@ static ssq_status create(struct objects *o, unsigned side,
 }
 
 static ssq_status group(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_optimizer_options p = options_of(k);
@@ -111,7 +111,7 @@ static void param_name(char *name, size_t bytes, unsigned i)
 }
 
 /* Parameters stand apart, as they must, nearly always. */
-static void choose_param(struct objects *o, struct choice *k)
+static void choose_param(struct objects *o, struct fuzz_choice *k)
 {
     ssq_dtype dtype = choose_float(o);
     k->rank = 1;
@@ -132,8 +132,8 @@ static void choose_param(struct objects *o, struct choice *k)
     }
 }
 
-static ssq_status add(struct objects *o, unsigned side, const struct choice *k,
-                      struct got *g)
+static ssq_status add(struct objects *o, unsigned side,
+                      const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     char name[16];
@@ -146,7 +146,7 @@ static ssq_status add(struct objects *o, unsigned side, const struct choice *k,
     return st;
 }
 
-static void choose_use(struct objects *o, struct choice *k)
+static void choose_use(struct objects *o, struct fuzz_choice *k)
 {
     k->word = input_byte(o->in);
     k->kind = input_below(o->in, 8);
@@ -156,13 +156,13 @@ static void choose_use(struct objects *o, struct choice *k)
 }
 
 static ssq_group *group_of(struct objects *o, unsigned side,
-                           const struct choice *k)
+                           const struct fuzz_choice *k)
 {
     return k->group >= 2 ? o->group[k->slot][k->group % 2][side] : NULL;
 }
 
 static ssq_status shard(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     char name[16];
@@ -171,7 +171,7 @@ static ssq_status shard(struct objects *o, unsigned side,
 }
 
 static ssq_status check(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_check(o->pair->queue[side], optimizer_of(o, side, k),
@@ -179,15 +179,15 @@ static ssq_status check(struct objects *o, unsigned side,
 }
 
 static ssq_status unscale(struct objects *o, unsigned side,
-                          const struct choice *k, struct got *g)
+                          const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_unscale(o->pair->queue[side], optimizer_of(o, side, k),
                                  scaler_of(o, side, k));
 }
 
-static ssq_status step(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status step(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_step(o->pair->queue[side], optimizer_of(o, side, k),
@@ -195,7 +195,7 @@ static ssq_status step(struct objects *o, unsigned side, const struct choice *k,
 }
 
 static ssq_status accumulate(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_accumulate(o->pair->queue[side],
@@ -203,15 +203,15 @@ static ssq_status accumulate(struct objects *o, unsigned side,
 }
 
 static ssq_status zero_grad(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_zero_grad(o->pair->queue[side],
                                    optimizer_of(o, side, k));
 }
 
-static ssq_status set(struct objects *o, unsigned side, const struct choice *k,
-                      struct got *g)
+static ssq_status set(struct objects *o, unsigned side,
+                      const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_optimizer_set(o->pair->queue[side], optimizer_of(o, side, k),
@@ -220,8 +220,8 @@ static ssq_status set(struct objects *o, unsigned side, const struct choice *k,
 }
 
 /* A schedule's value is for the last t that the host knows, after a sync. */
-static ssq_status get(struct objects *o, unsigned side, const struct choice *k,
-                      struct got *g)
+static ssq_status get(struct objects *o, unsigned side,
+                      const struct fuzz_choice *k, struct got *g)
 {
     double value = 0.0;
     if (!o->pair->capturing) {
@@ -237,7 +237,7 @@ static ssq_status get(struct objects *o, unsigned side, const struct choice *k,
 }
 
 static ssq_status schedule(struct objects *o, unsigned side,
-                           const struct choice *k, struct got *g)
+                           const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     static const double table[8] = {0.1, 0.2, 0.3, 0.1, 0.0, 0.5, 0.1, 1.0};
@@ -254,7 +254,7 @@ static ssq_status schedule(struct objects *o, unsigned side,
 }
 
 static ssq_status to_master(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_queue *q = o->pair->queue[side];
@@ -264,7 +264,7 @@ static ssq_status to_master(struct objects *o, unsigned side,
 }
 
 static ssq_status master(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     char name[16];
     const ssq_tensor *tensor = NULL;
@@ -278,7 +278,7 @@ static ssq_status master(struct objects *o, unsigned side,
 
 /* The results do not depend on the device, except `other`. */
 static ssq_status memory(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     ssq_memory_report r = SSQ_MEMORY_REPORT_INIT;
     ssq_status st = ssq_optimizer_memory(optimizer_of(o, side, k),
@@ -288,7 +288,7 @@ static ssq_status memory(struct objects *o, unsigned side,
     return st;
 }
 
-struct visit {
+struct optimizers_visit {
     ssq_queue *queue;
     struct got *g;
 };
@@ -296,7 +296,7 @@ struct visit {
 static ssq_status visit_one(void *user, const char *name,
                             const ssq_tensor *tensor)
 {
-    struct visit *v = user;
+    struct optimizers_visit *v = user;
     ssq_dtype dtype = ssq_tensor_dtype(tensor);
     size_t bytes =
         (size_t)ssq_tensor_elements(tensor) * (ssq_dtype_bits(dtype) / 8);
@@ -310,9 +310,9 @@ static ssq_status visit_one(void *user, const char *name,
 }
 
 static ssq_status visit(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
-    struct visit v = {o->pair->queue[side], g};
+    struct optimizers_visit v = {o->pair->queue[side], g};
     ssq_status st =
         ssq_optimizer_visit(v.queue, optimizer_of(o, side, k), visit_one, &v);
     ssq_status sync = o->pair->capturing ? SSQ_OK : ssq_queue_sync(v.queue);
@@ -322,7 +322,7 @@ static ssq_status visit(struct objects *o, unsigned side,
 }
 
 static ssq_status overflow(struct objects *o, unsigned side,
-                           const struct choice *k, struct got *g)
+                           const struct fuzz_choice *k, struct got *g)
 {
     ssq_overflow_report r = SSQ_OVERFLOW_REPORT_INIT;
     ssq_status st = ssq_optimizer_overflow(o->pair->queue[side],
@@ -338,7 +338,7 @@ static ssq_status overflow(struct objects *o, unsigned side,
 }
 
 static ssq_status statistics(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     char name[16];
     ssq_statistics s = SSQ_STATISTICS_INIT;
@@ -354,8 +354,8 @@ static ssq_status statistics(struct objects *o, unsigned side,
     return st;
 }
 
-static ssq_status norm(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status norm(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     float value = 0.0f;
     uint32_t t = 0;
@@ -368,7 +368,7 @@ static ssq_status norm(struct objects *o, unsigned side, const struct choice *k,
 }
 
 static ssq_status destroy(struct objects *o, unsigned side,
-                          const struct choice *k, struct got *g)
+                          const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_optimizer_destroy(&o->optimizer[k->slot][side]);

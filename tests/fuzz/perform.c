@@ -11,7 +11,7 @@
 void call_tensors(struct call *c)
 {
     for (unsigned i = 0; i < c->n; i++) {
-        struct operand *x = &c->x[i];
+        struct fuzz_operand *x = &c->x[i];
         ssq_status st[SIDES];
         if (!x->used)
             continue;
@@ -25,7 +25,7 @@ void call_tensors(struct call *c)
 }
 
 /* Indices and steps that mean something; floats now and then. */
-void call_prepare(struct call *c, struct operand *x)
+void call_prepare(struct call *c, struct fuzz_operand *x)
 {
     static uint8_t all[OPERANDS][BUFFER_BYTES];
     uint8_t *bytes = all[x - c->x]; /* untouched until the next comparison */
@@ -56,7 +56,7 @@ void call_bind(const struct call *c, unsigned side, uint8_t *args,
     unsigned wrong = c->base_rank < 0 && c->pair->device[0] != NULL;
     memcpy(args, c->args.bytes, c->op->bytes);
     for (unsigned i = 0; i < c->n; i++) {
-        const struct operand *x = &c->x[i];
+        const struct fuzz_operand *x = &c->x[i];
         const ssq_tensor *t =
             !x->used ? NULL : x->tensor[wrong && i == 0 ? !side : side];
         if (i >= c->n - c->listed)
@@ -79,7 +79,7 @@ static void describe(const struct call *c)
 {
     fuzz_trace("%s:", c->op->name);
     for (unsigned i = 0; i < c->n; i++) {
-        const struct operand *x = &c->x[i];
+        const struct fuzz_operand *x = &c->x[i];
         char text[256];
         int at = 0;
         for (int k = 0; k < x->rank; k++)

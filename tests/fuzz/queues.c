@@ -7,7 +7,7 @@
 #include "tests/fuzz/values.h"
 
 static ssq_status graph_begin(struct objects *o, unsigned side,
-                              const struct choice *k, struct got *g)
+                              const struct fuzz_choice *k, struct got *g)
 {
     (void)k;
     (void)g;
@@ -18,7 +18,7 @@ static ssq_status graph_begin(struct objects *o, unsigned side,
 }
 
 static ssq_status graph_end(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     ssq_graph_destroy(&o->graph[k->slot][side]);
     ssq_status st =
@@ -30,21 +30,21 @@ static ssq_status graph_end(struct objects *o, unsigned side,
 }
 
 static ssq_status graph_launch(struct objects *o, unsigned side,
-                               const struct choice *k, struct got *g)
+                               const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_graph_launch(o->pair->queue[side], o->graph[k->slot][side]);
 }
 
 static ssq_status graph_drop(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_graph_destroy(&o->graph[k->slot][side]);
     return SSQ_OK;
 }
 
-static void choose_queue(struct objects *o, struct choice *k)
+static void choose_queue(struct objects *o, struct fuzz_choice *k)
 {
     k->kind = input_below(o->in, QUEUES);
     if (!o->pair->capturing)
@@ -52,7 +52,7 @@ static void choose_queue(struct objects *o, struct choice *k)
 }
 
 static ssq_status queue_sync(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)k;
     (void)g;
@@ -60,7 +60,7 @@ static ssq_status queue_sync(struct objects *o, unsigned side,
 }
 
 static ssq_status queue_status(struct objects *o, unsigned side,
-                               const struct choice *k, struct got *g)
+                               const struct fuzz_choice *k, struct got *g)
 {
     (void)k;
     (void)g;
@@ -68,7 +68,7 @@ static ssq_status queue_status(struct objects *o, unsigned side,
 }
 
 static ssq_status event_record(struct objects *o, unsigned side,
-                               const struct choice *k, struct got *g)
+                               const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_event **event = &o->event[k->slot][side];
@@ -79,28 +79,28 @@ static ssq_status event_record(struct objects *o, unsigned side,
 }
 
 static ssq_status event_wait(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_queue_wait(o->pair->queue[side], o->event[k->slot][side]);
 }
 
 static ssq_status event_query(struct objects *o, unsigned side,
-                              const struct choice *k, struct got *g)
+                              const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_event_query(o->event[k->slot][side]);
 }
 
 static ssq_status event_sync(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_event_sync(o->event[k->slot][side]);
 }
 
 static ssq_status event_elapsed(struct objects *o, unsigned side,
-                                const struct choice *k, struct got *g)
+                                const struct fuzz_choice *k, struct got *g)
 {
     (void)k;
     (void)g;
@@ -109,14 +109,14 @@ static ssq_status event_elapsed(struct objects *o, unsigned side,
 }
 
 static ssq_status event_drop(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_event_destroy(&o->event[k->slot][side]);
     return SSQ_OK;
 }
 
-static void choose_fill(struct objects *o, struct choice *k)
+static void choose_fill(struct objects *o, struct fuzz_choice *k)
 {
     k->kind = input_below(o->in, VALUE_KINDS);
     k->word = input_byte(o->in);
@@ -124,8 +124,8 @@ static void choose_fill(struct objects *o, struct choice *k)
 }
 
 /* What a program begins with, written anew. */
-static ssq_status fill(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status fill(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     static uint8_t bytes[BUFFER_BYTES];
     (void)g;
@@ -136,7 +136,7 @@ static ssq_status fill(struct objects *o, unsigned side, const struct choice *k,
     return st != SSQ_OK ? st : ssq_queue_sync(o->pair->queue[side]);
 }
 
-static void choose_copy(struct objects *o, struct choice *k)
+static void choose_copy(struct objects *o, struct fuzz_choice *k)
 {
     static const ssq_dtype list[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32,
                                      SSQ_U8,  SSQ_I64, SSQ_F64,  SSQ_BOOL};
@@ -147,7 +147,7 @@ static void choose_copy(struct objects *o, struct choice *k)
 }
 
 /* Bytes of a host copy, a few less now and then. */
-static size_t host_bytes(const struct choice *k, unsigned side)
+static size_t host_bytes(const struct fuzz_choice *k, unsigned side)
 {
     int64_t n = ssq_tensor_elements(k->tensor[0][side]);
     size_t bytes = (size_t)n * (ssq_dtype_bits((ssq_dtype)k->kind) / 8);
@@ -155,7 +155,7 @@ static size_t host_bytes(const struct choice *k, unsigned side)
 }
 
 static ssq_status read_tensor(struct objects *o, unsigned side,
-                              const struct choice *k, struct got *g)
+                              const struct fuzz_choice *k, struct got *g)
 {
     ssq_status st =
         ssq_tensor_read(o->pair->queue[side], k->tensor[0][side], g->looked,
@@ -167,7 +167,7 @@ static ssq_status read_tensor(struct objects *o, unsigned side,
 }
 
 static ssq_status write_tensor(struct objects *o, unsigned side,
-                               const struct choice *k, struct got *g)
+                               const struct fuzz_choice *k, struct got *g)
 {
     values_make(g->looked, 4096, (unsigned)k->word, (uint32_t)k->word);
     ssq_status st =
@@ -176,7 +176,7 @@ static ssq_status write_tensor(struct objects *o, unsigned side,
     return st != SSQ_OK ? st : ssq_queue_sync(o->pair->queue[side]);
 }
 
-static void choose_view(struct objects *o, struct choice *k)
+static void choose_view(struct objects *o, struct fuzz_choice *k)
 {
     choose_shape(o, k);
     choose_tensor(o, k, 0, SSQ_F32, false);
@@ -187,7 +187,7 @@ static void choose_view(struct objects *o, struct choice *k)
         k->shape[i] = (int)input_below(o->in, 9) - 1;
 }
 
-static ssq_status make_view(const struct choice *k, unsigned side,
+static ssq_status make_view(const struct fuzz_choice *k, unsigned side,
                             ssq_tensor **view)
 {
     const ssq_tensor *t = k->tensor[0][side];
@@ -208,8 +208,8 @@ static ssq_status make_view(const struct choice *k, unsigned side,
     }
 }
 
-static ssq_status view(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status view(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     (void)o;
     ssq_tensor *view = NULL;
@@ -231,8 +231,8 @@ static ssq_status view(struct objects *o, unsigned side, const struct choice *k,
     return st;
 }
 
-static ssq_status trim(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status trim(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     (void)k;
     (void)g;

@@ -12,12 +12,12 @@ static const double scales[] = {
 enum { SCALES = sizeof(scales) / sizeof(scales[0]) };
 
 static ssq_scaler *scaler_of(struct objects *o, unsigned side,
-                             const struct choice *k)
+                             const struct fuzz_choice *k)
 {
     return o->scaler[k->slot][side];
 }
 
-static void choose_machine(struct objects *o, struct choice *k)
+static void choose_machine(struct objects *o, struct fuzz_choice *k)
 {
     k->kind = input_byte(o->in) % 32;
     k->count = input_byte(o->in);
@@ -27,7 +27,7 @@ static void choose_machine(struct objects *o, struct choice *k)
 
 /* A preset, or one whose streaks are so short that programs see them end. */
 static ssq_status create(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_scaler_options options = SSQ_SCALER_OPTIONS_INIT;
@@ -63,14 +63,14 @@ static ssq_status create(struct objects *o, unsigned side,
 }
 
 static ssq_status destroy(struct objects *o, unsigned side,
-                          const struct choice *k, struct got *g)
+                          const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_scaler_destroy(&o->scaler[k->slot][side]);
     return SSQ_OK;
 }
 
-static void choose_pair(struct objects *o, struct choice *k)
+static void choose_pair(struct objects *o, struct fuzz_choice *k)
 {
     choose_shape(o, k);
     choose_tensor(o, k, 0, choose_float(o), false);
@@ -78,7 +78,7 @@ static void choose_pair(struct objects *o, struct choice *k)
 }
 
 static ssq_status scale_grad(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_scale_grad(o->pair->queue[side], scaler_of(o, side, k),
@@ -86,7 +86,7 @@ static ssq_status scale_grad(struct objects *o, unsigned side,
 }
 
 static ssq_status scale_value(struct objects *o, unsigned side,
-                              const struct choice *k, struct got *g)
+                              const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_scale_value(o->pair->queue[side], scaler_of(o, side, k),
@@ -95,7 +95,7 @@ static ssq_status scale_value(struct objects *o, unsigned side,
 
 /* As a loss's upstream gradient would be. */
 static ssq_status bind_scale(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_mse_args args = SSQ_MSE_INIT;
@@ -106,7 +106,7 @@ static ssq_status bind_scale(struct objects *o, unsigned side,
     return ssq_mse(o->pair->queue[side], &args);
 }
 
-static void choose_list(struct objects *o, struct choice *k)
+static void choose_list(struct objects *o, struct fuzz_choice *k)
 {
     k->count = input_below(o->in, 3);
     choose_shape(o, k);
@@ -117,7 +117,7 @@ static void choose_list(struct objects *o, struct choice *k)
 }
 
 static ssq_status check(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     const ssq_tensor *grads[2] = {k->tensor[0][side], k->tensor[2][side]};
@@ -126,7 +126,7 @@ static ssq_status check(struct objects *o, unsigned side,
 }
 
 static ssq_status unscale(struct objects *o, unsigned side,
-                          const struct choice *k, struct got *g)
+                          const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     const ssq_tensor *grads[2] = {k->tensor[0][side], k->tensor[2][side]};
@@ -136,8 +136,8 @@ static ssq_status unscale(struct objects *o, unsigned side,
 }
 
 /* All gradients of a list by one factor; its norm to the last tensor. */
-static ssq_status clip(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status clip(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     const ssq_tensor *grads[2] = {k->tensor[0][side], k->tensor[2][side]};
@@ -145,20 +145,20 @@ static ssq_status clip(struct objects *o, unsigned side, const struct choice *k,
 }
 
 static ssq_status update(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_update(o->pair->queue[side], scaler_of(o, side, k));
 }
 
-static void choose_scale(struct objects *o, struct choice *k)
+static void choose_scale(struct objects *o, struct fuzz_choice *k)
 {
     k->value = choose_double(o, scales, SCALES);
     k->word = input_byte(o->in);
 }
 
 static ssq_status update_to(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_update_to(o->pair->queue[side], scaler_of(o, side, k),
@@ -166,7 +166,7 @@ static ssq_status update_to(struct objects *o, unsigned side,
 }
 
 static ssq_status interval(struct objects *o, unsigned side,
-                           const struct choice *k, struct got *g)
+                           const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_set_growth_interval(
@@ -184,7 +184,7 @@ static void got_state(struct got *g, const ssq_scaler_state *s)
 }
 
 static ssq_status state_get(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     ssq_status st = ssq_scaler_state_get(o->pair->queue[side],
@@ -194,8 +194,8 @@ static ssq_status state_get(struct objects *o, unsigned side,
 }
 
 /* After a sync what the host knows is the last. */
-static ssq_status poll(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status poll(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     ssq_status st = ssq_queue_sync(o->pair->queue[side]);
@@ -205,7 +205,7 @@ static ssq_status poll(struct objects *o, unsigned side, const struct choice *k,
     return st;
 }
 
-static void choose_state(struct objects *o, struct choice *k)
+static void choose_state(struct objects *o, struct fuzz_choice *k)
 {
     k->kind = input_below(o->in, 13);
     k->word = input_u64(o->in) >> input_below(o->in, 64);
@@ -214,7 +214,7 @@ static void choose_state(struct objects *o, struct choice *k)
 
 /* The state as it is, but for one field. */
 static ssq_status state_set(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
@@ -238,14 +238,14 @@ static ssq_status state_set(struct objects *o, unsigned side,
 }
 
 static ssq_status event_clear(struct objects *o, unsigned side,
-                              const struct choice *k, struct got *g)
+                              const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_scaler_event_clear(o->pair->queue[side], scaler_of(o, side, k));
 }
 
 static ssq_status torch_load(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_torch_scaler_state s = SSQ_TORCH_SCALER_STATE_INIT;
@@ -259,7 +259,7 @@ static ssq_status torch_load(struct objects *o, unsigned side,
 }
 
 static ssq_status torch_save(struct objects *o, unsigned side,
-                             const struct choice *k, struct got *g)
+                             const struct fuzz_choice *k, struct got *g)
 {
     ssq_torch_scaler_state s = SSQ_TORCH_SCALER_STATE_INIT;
     ssq_status st =

@@ -305,7 +305,7 @@ static void binary(struct call *c)
     give_base(c, "y");
     give_base(c, "dy");
     for (unsigned i = 0; i < 3; i++) {
-        struct operand *x = call_operand(c, in[i]);
+        struct fuzz_operand *x = call_operand(c, in[i]);
         if (x == NULL)
             continue;
         if (i == whole)

@@ -243,14 +243,14 @@ static void torch(struct world *w, struct input *in)
 }
 
 /* A blob somewhere in memory, and perhaps no longer what was saved. */
-struct blob {
+struct state_blob {
     uint8_t memory[2 * STATE_BYTES], *at;
     size_t bytes;
     bool damaged;
 };
 
 /* Make room for `needed` bytes, of any alignment. */
-static void blob_place(struct blob *b, struct input *in, size_t needed)
+static void blob_place(struct state_blob *b, struct input *in, size_t needed)
 {
     b->at = b->memory + input_byte(in) % 8;
     b->bytes = needed;
@@ -259,7 +259,7 @@ static void blob_place(struct blob *b, struct input *in, size_t needed)
         fuzz_fail("a blob of %zu bytes", needed);
 }
 
-static void blob_damage(struct blob *b, struct input *in)
+static void blob_damage(struct state_blob *b, struct input *in)
 {
     static uint8_t was[STATE_BYTES];
     size_t n = b->bytes;
@@ -275,7 +275,8 @@ static void blob_damage(struct blob *b, struct input *in)
 }
 
 /* Whole: taken. Damaged: refused. */
-static bool blob_taken(const struct blob *b, const char *what, ssq_status st)
+static bool blob_taken(const struct state_blob *b, const char *what,
+                       ssq_status st)
 {
     fuzz_trace("%s: %zu bytes, %sdamaged: %s %s", what, b->bytes,
                b->damaged ? "" : "not ", ssq_status_name(st),
@@ -298,7 +299,7 @@ static void get(struct world *w, ssq_scaler *scaler, ssq_scaler_state *state)
 
 static void scaler_blob(struct world *w, struct input *in)
 {
-    static struct blob b;
+    static struct state_blob b;
     ssq_scaler *scaler[2] = {NULL, NULL};
     ssq_scaler_options options = SSQ_SCALER_OPTIONS_INIT;
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT,
@@ -327,7 +328,7 @@ static void scaler_blob(struct world *w, struct input *in)
 }
 
 /* State tensors are read into bytes, spoiled, and written. */
-struct visit {
+struct state_visit {
     ssq_queue *queue;
     struct input *in; /* NULL: leave the bytes alone */
     uint8_t bytes[STATE_BYTES];
@@ -337,7 +338,7 @@ struct visit {
 
 static ssq_status visit(void *user, const char *name, const ssq_tensor *t)
 {
-    struct visit *v = user;
+    struct state_visit *v = user;
     ssq_dtype dtype = ssq_tensor_dtype(t);
     size_t bytes = (size_t)ssq_tensor_elements(t) * (ssq_dtype_bits(dtype) / 8);
     uint8_t *at = v->bytes + v->n;
@@ -387,7 +388,7 @@ static void write_param(struct world *w, unsigned i, const float from[ELEMENTS])
 
 static void optimizer(struct world *w, struct input *in)
 {
-    static struct visit v;
+    static struct state_visit v;
     struct input again = *in;
     float values[2][ELEMENTS] = {{1, 2, -1, 0.5f, 0, -3},
                                  {1, 2, -1, 0.5f, 0, -3}};
@@ -432,7 +433,7 @@ static void optimizer(struct world *w, struct input *in)
 /* Two optimizers of one kind; the second continues from the first's blob. */
 static void optimizer_blob(struct world *w, struct input *in)
 {
-    static struct blob b;
+    static struct state_blob b;
     static const float values[ELEMENTS] = {1, 2, -1, 0.5f, 0, -3};
     float got[2][ELEMENTS];
     struct input again = *in;

@@ -19,7 +19,7 @@ static const struct fuzz_op *op_of(const char *name)
 }
 
 /* A var of this pass that has the shape of an operand. */
-static bool alike(struct program *t, const struct operand *x,
+static bool alike(struct program *t, const struct fuzz_operand *x,
                   ssq_var var[SIDES])
 {
     for (unsigned i = 0; i < t->fresh; i++) {
@@ -36,7 +36,7 @@ static bool alike(struct program *t, const struct operand *x,
 }
 
 static void operand(struct program *t, const struct call *c,
-                    const struct operand *x, ssq_var var[SIDES])
+                    const struct fuzz_operand *x, ssq_var var[SIDES])
 {
     unsigned b = input_byte(t->in);
     const char *where = program_where(t);
@@ -57,7 +57,7 @@ static void operand(struct program *t, const struct call *c,
 static void place_options(struct call *c, const struct fuzz_var *f)
 {
     for (unsigned i = 0; i < c->n; i++) {
-        struct operand *x = &c->x[i];
+        struct fuzz_operand *x = &c->x[i];
         bool is_var = false;
         for (unsigned k = 0; k < f->n; k++)
             is_var = is_var || strcmp(x->field->name, f->vars[k]) == 0;

@@ -24,20 +24,20 @@ static const struct {
     int64_t m, n, k;
 } brief[] = {{"cube", 64, 64, 64}, {"unaligned", 23, 17, 9}};
 
-struct product {
+struct gpu_gemm_product {
     ssq_tensor *a, *b, *d;
 };
 
 static ssq_status run(struct gpu *g, void *user)
 {
-    const struct product *p = user;
+    const struct gpu_gemm_product *p = user;
 
     return ssq_gemm(g->queue, SSQ_GEMM(.a = p->a, .b = p->b, .d = p->d));
 }
 
 /* As each implementation does it, and as it is without a pin. */
 static void by_each(struct gpu *g, const char *name, ssq_status st,
-                    struct product *p, double flops, double bytes)
+                    struct gpu_gemm_product *p, double flops, double bytes)
 {
     gpu_time(g, name, "chosen", st, run, p, flops, bytes);
     for (size_t i = 0; st == SSQ_OK; i++) {
@@ -59,7 +59,7 @@ static void time_shape(struct gpu *g, ssq_dtype dtype, const char *what,
                        int64_t m, int64_t n, int64_t k)
 {
     const int64_t a[] = {m, k}, b[] = {k, n}, d[] = {m, n};
-    struct product p = {NULL, NULL, NULL};
+    struct gpu_gemm_product p = {NULL, NULL, NULL};
     char name[128];
     ssq_status st = gpu_tensor(g, dtype, 2, a, 1.0, &p.a);
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct model {
+struct optimizer_model {
     int n;
     ssq_tensor **param, **grad;
     ssq_optimizer *o;
@@ -15,7 +15,7 @@ struct model {
     ssq_tensor *logits, *target; /* of a loss, which is scaled */
 };
 
-static ssq_status make(struct gpu *g, struct model *m, int64_t size)
+static ssq_status make(struct gpu *g, struct optimizer_model *m, int64_t size)
 {
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
     ssq_status st = SSQ_OK;
@@ -47,7 +47,7 @@ static ssq_status make(struct gpu *g, struct model *m, int64_t size)
 
 static ssq_status step(struct gpu *g, void *user)
 {
-    struct model *m = user;
+    struct optimizer_model *m = user;
     ssq_status st = ssq_cross_entropy(
         g->queue,
         SSQ_CROSS_ENTROPY(.logits = m->logits, .target = m->target,
@@ -64,7 +64,7 @@ static ssq_status step(struct gpu *g, void *user)
  * written (3 times 8). */
 static void time_model(struct gpu *g, const char *what, int n, int64_t size)
 {
-    struct model m = {.n = n};
+    struct optimizer_model m = {.n = n};
     ssq_status st = make(g, &m, size);
     char name[96];
 

@@ -8,11 +8,11 @@
 #define MOST 8
 
 /* Operands of a workload; what each is for is its own matter. */
-struct rows {
+struct rows_of_rows {
     ssq_tensor *t[MOST];
 };
 
-static void drop(struct gpu *g, struct rows *r)
+static void drop(struct gpu *g, struct rows_of_rows *r)
 {
     for (int i = 0; i < MOST; i++)
         ssq_tensor_destroy(&r->t[i]);
@@ -20,8 +20,8 @@ static void drop(struct gpu *g, struct rows *r)
 }
 
 /* n matrices of rows x columns in f16 from place `first` on. */
-static ssq_status matrices(struct gpu *g, struct rows *r, int first, int n,
-                           int64_t rows, int64_t columns)
+static ssq_status matrices(struct gpu *g, struct rows_of_rows *r, int first,
+                           int n, int64_t rows, int64_t columns)
 {
     const int64_t shape[] = {rows, columns};
     ssq_status st = SSQ_OK;
@@ -35,7 +35,7 @@ static ssq_status matrices(struct gpu *g, struct rows *r, int first, int n,
 
 static ssq_status copy(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_copy(g->queue, SSQ_COPY(.x = r->t[0], .y = r->t[1]));
 }
@@ -43,7 +43,7 @@ static ssq_status copy(struct gpu *g, void *user)
 void gpu_copy(struct gpu *g)
 {
     int64_t rows = g->brief ? 16 : 16384, columns = g->brief ? 64 : 16384;
-    struct rows r = {{NULL}};
+    struct rows_of_rows r = {{NULL}};
     ssq_status st = matrices(g, &r, 0, 2, rows, columns);
 
     gpu_time(g, "copy", "chosen", st, copy, &r, 0.0,
@@ -55,14 +55,14 @@ void gpu_copy(struct gpu *g)
 
 static ssq_status softmax(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_softmax(g->queue, SSQ_SOFTMAX(.x = r->t[0], .y = r->t[1]));
 }
 
 static ssq_status softmax_backward(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_softmax_backward(
         g->queue,
@@ -72,7 +72,7 @@ static ssq_status softmax_backward(struct gpu *g, void *user)
 static void softmaxes(struct gpu *g, int64_t rows, int64_t columns)
 {
     double elements = (double)rows * (double)columns;
-    struct rows r = {{NULL}};
+    struct rows_of_rows r = {{NULL}};
     ssq_status st = matrices(g, &r, 0, 3, rows, columns);
     char name[64];
 
@@ -89,7 +89,7 @@ static void softmaxes(struct gpu *g, int64_t rows, int64_t columns)
 
 static ssq_status norm(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_layer_norm(g->queue,
                           SSQ_LAYER_NORM(.x = r->t[0], .gamma = r->t[3],
@@ -99,7 +99,7 @@ static ssq_status norm(struct gpu *g, void *user)
 
 static ssq_status norm_backward(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_layer_norm_backward(
         g->queue,
@@ -111,7 +111,7 @@ static ssq_status norm_backward(struct gpu *g, void *user)
 static void norms(struct gpu *g, int64_t rows, int64_t columns)
 {
     double elements = (double)rows * (double)columns;
-    struct rows r = {{NULL}};
+    struct rows_of_rows r = {{NULL}};
     ssq_status st = matrices(g, &r, 0, 3, rows, columns);
     char name[64];
 
@@ -134,7 +134,7 @@ static void norms(struct gpu *g, int64_t rows, int64_t columns)
 
 static ssq_status loss(struct gpu *g, void *user)
 {
-    const struct rows *r = user;
+    const struct rows_of_rows *r = user;
 
     return ssq_cross_entropy(
         g->queue, SSQ_CROSS_ENTROPY(.logits = r->t[0], .target = r->t[2],
@@ -144,7 +144,7 @@ static ssq_status loss(struct gpu *g, void *user)
 static void losses(struct gpu *g, int64_t rows, int64_t classes)
 {
     double elements = (double)rows * (double)classes;
-    struct rows r = {{NULL}};
+    struct rows_of_rows r = {{NULL}};
     ssq_status st = matrices(g, &r, 0, 2, rows, classes);
     char name[64];
 

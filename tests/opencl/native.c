@@ -111,14 +111,14 @@ static ssq_tensor *tensor_of(ssq_buffer *b)
     return t;
 }
 
-struct count {
+struct native_count {
     cl_uint memory, context;
 };
 
 /* Not of the queue: a driver's own events hold it, as many as it likes. */
-static struct count references(void)
+static struct native_count references(void)
 {
-    struct count n = {0, 0};
+    struct native_count n = {0, 0};
 
     own_need(clFinish(own.queue), "clFinish");
     clGetMemObjectInfo(own.x, CL_MEM_REFERENCE_COUNT, sizeof(n.memory),
@@ -135,7 +135,7 @@ static void test_pipeline(void)
     ssq_buffer *x = NULL, *y = NULL;
     ssq_unary_args relu = SSQ_UNARY_INIT;
     float out[N];
-    struct count before = references();
+    struct native_count before = references();
     int wrong = 0;
 
     core_status(ssq_opencl_device_open(own.context, own.id, NULL, &dev), SSQ_OK,
@@ -167,7 +167,7 @@ static void test_pipeline(void)
     ssq_buffer_destroy(&y);
     ssq_queue_destroy(&q);
     ssq_device_close(&dev);
-    struct count after = references();
+    struct native_count after = references();
     tap_ok(after.memory == before.memory && after.context == before.context,
            "every reference is given back: buffer %u of %u, context %u of %u",
            after.memory, before.memory, after.context, before.context);

@@ -45,12 +45,12 @@ static void *real(const char *name)
 #define REAL(NAME) ((__typeof__(&NAME))(uintptr_t)real(#NAME))
 
 /* What stands for a program and its kernel, and is no object of PoCL's. */
-struct program {
+struct nvidia_program {
     char *source, *ptx, log[2048];
     struct ptx_module *module;
 };
-struct kernel {
-    struct program *program;
+struct nvidia_kernel {
+    struct nvidia_program *program;
     struct ptx_entry *entry;
     cl_mem buffer[BUFFERS];
     unsigned char param[256];
@@ -170,7 +170,7 @@ void *clGetExtensionFunctionAddressForPlatform(cl_platform_id p,
 
 static cl_program program_of(char *source, char *ptx)
 {
-    struct program *p = calloc(1, sizeof(*p));
+    struct nvidia_program *p = calloc(1, sizeof(*p));
 
     p->source = source;
     p->ptx = ptx;
@@ -240,7 +240,7 @@ static void options_of(const char *options, char *text, size_t bytes)
 }
 
 /* What tests/opencl/nvidia.cl says NVIDIA's compiler has, and clang has not. */
-static bool compile(struct program *p, const char *options)
+static bool compile(struct nvidia_program *p, const char *options)
 {
     char dir[] = "/tmp/nvidia-XXXXXX", command[2048], known[1024], path[64];
     bool old = setting("NVIDIA_CAPABILITY", 80) < 80;
@@ -277,7 +277,7 @@ cl_int clBuildProgram(cl_program program, cl_uint n, const cl_device_id *d,
                       const char *options,
                       void(CL_CALLBACK *notify)(cl_program, void *), void *user)
 {
-    struct program *p = (struct program *)program;
+    struct nvidia_program *p = (struct nvidia_program *)program;
 
     if (!is_ours(program)) {
         char quick[1024];
@@ -297,7 +297,7 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id d,
                              cl_program_build_info what, size_t bytes,
                              void *value, size_t *written)
 {
-    const struct program *p = (const struct program *)program;
+    const struct nvidia_program *p = (const struct nvidia_program *)program;
 
     if (!is_ours(program))
         return REAL(clGetProgramBuildInfo)(program, d, what, bytes, value,
@@ -308,7 +308,7 @@ cl_int clGetProgramBuildInfo(cl_program program, cl_device_id d,
 cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t bytes,
                         void *value, size_t *written)
 {
-    const struct program *p = (const struct program *)program;
+    const struct nvidia_program *p = (const struct nvidia_program *)program;
     size_t n;
 
     if (!is_ours(program))
@@ -322,7 +322,7 @@ cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t bytes,
 
 cl_int clReleaseProgram(cl_program program)
 {
-    struct program *p = (struct program *)program;
+    struct nvidia_program *p = (struct nvidia_program *)program;
 
     if (!is_ours(program))
         return REAL(clReleaseProgram)(program);
@@ -338,8 +338,8 @@ cl_int clReleaseProgram(cl_program program)
 
 cl_kernel clCreateKernel(cl_program program, const char *name, cl_int *error)
 {
-    struct program *p = (struct program *)program;
-    struct kernel *k;
+    struct nvidia_program *p = (struct nvidia_program *)program;
+    struct nvidia_kernel *k;
     char why[512] = "";
 
     if (!is_ours(program))
@@ -382,7 +382,7 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id d,
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint i, size_t bytes,
                       const void *value)
 {
-    struct kernel *k = (struct kernel *)kernel;
+    struct nvidia_kernel *k = (struct nvidia_kernel *)kernel;
 
     if (!is_ours(kernel))
         return REAL(clSetKernelArg)(kernel, i, bytes, value);
@@ -410,7 +410,8 @@ static void set_fault(void)
 }
 
 /* Run the kernel over PoCL's memory, which is the host's. */
-static bool interpret(const struct kernel *k, void *const *host, size_t groups)
+static bool interpret(const struct nvidia_kernel *k, void *const *host,
+                      size_t groups)
 {
     const struct ptx_shape *shape = ptx_entry_shape(k->entry);
     struct ptx_range range[BUFFERS];
@@ -453,7 +454,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel kernel, cl_uint n,
                               const size_t *local, cl_uint nwait,
                               const cl_event *wait, cl_event *event)
 {
-    const struct kernel *k = (const struct kernel *)kernel;
+    const struct nvidia_kernel *k = (const struct nvidia_kernel *)kernel;
     void *host[BUFFERS] = {NULL};
     bool ok = true;
     cl_int e;

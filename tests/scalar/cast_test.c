@@ -9,7 +9,7 @@
 #include "kernels/scalar/scalar.h"
 #include "tests/tap.h"
 
-struct format {
+struct cast_format {
     const char *name;
     int bits, e_min; /* of the significand; of the smallest normal */
     double largest;  /* finite */
@@ -21,7 +21,7 @@ struct format {
     double unit[256]; /* the last place, by the exponent of the float32 */
 };
 
-static struct format formats[] = {
+static struct cast_format formats[] = {
     {"f16",
      11,
      -14,
@@ -50,13 +50,13 @@ enum check { NEAREST, TOWARD_ZERO, STOCHASTIC, CHECKS };
 static const char *const check_names[] = {"nearest", "toward zero",
                                           "stochastic"};
 
-struct result {
+struct cast_result {
     uint64_t n;
     uint64_t wrong[CHECKS];
     u32 first[CHECKS];
 };
 
-static void fill_units(struct format *f)
+static void fill_units(struct cast_format *f)
 {
     for (int e = 0; e < 256; e++) {
         int power = (e == 0 ? 1 : e) - 127;
@@ -67,7 +67,7 @@ static void fill_units(struct format *f)
 }
 
 /* The value of bits of a format, from their definition. */
-static double decode(const struct format *f, u32 h)
+static double decode(const struct cast_format *f, u32 h)
 {
     u32 fraction = h & ((1u << (f->bits - 1)) - 1u);
     int e = (int)((h & 0x7fffu) >> (f->bits - 1));
@@ -81,7 +81,7 @@ static double decode(const struct format *f, u32 h)
                         e - 1 + f->e_min - (f->bits - 1));
 }
 
-static u32 nan_bits(const struct format *f, u32 u)
+static u32 nan_bits(const struct cast_format *f, u32 u)
 {
     u32 s = (u >> 16) & 0x8000u;
     u32 payload = (u & 0x7fffffu) >> (24 - f->bits);
@@ -90,7 +90,7 @@ static u32 nan_bits(const struct format *f, u32 u)
 }
 
 /* |h| is v exactly, with the sign of u. */
-static bool is(const struct format *f, u32 h, double v, u32 u)
+static bool is(const struct cast_format *f, u32 h, double v, u32 u)
 {
     if (((h ^ (u >> 16)) & 0x8000u) != 0 || h > 0xffffu)
         return false;
@@ -99,14 +99,15 @@ static bool is(const struct format *f, u32 h, double v, u32 u)
     return (double)fabsf(f->load(h)) == v;
 }
 
-static bool nearest_right(const struct format *f, float x, u32 u, double unit)
+static bool nearest_right(const struct cast_format *f, float x, u32 u,
+                          double unit)
 {
     double v = rint(fabs((double)x) / unit) * unit;
 
     return is(f, f->store(x), v > f->largest ? (double)INFINITY : v, u);
 }
 
-static bool toward_zero_right(const struct format *f, float x, u32 u,
+static bool toward_zero_right(const struct cast_format *f, float x, u32 u,
                               double unit)
 {
     double v = floor(fabs((double)x) / unit) * unit;
@@ -118,7 +119,7 @@ static bool toward_zero_right(const struct format *f, float x, u32 u,
 
 /* With the dropped part d of 2^n, r rounds up from 2^n - d on, and not below;
  * bits of r above the n lowest do not matter. */
-static bool stochastic_right(const struct format *f, float x, u32 u,
+static bool stochastic_right(const struct cast_format *f, float x, u32 u,
                              double unit)
 {
     double a = fabs((double)x) / unit;
@@ -151,7 +152,7 @@ static bool stochastic_right(const struct format *f, float x, u32 u,
            is(f, f->store_sr(x, high | (r - 1)), low, u);
 }
 
-static void tally(struct result *res, enum check c, u32 u, bool right)
+static void tally(struct cast_result *res, enum check c, u32 u, bool right)
 {
     if (right)
         return;
@@ -159,7 +160,8 @@ static void tally(struct result *res, enum check c, u32 u, bool right)
         res->first[c] = u;
 }
 
-static void check_input(const struct format *f, u32 u, struct result *res)
+static void check_input(const struct cast_format *f, u32 u,
+                        struct cast_result *res)
 {
     float x = AS_F32(u);
     double unit = f->unit[(u >> 23) & 0xffu];
@@ -184,7 +186,7 @@ static void check_input(const struct format *f, u32 u, struct result *res)
     tally(res, STOCHASTIC, u, stochastic_right(f, x, u, unit));
 }
 
-static void check_loads(const struct format *f)
+static void check_loads(const struct cast_format *f)
 {
     u32 wrong = 0;
 
@@ -202,7 +204,7 @@ static void check_loads(const struct format *f)
 }
 
 /* All values of the format, the ties between them, and what is next to them. */
-static void edges(const struct format *f, struct result *res)
+static void edges(const struct cast_format *f, struct cast_result *res)
 {
     for (u32 h = 0; h < 65536; h++) {
         u32 u = AS_U32(f->load(h));
@@ -216,7 +218,7 @@ static void edges(const struct format *f, struct result *res)
     }
 }
 
-static void all(const struct format *f, struct result *res)
+static void all(const struct cast_format *f, struct cast_result *res)
 {
     u32 u = 0;
 
@@ -225,7 +227,7 @@ static void all(const struct format *f, struct result *res)
     while (++u != 0);
 }
 
-static void sample(const struct format *f, struct result *res)
+static void sample(const struct cast_format *f, struct cast_result *res)
 {
     for (u32 i = 0; i < 1u << 20; i++)
         check_input(f, random_u32(1, 2, 3, 4, i, 0), res);
@@ -234,9 +236,9 @@ static void sample(const struct format *f, struct result *res)
                     res);
 }
 
-static void check_stores(const struct format *f)
+static void check_stores(const struct cast_format *f)
 {
-    struct result res = {0, {0}, {0}};
+    struct cast_result res = {0, {0}, {0}};
 
     edges(f, &res);
     if (tap_full())
@@ -251,7 +253,7 @@ static void check_stores(const struct format *f)
     }
 }
 
-static void check_classes(const struct format *f, bool (*nan)(u32),
+static void check_classes(const struct cast_format *f, bool (*nan)(u32),
                           bool (*inf)(u32), bool (*finite)(u32))
 {
     u32 wrong = 0;
@@ -285,7 +287,7 @@ static void check_classes_f32(void)
 }
 
 /* The mean of 2^20 roundings is within 5 deviations of x. */
-static void check_mean(const struct format *f, float x)
+static void check_mean(const struct cast_format *f, float x)
 {
     const u32 n = 1u << 20;
     double unit = f->unit[(AS_U32(x) >> 23) & 0xffu];

@@ -18,13 +18,13 @@
 #include "tests/scalar/oracle.h"
 #include "tests/tap.h"
 
-struct worst {
+struct exp_neg_worst {
     double error;
     float x;
 };
 
 /* The error in units of u y, less what a subnormal result's rounding costs. */
-static void one(u32 u, struct worst *w)
+static void one(u32 u, struct exp_neg_worst *w)
 {
     float x = AS_F32(u);
     ld y = o_exp(x), off = fabsl((ld)s_exp_neg(x) - y);
@@ -34,12 +34,12 @@ static void one(u32 u, struct worst *w)
     double e = off <= 0 ? 0 : (double)(off / y * 0x1p24L);
 
     if (e > w->error || isnan(e))
-        *w = (struct worst){e, x};
+        *w = (struct exp_neg_worst){e, x};
 }
 
 static void check_range(const char *name, u32 from, u32 to, u32 step)
 {
-    struct worst w = {0, 0};
+    struct exp_neg_worst w = {0, 0};
     u32 n = 0;
 
     for (u32 u = from; u <= to && u >= from; u += step, n++)

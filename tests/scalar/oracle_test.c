@@ -172,14 +172,14 @@ DIRECT(tanh)
 DIRECT(erf)
 DIRECT(erfc)
 
-struct function {
+struct oracle_function {
     const char *name;
     ld (*oracle)(ld x);
     void (*mpfr)(mpfr_t y, const mpfr_t x);
     float lo, hi, zero; /* where to look, and closely at */
 };
 
-static const struct function functions[] = {
+static const struct oracle_function functions[] = {
     {"exp", o_exp, m_exp, -104, 89, 0},
     {"exp2", o_exp2, m_exp2, -150, 128, 0},
     {"expm1", o_expm1, m_expm1, -18, 20, 0},
@@ -205,7 +205,7 @@ static const struct function functions[] = {
 };
 #define FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-static double compare(const struct function *f, float x)
+static double compare(const struct oracle_function *f, float x)
 {
     mpfr_t in, out;
     double off;
@@ -218,7 +218,7 @@ static double compare(const struct function *f, float x)
     return off;
 }
 
-static void check(const struct function *f)
+static void check(const struct oracle_function *f)
 {
     const u32 n = 2000;
     double worst = 0;

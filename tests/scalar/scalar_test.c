@@ -11,7 +11,7 @@
 #include "tests/scalar/special.h"
 #include "tests/tap.h"
 
-struct function {
+struct scalar_function {
     const char *name;
     float (*scalar)(float x);
     ld (*oracle)(ld x);
@@ -19,7 +19,7 @@ struct function {
     double bound; /* ulp, in float32 */
 };
 
-static const struct function functions[] = {
+static const struct scalar_function functions[] = {
     {"exp", s_exp, o_exp, -104, 89, 1},
     {"exp2", s_exp2, o_exp2, -150, 128, 1},
     {"expm1", s_expm1, o_expm1, -18, 10, 1},
@@ -99,24 +99,26 @@ static const float edges[] = {
 };
 #define EDGES (sizeof(edges) / sizeof(edges[0]))
 
-struct worst {
+struct scalar_worst {
     double ulps;
     float x;
 };
 
-static void note(struct worst *w, double ulps, float x)
+static void note(struct scalar_worst *w, double ulps, float x)
 {
     if (ulps > w->ulps || isnan(ulps))
-        *w = (struct worst){ulps, x};
+        *w = (struct scalar_worst){ulps, x};
 }
 
-static void one(const struct function *f, float x, struct worst *w)
+static void one(const struct scalar_function *f, float x,
+                struct scalar_worst *w)
 {
     note(w, ulps_f32(f->scalar(x), f->oracle(x)), x);
 }
 
 /* Random bits; equally spaced in [lo, hi], with random low bits. */
-static void float32_samples(const struct function *f, u32 n, struct worst *w)
+static void float32_samples(const struct scalar_function *f, u32 n,
+                            struct scalar_worst *w)
 {
     for (u32 i = 0; i < n / 4; i++)
         one(f, AS_F32(random_u32(1, 2, 3, 4, i, 0)), w);
@@ -128,7 +130,8 @@ static void float32_samples(const struct function *f, u32 n, struct worst *w)
     }
 }
 
-static void float32_edges(const struct function *f, struct worst *w)
+static void float32_edges(const struct scalar_function *f,
+                          struct scalar_worst *w)
 {
     for (size_t i = 0; i < EDGES; i++) {
         for (u32 k = 0; k < 400; k++) {
@@ -140,10 +143,10 @@ static void float32_edges(const struct function *f, struct worst *w)
     }
 }
 
-static void check_float32(const struct function *f)
+static void check_float32(const struct scalar_function *f)
 {
     u32 n = tap_full() ? 20000000u : 300000u;
-    struct worst w = {0, 0};
+    struct scalar_worst w = {0, 0};
 
     float32_samples(f, n, &w);
     float32_edges(f, &w);
@@ -152,10 +155,10 @@ static void check_float32(const struct function *f)
            n + n / 4 + (u32)EDGES * 800, w.ulps, (double)w.x, f->bound);
 }
 
-static void check_16(const struct function *f)
+static void check_16(const struct scalar_function *f)
 {
-    struct worst h = {0, 0};
-    struct worst b = {0, 0};
+    struct scalar_worst h = {0, 0};
+    struct scalar_worst b = {0, 0};
 
     for (u32 i = 0; i < 65536; i++) {
         float x = f16_load(i);
@@ -174,8 +177,8 @@ static void check_16(const struct function *f)
 static void check_elu(float alpha)
 {
     u32 n = tap_full() ? 20000000u : 300000u;
-    struct worst y = {0, 0};
-    struct worst g = {0, 0};
+    struct scalar_worst y = {0, 0};
+    struct scalar_worst g = {0, 0};
 
     for (u32 i = 0; i < n; i++) {
         u32 r = random_u32(9, 10, 11, 12, i, 0);
@@ -255,7 +258,7 @@ static void check_specials(void)
 }
 
 /* NaN in, the same NaN out, quiet. */
-static void check_nan(const struct function *f)
+static void check_nan(const struct scalar_function *f)
 {
     static const u32 nans[] = {0x7fc00000u, 0xffc00000u, 0x7f800001u,
                                0xffa12345u};

@@ -10,13 +10,14 @@
 #define ROWS 5
 #define MOST 128 /* elements of all parameters */
 
-struct setup {
+struct accumulate_setup {
     const char *policy, *optimizer;
     double clip_value;
     bool replay;
 };
 
-static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
+                               const struct accumulate_setup *s,
                                uint32_t accumulate)
 {
     ssq_trainer *t = NULL;
@@ -32,7 +33,7 @@ static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
     return t;
 }
 
-static ssq_var loss_of(const struct harness *b, ssq_tape *t)
+static ssq_var loss_of(const struct tape_harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
     y = ssq_nn_linear(t, "fc2", ssq_tanh_var(y), OUT, NULL);
@@ -40,7 +41,8 @@ static ssq_var loss_of(const struct harness *b, ssq_tape *t)
 }
 
 /* Each micro-batch has other values of x. */
-static void passes(const struct harness *b, ssq_trainer *t, int from, int n)
+static void passes(const struct tape_harness *b, ssq_trainer *t, int from,
+                   int n)
 {
     for (int i = from; i < from + n; i++) {
         NEED(ssq_random_uniform(
@@ -53,7 +55,7 @@ static void passes(const struct harness *b, ssq_trainer *t, int from, int n)
 }
 
 /* All parameters as float32; returns how many elements. */
-static size_t values(const struct harness *b, ssq_trainer *t, float *to)
+static size_t values(const struct tape_harness *b, ssq_trainer *t, float *to)
 {
     ssq_params *params = ssq_trainer_params(t);
     size_t n = 0;
@@ -69,7 +71,7 @@ static size_t values(const struct harness *b, ssq_trainer *t, float *to)
     return n;
 }
 
-static bool alike(const struct harness *b, ssq_trainer *x, ssq_trainer *y)
+static bool alike(const struct tape_harness *b, ssq_trainer *x, ssq_trainer *y)
 {
     float p[MOST], q[MOST];
     size_t n = values(b, x, p);
@@ -85,7 +87,8 @@ static ssq_status count_steps(void *user, ssq_trainer *trainer,
     return SSQ_OK;
 }
 
-static void flush(const struct harness *b, const struct setup *s)
+static void flush(const struct tape_harness *b,
+                  const struct accumulate_setup *s)
 {
     ssq_trainer *two = trainer_of(b, s, 2), *four = trainer_of(b, s, 4);
     int steps = 0;
@@ -117,7 +120,7 @@ static void flush(const struct harness *b, const struct setup *s)
     ssq_trainer_destroy(&four);
 }
 
-static void drop(const struct harness *b, const struct setup *s)
+static void drop(const struct tape_harness *b, const struct accumulate_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 3), *y = trainer_of(b, s, 3);
     passes(b, x, 0, 6);
@@ -135,7 +138,8 @@ static void drop(const struct harness *b, const struct setup *s)
 }
 
 /* A call that is refused within an accumulation says how to end it. */
-static void refused(const struct harness *b, const struct setup *s)
+static void refused(const struct tape_harness *b,
+                    const struct accumulate_setup *s)
 {
     char path[64];
     snprintf(path, sizeof(path), "accumulate-%ld", (long)getpid());
@@ -164,7 +168,8 @@ static void refused(const struct harness *b, const struct setup *s)
 }
 
 /* A step that is only captured would be counted, and may never be launched. */
-static void captured(const struct harness *b, const struct setup *s)
+static void captured(const struct tape_harness *b,
+                     const struct accumulate_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 2), *y = trainer_of(b, s, 2);
     ssq_graph *g = NULL;
@@ -202,14 +207,14 @@ static void captured(const struct harness *b, const struct setup *s)
 
 int main(void)
 {
-    static const struct setup list[] = {
+    static const struct accumulate_setup list[] = {
         {"float32", "adamw", 0.0, false},
         {"mixed_float16", "sgd", 0.01, false},
         {"mixed_bfloat16", "lamb", 0.0, true},
     };
     const size_t n = sizeof(list) / sizeof(list[0]);
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < n; k++) {
             flush(&b, &list[k]);
             drop(&b, &list[k]);

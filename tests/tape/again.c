@@ -11,7 +11,7 @@
 /* Elements of fc.weight and fc.bias, norm.weight and norm.bias, out.weight. */
 #define COUNT (IN * 4 + 4 + 4 + 4 + 4 * OUT)
 
-static ssq_trainer *trainer_of(const struct harness *b,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -19,7 +19,7 @@ static ssq_trainer *trainer_of(const struct harness *b,
     return t;
 }
 
-static ssq_var forward(const struct harness *b, ssq_tape *t)
+static ssq_var forward(const struct tape_harness *b, ssq_tape *t)
 {
     ssq_var h = ssq_nn_linear(t, "fc", ssq_var_input(t, b->x), 4, NULL);
     h = ssq_nn_layer_norm(t, "norm", h, NULL);
@@ -27,12 +27,12 @@ static ssq_var forward(const struct harness *b, ssq_tape *t)
     return ssq_mse_var(h, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *t)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *t)
 {
     return ssq_trainer_step(t, forward(b, ssq_trainer_begin(t)));
 }
 
-static void read_all(const struct harness *b, ssq_trainer *t, float *to)
+static void read_all(const struct tape_harness *b, ssq_trainer *t, float *to)
 {
     NEED(ssq_params_read(ssq_trainer_params(t), b->queue,
                          ssq_trainer_optimizer(t), NULL, to, COUNT));
@@ -46,7 +46,7 @@ static ssq_dtype dtype_of(const ssq_trainer *t, const char *name)
 }
 
 /* One trainer ends `ends` times after `first` steps; the other never. */
-static void same(const struct harness *b, const ssq_trainer_args *args,
+static void same(const struct tape_harness *b, const ssq_trainer_args *args,
                  int first, int ends, const char *what)
 {
     float never[COUNT], again[COUNT], wide[COUNT];
@@ -84,7 +84,7 @@ static void same(const struct harness *b, const ssq_trainer_args *args,
     ssq_trainer_destroy(&u);
 }
 
-static void sameness(const struct harness *b)
+static void sameness(const struct tape_harness *b)
 {
     static const char *const policies[] = {"float32", "mixed_float16",
                                            "mixed_bfloat16"};
@@ -112,7 +112,7 @@ static void sameness(const struct harness *b)
 
 /* What a program writes after the end is what training goes on with: masters
  * have it exactly, the model rounded. */
-static void written(const struct harness *b)
+static void written(const struct tape_harness *b)
 {
     static const ssq_master_kind kinds[] = {SSQ_MASTER_F32, SSQ_MASTER_SPLIT};
     for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
@@ -143,7 +143,7 @@ static void written(const struct harness *b)
 }
 
 /* Refused in a capture, by the one call that may come in one. */
-static void captured(const struct harness *b)
+static void captured(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16"));
     ssq_graph *graph = NULL;
@@ -163,7 +163,7 @@ static void captured(const struct harness *b)
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         sameness(&b);
         written(&b);
         captured(&b);

@@ -317,11 +317,11 @@ static void sweep(const char *device, program *run, const char *policy)
 #define FEW (2 * 4 + 2) /* of fc */
 
 /* A batch with class labels. */
-struct batch {
+struct alloc_batch {
     ssq_tensor *x, *target;
 };
 
-static ssq_status simple(ssq_trainer *t, const struct batch *b)
+static ssq_status simple(ssq_trainer *t, const struct alloc_batch *b)
 {
     ssq_tape *tape = ssq_trainer_begin(t);
     ssq_var y = ssq_nn_linear(tape, "fc", ssq_var_input(tape, b->x), 2, NULL);
@@ -331,8 +331,8 @@ static ssq_status simple(ssq_trainer *t, const struct batch *b)
 
 /* A step of three passes. Memory runs out in the third pass, or in a drop of
  * the first two; false: it did not. *p: the losses of the passes. */
-static bool third(ssq_queue *q, const struct batch *b, bool drops, long fail_at,
-                  float *values, ssq_trainer_progress *p)
+static bool third(ssq_queue *q, const struct alloc_batch *b, bool drops,
+                  long fail_at, float *values, ssq_trainer_progress *p)
 {
     ssq_trainer *t = NULL;
     NEED(ssq_trainer_create(q, SSQ_TRAINER(.optimizer = "sgd", .accumulate = 3),
@@ -367,7 +367,7 @@ static void once(const char *device, bool drops)
     NEED(ssq_allocator_set(&a));
     ssq_device *d = core_open(device);
     ssq_queue *q = core_queue(d);
-    struct batch b = {NULL, core_vector(d, SSQ_I32, 5)};
+    struct alloc_batch b = {NULL, core_vector(d, SSQ_I32, 5)};
     ssq_trainer_progress p, want;
     float values[2][FEW];
     long fail_at = 1, bad = 0;

@@ -23,7 +23,7 @@ static ssq_dtype product(ssq_tape *t)
 
 /* ---- regions ---- */
 
-static void nesting(const struct rig *r)
+static void nesting(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_dtype is[7];
@@ -56,7 +56,7 @@ static void nesting(const struct rig *r)
 
 /* A layer in float32 under mixed_float16: its parameters, its result, and those
  * of ops that are in no list. */
-static void keras(const struct rig *r)
+static void keras(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_param_info w = SSQ_PARAM_INFO_INIT;
@@ -84,7 +84,7 @@ static void keras(const struct rig *r)
 }
 
 /* Where nothing is cast: results as operands are, but losses in float32. */
-static void off(const struct rig *r, const ssq_tensor *target)
+static void off(const struct tape_rig *r, const ssq_tensor *target)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -109,7 +109,7 @@ static void off(const struct rig *r, const ssq_tensor *target)
 }
 
 /* The losses of a torch.amp program with float32 parameters, one region. */
-static void losses(const struct rig *r, const ssq_tensor *target)
+static void losses(const struct tape_rig *r, const ssq_tensor *target)
 {
     ssq_tape *t = r->tape;
     static const char *const policies[] = {"float32", "mixed_float16",
@@ -131,7 +131,7 @@ static void losses(const struct rig *r, const ssq_tensor *target)
 
 /* ---- classes that a policy moves ---- */
 
-static void moves(const struct rig *r)
+static void moves(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -172,7 +172,7 @@ static unsigned vars_of(const ssq_tape *t)
     return s.vars;
 }
 
-static void once(const struct rig *r)
+static void once(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -216,7 +216,7 @@ static bool says(const struct heard *h, unsigned i, const char *text)
     return ok;
 }
 
-static void verbose(const struct rig *r)
+static void verbose(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     struct heard h = {.n = 0};
@@ -257,7 +257,7 @@ static void verbose(const struct rig *r)
 
 /* ---- misuse ---- */
 
-static void misuse(const struct rig *r)
+static void misuse(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     static const struct {
@@ -299,7 +299,7 @@ static void misuse(const struct rig *r)
 }
 
 /* Thousands of pushes of the same texts take no memory. */
-static void flat(const struct rig *r)
+static void flat(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
@@ -325,7 +325,7 @@ int main(void)
     static const int64_t shape[] = {4, 4};
     static const float zeros[16];
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct rig r = rig_open(core_device(i), "mixed_float16");
+        struct tape_rig r = rig_open(core_device(i), "mixed_float16");
         ssq_tensor *target = rig_floats(&r, 2, shape, zeros);
         nesting(&r);
         keras(&r);

@@ -23,7 +23,7 @@ static ssq_var net(ssq_tape *t, const ssq_tensor *const *data)
 
 /* ---- by hand ---- */
 
-struct layer {
+struct by_hand_layer {
     const ssq_tensor *x; /* in the compute dtype */
     ssq_tensor *y, *a;   /* of the product, of the activation */
 };
@@ -36,10 +36,11 @@ static ssq_tensor *part(struct hand *h, int layer, const char *end, bool grad)
     return grad ? h->grad[i] : h->value[i];
 }
 
-static void forward(struct hand *h, struct layer *layer, const ssq_tensor *x)
+static void forward(struct hand *h, struct by_hand_layer *layer,
+                    const ssq_tensor *x)
 {
     for (int i = 0; i < LAYERS; i++) {
-        struct layer *l = &layer[i];
+        struct by_hand_layer *l = &layer[i];
         const int64_t shape[] = {BATCH, i == LAYERS - 1 ? OUT : HIDDEN};
         l->x = x;
         l->y = hand_make(h, h->dtype, 2, shape);
@@ -56,10 +57,11 @@ static void forward(struct hand *h, struct layer *layer, const ssq_tensor *x)
 }
 
 /* dy: the gradient of the last product. */
-static void backward(struct hand *h, const struct layer *layer, ssq_tensor *dy)
+static void backward(struct hand *h, const struct by_hand_layer *layer,
+                     ssq_tensor *dy)
 {
     for (int i = LAYERS - 1; i >= 0; i--) {
-        const struct layer *l = &layer[i];
+        const struct by_hand_layer *l = &layer[i];
         NEED(ssq_gemm(h->queue, SSQ_GEMM(.a = dy, .b = l->x, .trans_a = true,
                                          .d = part(h, i, "weight", true))));
         NEED(ssq_sum_to(h->queue,
@@ -84,7 +86,7 @@ static void backward(struct hand *h, const struct layer *layer, ssq_tensor *dy)
 
 static void hand(struct hand *h, const ssq_tensor *const *data)
 {
-    struct layer layer[LAYERS];
+    struct by_hand_layer layer[LAYERS];
     forward(h, layer, hand_cast(h, data[0], h->dtype));
     ssq_tensor *logits = layer[LAYERS - 1].y;
     ssq_tensor *dy = hand_like(h, h->dtype, logits);

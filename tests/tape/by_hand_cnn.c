@@ -40,7 +40,7 @@ static ssq_var net(ssq_tape *t, const ssq_tensor *const *data)
 /* ---- by hand ---- */
 
 /* What the backward of a layer needs of its forward. */
-struct layer {
+struct by_hand_cnn_layer {
     const char *name;
     int64_t out, side;
     const ssq_tensor *x; /* in the compute dtype */
@@ -48,8 +48,8 @@ struct layer {
     ssq_tensor *mean, *rstd, *b;
 };
 
-static ssq_tensor *part(struct hand *h, const struct layer *l, const char *end,
-                        bool grad)
+static ssq_tensor *part(struct hand *h, const struct by_hand_cnn_layer *l,
+                        const char *end, bool grad)
 {
     char name[64];
     snprintf(name, sizeof(name), "%s.%s", l->name, end);
@@ -57,8 +57,8 @@ static ssq_tensor *part(struct hand *h, const struct layer *l, const char *end,
     return grad ? h->grad[i] : h->value[i];
 }
 
-static void layer(struct hand *h, struct layer *l, const ssq_tensor *x,
-                  bool norm)
+static void layer(struct hand *h, struct by_hand_cnn_layer *l,
+                  const ssq_tensor *x, bool norm)
 {
     const int64_t shape[] = {N, l->out, l->side, l->side}, c[] = {l->out};
     l->x = hand_cast(h, x, h->dtype);
@@ -86,7 +86,7 @@ static void layer(struct hand *h, struct layer *l, const ssq_tensor *x,
 
 /* From the gradient of relu's result to that of x, in the compute dtype; NULL:
  * not wanted. */
-static void filters_back(struct hand *h, const struct layer *l,
+static void filters_back(struct hand *h, const struct by_hand_cnn_layer *l,
                          const ssq_tensor *dr, bool bias, const ssq_tensor *dx)
 {
     ssq_tensor *dy = hand_like(h, h->dtype, l->y);
@@ -109,7 +109,7 @@ static void filters_back(struct hand *h, const struct layer *l,
 }
 
 /* From the gradient of the norm's result. */
-static ssq_tensor *norm_back(struct hand *h, const struct layer *l,
+static ssq_tensor *norm_back(struct hand *h, const struct by_hand_cnn_layer *l,
                              const ssq_tensor *db)
 {
     ssq_tensor *dr = hand_like(h, h->dtype, l->r);
@@ -126,9 +126,9 @@ static ssq_tensor *norm_back(struct hand *h, const struct layer *l,
 
 static void hand(struct hand *h, const ssq_tensor *const *data)
 {
-    struct layer l[] = {{.name = "0", .out = 16, .side = 4},
-                        {.name = "1", .out = 16, .side = 2},
-                        {.name = "2", .out = 2, .side = 1}};
+    struct by_hand_cnn_layer l[] = {{.name = "0", .out = 16, .side = 4},
+                                    {.name = "1", .out = 16, .side = 2},
+                                    {.name = "2", .out = 2, .side = 1}};
     const int64_t grey[] = {N, 1, SIDE, SIDE}, rgb[] = {N, 3, SIDE, SIDE};
     const int64_t two[] = {N, 2}, four[] = {N, 2, 1, 1};
     ssq_tensor *x = NULL;

@@ -77,13 +77,13 @@ static ssq_tensor *part(struct hand *h, const char *name, const char *end,
 }
 
 /* A product and what its backward needs. */
-struct product {
+struct by_hand_gpt_product {
     const char *name;
     const ssq_tensor *x;
 };
 
-static ssq_tensor *multiply(struct hand *h, struct product *p, const char *name,
-                            const ssq_tensor *x, int64_t out)
+static ssq_tensor *multiply(struct hand *h, struct by_hand_gpt_product *p,
+                            const char *name, const ssq_tensor *x, int64_t out)
 {
     ssq_tensor *y = hand_make(h, h->dtype, 2, (int64_t[]){ROWS, out});
     p->name = name;
@@ -95,7 +95,8 @@ static ssq_tensor *multiply(struct hand *h, struct product *p, const char *name,
 }
 
 /* The gradient of x; that of the parameters is written. */
-static ssq_tensor *multiply_back(struct hand *h, const struct product *p,
+static ssq_tensor *multiply_back(struct hand *h,
+                                 const struct by_hand_gpt_product *p,
                                  const ssq_tensor *dy)
 {
     ssq_tensor *dx = hand_like(h, h->dtype, p->x);
@@ -166,7 +167,7 @@ static void add_back(struct hand *h, const ssq_tensor *a, const ssq_tensor *b,
 /* ---- by hand: attention ---- */
 
 struct attended {
-    struct product in, out;
+    struct by_hand_gpt_product in, out;
     ssq_tensor *q, *k, *v, *y, *lse;
 };
 
@@ -225,7 +226,7 @@ struct all {
     const ssq_tensor *x0, *x1, *x2;
     struct norm ln_1, ln_2, ln_f;
     struct attended attended;
-    struct product fc, out;
+    struct by_hand_gpt_product fc, out;
     ssq_tensor *seen, *wide, *made; /* of attention; of the two products */
     const ssq_tensor *last;         /* what meets the table again */
     ssq_tensor *logits;

@@ -8,7 +8,7 @@
 static const float xs[6] = {1, 2, 3, 4, 5, 6};
 
 /* The gradient of "w" is the sum of the rows of x, times `by`. */
-static ssq_status pass(struct rig *r, const ssq_tensor *x, double by)
+static ssq_status pass(struct tape_rig *r, const ssq_tensor *x, double by)
 {
     ssq_tape_begin(r->tape, true);
     ssq_var in = ssq_var_input(r->tape, x);
@@ -20,7 +20,7 @@ static ssq_status pass(struct rig *r, const ssq_tensor *x, double by)
 }
 
 /* Is the gradient of "w" so often (5, 7, 9)? */
-static bool is(struct rig *r, float times)
+static bool is(struct tape_rig *r, float times)
 {
     ssq_param_info i = SSQ_PARAM_INFO_INIT;
     float g[3] = {-1, -1, -1};
@@ -33,7 +33,7 @@ static bool is(struct rig *r, float times)
 }
 
 /* A graph of one backward. dry: none. */
-static ssq_graph *capture(struct rig *r, const ssq_tensor *x, bool dry)
+static ssq_graph *capture(struct tape_rig *r, const ssq_tensor *x, bool dry)
 {
     ssq_graph *g = NULL;
     NEED(dry ? ssq_graph_begin_dry(r->queue) : ssq_graph_begin(r->queue));
@@ -44,7 +44,7 @@ static ssq_graph *capture(struct rig *r, const ssq_tensor *x, bool dry)
 
 static void states(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     ssq_tape_begin(r.tape, true); /* creates the parameter */
     (void)ssq_var_param(
@@ -81,7 +81,7 @@ static void states(const char *name)
 /* One graph cleans, overwrites, and adds: it can be launched at any time. */
 static void whole(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     ssq_graph *g = NULL;
     NEED(pass(&r, x, 1.0));
@@ -102,7 +102,7 @@ static void whole(const char *name)
 /* ssq_tape_check does not count as the first backward. */
 static void checked(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     ssq_optimizer *o = NULL;
     ssq_param_info i = SSQ_PARAM_INFO_INIT;
@@ -126,7 +126,7 @@ static void checked(const char *name)
 /* A loss that is a view stays as well, with the memory that it looks at. */
 static void views(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     float value = 0.0f;
     ssq_tape_begin(r.tape, true);
@@ -151,7 +151,7 @@ static void views(const char *name)
  * once. */
 static void masks(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     ssq_tensor *mask = NULL;
     NEED(ssq_tensor_create(r.device, SSQ_U8, 2, (int64_t[]){2, 3}, &mask));
@@ -178,7 +178,7 @@ static void masks(const char *name)
 
 static void lines(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tensor *x = rig_floats(&r, 3, (int64_t[]){1, 2, 3}, xs);
     ssq_tape_begin(r.tape, true);
     (void)ssq_nn_attention(r.tape, "a b", ssq_var_input(r.tape, x), 1, NULL);

@@ -155,7 +155,7 @@ static const struct {
 #define N (sizeof(cases) / sizeof(cases[0]))
 
 /** The data of all cases; data_drop() when they are done. */
-static void data_fill(const struct rig *r, struct data *d)
+static void data_fill(const struct tape_rig *r, struct data *d)
 {
     static const int classes[] = {3, -100, 0, 6, 2},
                      pixels[] = {4, 0, 2, 1, 3, 3};

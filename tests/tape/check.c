@@ -8,7 +8,7 @@
                   SSQ_PARAM(.rank = 2, .shape = {__VA_ARGS__},                 \
                             .init = SSQ_INIT_NORMAL, .value = 0.5))
 
-static ssq_var net(const struct rig *r, const ssq_tensor *x)
+static ssq_var net(const struct tape_rig *r, const ssq_tensor *x)
 {
     ssq_tape *t = r->tape;
     ssq_tape_push(t, "body");
@@ -21,7 +21,7 @@ static ssq_var net(const struct rig *r, const ssq_tensor *x)
     return ssq_mean_var(ssq_square_var(y), NULL);
 }
 
-static size_t gradients(const struct rig *r, float *to)
+static size_t gradients(const struct tape_rig *r, float *to)
 {
     size_t n = 0;
     for (size_t i = 0; i < ssq_params_count(r->params); i++) {
@@ -36,7 +36,7 @@ static size_t gradients(const struct rig *r, float *to)
     return n;
 }
 
-static ssq_tape_stats stats_of(const struct rig *r)
+static ssq_tape_stats stats_of(const struct tape_rig *r)
 {
     ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
     NEED(ssq_tape_stats_get(r->tape, &s));
@@ -52,7 +52,7 @@ static void harmless(const char *name, const char *policy)
     for (int k = 0; k < 2; k++) {
         static const int64_t shape[] = {4, 4};
         static const float xs[16] = {1, -2, 3, 0.5f, -1, 0.25f, 2, 1};
-        struct rig r = rig_open(name, policy);
+        struct tape_rig r = rig_open(name, policy);
         ssq_tensor *x = rig_floats(&r, 2, shape, xs);
         for (int i = 0; i < 2; i++) {
             ssq_tape_begin(r.tape, true);
@@ -80,7 +80,7 @@ static void hear(void *user, ssq_log_level level, const char *text)
         level == SSQ_LOG_WARNING && core_has(text, "was written");
 }
 
-static void found(const struct rig *r)
+static void found(const struct tape_rig *r)
 {
     static const int64_t shape[] = {4, 4};
     static const float xs[16] = {1, 2, 3, 4};
@@ -126,7 +126,7 @@ static void found(const struct rig *r)
     ssq_tensor_destroy(&x);
 }
 
-static void misuse(const struct rig *r)
+static void misuse(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_graph *g = NULL;
@@ -153,7 +153,7 @@ static void misuse(const struct rig *r)
                 "%s: no loss", r->name);
 }
 
-static void flat(const struct rig *r)
+static void flat(const struct tape_rig *r)
 {
     static const int64_t shape[] = {4, 4};
     static const float xs[16] = {1, 2, 3, 4};
@@ -176,7 +176,7 @@ static void flat(const struct rig *r)
 }
 
 /* The check's scratch is the join's next. */
-static void joined(const struct rig *r)
+static void joined(const struct tape_rig *r)
 {
     enum { PARTS = 40 };
     static const int64_t shape[] = {4, 4};
@@ -210,7 +210,7 @@ static void joined(const struct rig *r)
 /* An optimizer's step before any backward is one with gradients of 0. */
 static void untouched(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     ssq_optimizer *sgd = NULL;
     ssq_param_info p = SSQ_PARAM_INFO_INIT;
@@ -244,7 +244,7 @@ int main(void)
     for (size_t i = 0; core_device(i) != NULL; i++) {
         harmless(core_device(i), "float32");
         harmless(core_device(i), "mixed_float16");
-        struct rig r = rig_open(core_device(i), "float32");
+        struct tape_rig r = rig_open(core_device(i), "float32");
         found(&r);
         misuse(&r);
         flat(&r);

@@ -50,7 +50,7 @@ static const char *file_of(const char *name)
 }
 
 /* An mlp with states and dropout. */
-static ssq_status step(const struct harness *b, ssq_trainer *trainer)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *trainer)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 16, NULL);
@@ -61,13 +61,14 @@ static ssq_status step(const struct harness *b, ssq_trainer *trainer)
                             ssq_mse_var(y, SSQ_MSE(.target = b->target)));
 }
 
-struct setup {
+struct checkpoint_setup {
     const char *policy, *optimizer;
     ssq_master_kind master;
     bool flat;
 };
 
-static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
+                               const struct checkpoint_setup *s,
                                uint32_t accumulate, uint64_t seed)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -89,7 +90,7 @@ static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
     return t;
 }
 
-static void steps(const struct harness *b, ssq_trainer *t, int n)
+static void steps(const struct tape_harness *b, ssq_trainer *t, int n)
 {
     for (int i = 0; i < n; i++)
         NEED(step(b, t));
@@ -155,8 +156,8 @@ static int files(void)
 
 /* The digest in a file's header, which that of each tensor is in. It is the
  * same for every processor: tests/cross-check compares these lines. */
-static void show_digest(const struct harness *b, const struct setup *s,
-                        const char *path)
+static void show_digest(const struct tape_harness *b,
+                        const struct checkpoint_setup *s, const char *path)
 {
     unsigned char *bytes;
     const size_t at = 8 + strlen(HEADER_BEGIN);
@@ -168,8 +169,8 @@ static void show_digest(const struct harness *b, const struct setup *s,
 
 /* 20 steps against 10, a file and 10: the files behind both are the same bytes,
  * and hold everything that a training has, the loss that is shown too. */
-static void resume(const struct harness *b, const struct setup *s,
-                   const char *half)
+static void resume(const struct tape_harness *b,
+                   const struct checkpoint_setup *s, const char *half)
 {
     ssq_trainer *whole = trainer_of(b, s, 1, 3);
     ssq_trainer *second = trainer_of(b, s, 1, 4);
@@ -201,8 +202,8 @@ static void resume(const struct harness *b, const struct setup *s,
 }
 
 /* What another device has saved. */
-static void taken_over(const struct harness *b, const struct setup *s,
-                       const char *half)
+static void taken_over(const struct tape_harness *b,
+                       const struct checkpoint_setup *s, const char *half)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 5);
     NEED(ssq_trainer_load(t, half));
@@ -217,8 +218,9 @@ static void taken_over(const struct harness *b, const struct setup *s,
 /* ---- refused ---- */
 
 /* A load that is refused leaves a trainer with the same bytes. */
-static void refused(const struct harness *b, ssq_trainer *t, const char *path,
-                    ssq_status want, const char *text, const char *name)
+static void refused(const struct tape_harness *b, ssq_trainer *t,
+                    const char *path, ssq_status want, const char *text,
+                    const char *name)
 {
     NEED(ssq_trainer_save(t, file_of("before")));
     ssq_status st = ssq_trainer_load(t, path);
@@ -231,10 +233,10 @@ static void refused(const struct harness *b, ssq_trainer *t, const char *path,
     tap_ok(st == want && has && same, "refused, nothing changed: %s", name);
 }
 
-static void other_trainers(const struct harness *b, const char *half)
+static void other_trainers(const struct tape_harness *b, const char *half)
 {
     const struct {
-        struct setup s;
+        struct checkpoint_setup s;
         int steps;
         const char *text, *name;
     } list[] = {
@@ -267,7 +269,7 @@ static void other_trainers(const struct harness *b, const char *half)
     }
 }
 
-static ssq_status other_step(const struct harness *b, ssq_trainer *trainer,
+static ssq_status other_step(const struct tape_harness *b, ssq_trainer *trainer,
                              const char *name, int64_t width)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
@@ -275,8 +277,8 @@ static ssq_status other_step(const struct harness *b, ssq_trainer *trainer,
     return ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(y), NULL));
 }
 
-static void other_models(const struct harness *b, const struct setup *s,
-                         const char *half)
+static void other_models(const struct tape_harness *b,
+                         const struct checkpoint_setup *s, const char *half)
 {
     static const struct {
         const char *name, *text;
@@ -310,8 +312,8 @@ static void write_file(const char *path, const unsigned char *bytes, size_t n)
 
 /* Each byte changed, every so many: all of the file's are looked at before any
  * is believed. Spaces of the header may become other white space. */
-static void damaged(const struct harness *b, const struct setup *s,
-                    const char *half)
+static void damaged(const struct tape_harness *b,
+                    const struct checkpoint_setup *s, const char *half)
 {
     unsigned char *bytes;
     size_t n = bytes_of(half, &bytes), taken = 0, tried = 0, changed = 0;
@@ -343,8 +345,8 @@ static void damaged(const struct harness *b, const struct setup *s,
     ssq_trainer_destroy(&t);
 }
 
-static void wrong_order(const struct harness *b, const struct setup *s,
-                        const char *half)
+static void wrong_order(const struct tape_harness *b,
+                        const struct checkpoint_setup *s, const char *half)
 {
     ssq_trainer *t = trainer_of(b, s, 2, 3);
     steps(b, t, 3);
@@ -390,7 +392,8 @@ static void wrong_order(const struct harness *b, const struct setup *s,
 
 /* ---- the disk ---- */
 
-static void full_disk(const struct harness *b, const struct setup *s)
+static void full_disk(const struct tape_harness *b,
+                      const struct checkpoint_setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 3);
     struct rlimit was, less;
@@ -494,7 +497,8 @@ static void forge(const char *from, const char *to)
 
 /* All is checked before anything is written: nothing has changed, the scaler's
  * state included. */
-static void forged(const struct harness *b, const struct setup *s)
+static void forged(const struct tape_harness *b,
+                   const struct checkpoint_setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 1);
     steps(b, t, 1);
@@ -518,10 +522,11 @@ static void forged(const struct harness *b, const struct setup *s)
 
 static int load_claim(void *arg)
 {
-    const struct setup s = {"float32", "adamw", SSQ_MASTER_F32, false};
+    const struct checkpoint_setup s = {"float32", "adamw", SSQ_MASTER_F32,
+                                       false};
     struct rusage before, use;
     (void)arg;
-    struct harness b = harness_open("reference", ROWS, IN, OUT);
+    struct tape_harness b = harness_open("reference", ROWS, IN, OUT);
     ssq_trainer *t = trainer_of(&b, &s, 1, 1);
     getrusage(RUSAGE_SELF, &before); /* a GPU's driver takes hundreds of MiB */
     ssq_status st = ssq_trainer_load(t, file_of("claim"));
@@ -560,7 +565,8 @@ static void claims(void)
 
 /* Links to what is not there yet, links in a circle, no name, and a file system
  * that can do less. */
-static void odd_paths(const struct harness *b, const struct setup *s)
+static void odd_paths(const struct tape_harness *b,
+                      const struct checkpoint_setup *s)
 {
     ssq_trainer *t = trainer_of(b, s, 1, 1);
     char way[PATH_MAX];
@@ -607,7 +613,7 @@ static void odd_paths(const struct harness *b, const struct setup *s)
 
 int main(void)
 {
-    static const struct setup list[] = {
+    static const struct checkpoint_setup list[] = {
         {"mixed_float16", "adamw", SSQ_MASTER_F32, false},
         {"float32", "rmsprop", SSQ_MASTER_F32, false},
         {"mixed_bfloat16", "lamb", SSQ_MASTER_SPLIT, false},
@@ -619,7 +625,7 @@ int main(void)
     snprintf(folder, sizeof(folder), "checkpoint-%ld", (long)getpid());
     mkdir(folder, 0700);
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < n && (i < 2 || k == 0); k++) {
             snprintf(path[i > 0][k], sizeof(path[0][0]), "%s/%zu-%zu", folder,
                      i, k);
@@ -629,7 +635,7 @@ int main(void)
         }
         harness_close(&b);
     }
-    struct harness b = harness_open("reference", ROWS, IN, OUT);
+    struct tape_harness b = harness_open("reference", ROWS, IN, OUT);
     taken_over(&b, &list[0], path[1][0]);
     other_trainers(&b, path[0][0]);
     other_models(&b, &list[0], path[0][0]);

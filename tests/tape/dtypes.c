@@ -60,7 +60,8 @@
 
 enum { HALF_, FULL_ };
 
-static void check(const struct rig *r, const char *policy, ssq_dtype compute)
+static void check(const struct tape_rig *r, const char *policy,
+                  ssq_dtype compute)
 {
     const int64_t shape[] = {4, 4};
     float zeros[16] = {0};
@@ -89,8 +90,8 @@ static void check(const struct rig *r, const char *policy, ssq_dtype compute)
 }
 
 /* Every gradient has the dtype of its parameter, or float32 where asked. */
-static void params(const struct rig *r, const char *policy, ssq_dtype compute,
-                   bool full)
+static void params(const struct tape_rig *r, const char *policy,
+                   ssq_dtype compute, bool full)
 {
     size_t half = 0, wide = 0, wrong = 0;
     for (size_t i = 0; i < ssq_params_count(r->params); i++) {
@@ -120,7 +121,7 @@ int main(void)
         for (size_t i = 0; i < 3; i++)
             for (int full = 0; full < 2; full++) {
                 ssq_params_options o = SSQ_PARAMS_OPTIONS_INIT;
-                struct rig r = {.name = core_device(d)};
+                struct tape_rig r = {.name = core_device(d)};
                 o.float32_gradients = full == 1;
                 r.device = core_open(r.name);
                 r.queue = core_queue(r.device);

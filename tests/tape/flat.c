@@ -17,16 +17,16 @@ static ssq_var net(ssq_tape *t, ssq_var x)
     return x;
 }
 
-struct use {
+struct flat_use {
     uint64_t device, host, bytes;
 };
 
-static struct use use_of(const ssq_tape *t)
+static struct flat_use use_of(const ssq_tape *t)
 {
     ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
     NEED(ssq_tape_stats_get(t, &s));
-    return (struct use){s.device_allocations, s.host_allocations,
-                        s.device_bytes};
+    return (struct flat_use){s.device_allocations, s.host_allocations,
+                             s.device_bytes};
 }
 
 static void train(ssq_trainer *trainer, const ssq_tensor *x,
@@ -59,14 +59,14 @@ static void flat(const char *device, const char *policy, uint32_t accumulate)
         for (int k = 0; k < 2; k++)
             train(trainer, x[i], y[i], k == 0);
     ssq_tape *t = ssq_trainer_begin(trainer);
-    const struct use before = use_of(t);
+    const struct flat_use before = use_of(t);
     for (int i = 0; i < ROUNDS; i++) {
         train(trainer, x[i % SHAPES], y[i % SHAPES], true);
         if (i % 5 == 0)
             train(trainer, x[i % SHAPES], y[i % SHAPES], false);
     }
     NEED(ssq_queue_sync(q));
-    const struct use after = use_of(t);
+    const struct flat_use after = use_of(t);
     tap_ok(before.device == after.device && before.host == after.host &&
                before.bytes == after.bytes && after.bytes > 0,
            "%s: %s, %u passes to a step: %d passes of %d shapes: %llu, then "
@@ -87,7 +87,7 @@ static void flat(const char *device, const char *policy, uint32_t accumulate)
  * and two ops that lead to a parameter. */
 static void counts(const char *device)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     const int64_t shape[] = {3};
     ssq_tensor *x = rig_floats(&r, 1, shape, (const float[]){1, 2, 3});
     ssq_tape_stats s = SSQ_TAPE_STATS_INIT, none = SSQ_TAPE_STATS_INIT;

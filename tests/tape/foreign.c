@@ -14,7 +14,7 @@
 static char path[64];
 
 /* Two blocks, a norm with states, a cube that is added to all. */
-static ssq_var net(const struct harness *b, ssq_tape *t)
+static ssq_var net(const struct tape_harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_var_input(t, b->x);
     for (int i = 0; i < 2; i++) {
@@ -35,12 +35,12 @@ static ssq_var net(const struct harness *b, ssq_tape *t)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *t)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *t)
 {
     return ssq_trainer_step(t, net(b, ssq_trainer_begin(t)));
 }
 
-static ssq_trainer *trainer_of(const struct harness *b, const char *policy,
+static ssq_trainer *trainer_of(const struct tape_harness *b, const char *policy,
                                ssq_master_kind master, uint64_t seed)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -56,7 +56,8 @@ static ssq_trainer *trainer_of(const struct harness *b, const char *policy,
     return t;
 }
 
-static size_t values(const struct harness *b, ssq_trainer *t, float x[MOST])
+static size_t values(const struct tape_harness *b, ssq_trainer *t,
+                     float x[MOST])
 {
     ssq_params_stats all = SSQ_PARAMS_STATS_INIT;
     NEED(ssq_params_stats_get(ssq_trainer_params(t), &all));
@@ -82,7 +83,7 @@ static const ssq_params_rule theirs[] = {
 static const ssq_params_rule wrong_cards[] = {{"h.*", "h", NULL, 0}};
 
 /* The file has float32 tensors of those names and shapes. */
-static bool as_said(const struct harness *b, const ssq_trainer *t)
+static bool as_said(const struct tape_harness *b, const ssq_trainer *t)
 {
     static const struct {
         const char *name;
@@ -125,7 +126,7 @@ static bool as_said(const struct harness *b, const ssq_trainer *t)
 }
 
 /* What is trained is read by others, before their first step and behind it. */
-static void round_trip(const struct harness *b, const char *policy,
+static void round_trip(const struct tape_harness *b, const char *policy,
                        ssq_master_kind master)
 {
     float want[MOST], got[MOST];
@@ -163,7 +164,7 @@ static void round_trip(const struct harness *b, const char *policy,
 /* ---- what does not fit ---- */
 
 /* A refused load leaves all values. */
-static void refused(const struct harness *b, ssq_trainer *t,
+static void refused(const struct tape_harness *b, ssq_trainer *t,
                     const ssq_params_file_args *args, ssq_status want,
                     const char *text, const char *name)
 {
@@ -179,7 +180,7 @@ static void refused(const struct harness *b, ssq_trainer *t,
 
 #define LONG8 "*a*a*a*a*a*a*a*a*a"
 
-static void rules(const struct harness *b)
+static void rules(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "mixed_float16", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -242,7 +243,7 @@ static void rules(const struct harness *b)
     ssq_trainer_destroy(&t);
 }
 
-static void wrong_rules(const struct harness *b)
+static void wrong_rules(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "mixed_float16", SSQ_MASTER_F32, 1);
     ssq_trainer *less = NULL;
@@ -288,7 +289,7 @@ static void wrong_rules(const struct harness *b)
     ssq_trainer_destroy(&t);
 }
 
-static void to_save(const struct harness *b)
+static void to_save(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -319,7 +320,7 @@ static void to_save(const struct harness *b)
     ssq_trainer_destroy(&t);
 }
 
-static void misuse(const struct harness *b)
+static void misuse(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
@@ -369,7 +370,7 @@ static void store(unsigned char *at, uint64_t bits, int n)
 }
 
 /* A head alone, of float64 and bfloat16, beside a tensor of integers. */
-static void parts(const struct harness *b)
+static void parts(const struct tape_harness *b)
 {
     static const char header[] =
         "{\"w\":{\"dtype\":\"F64\",\"shape\":[5,4],\"data_offsets\":[0,160]},"
@@ -435,7 +436,7 @@ static void parts(const struct harness *b)
 
 /* ---- damage ---- */
 
-static void damaged(const struct harness *b)
+static void damaged(const struct tape_harness *b)
 {
     static unsigned char bytes[1 << 14];
     float before[MOST], after[MOST];
@@ -477,7 +478,7 @@ static void damaged(const struct harness *b)
 }
 
 /* A checkpoint is a file like others to those who want weights alone. */
-static void of_checkpoint(const struct harness *b)
+static void of_checkpoint(const struct tape_harness *b)
 {
     float want[MOST], got[MOST];
     ssq_trainer *t = trainer_of(b, "mixed_bfloat16", SSQ_MASTER_F32, 1), *wide;
@@ -507,14 +508,14 @@ int main(void)
 {
     snprintf(path, sizeof(path), "foreign-%ld", (long)getpid());
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         round_trip(&b, "float32", SSQ_MASTER_F32);
         round_trip(&b, "mixed_float16", SSQ_MASTER_F32);
         round_trip(&b, "mixed_bfloat16", SSQ_MASTER_SPLIT);
         parts(&b);
         harness_close(&b);
     }
-    struct harness b = harness_open("reference", ROWS, IN, OUT);
+    struct tape_harness b = harness_open("reference", ROWS, IN, OUT);
     rules(&b);
     wrong_rules(&b);
     to_save(&b);

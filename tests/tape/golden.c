@@ -63,7 +63,7 @@ static float *host(const ssq_tensor *t)
     return x;
 }
 
-static void put(const struct rig *r, const ssq_tensor *t, const float *x)
+static void put(const struct tape_rig *r, const ssq_tensor *t, const float *x)
 {
     NEED(ssq_tensor_write(
         r->queue, t, x, (size_t)ssq_tensor_elements(t) * sizeof(*x), SSQ_F32));
@@ -71,7 +71,7 @@ static void put(const struct rig *r, const ssq_tensor *t, const float *x)
 }
 
 /* Parameters as golden.py has them. */
-static void set(const struct rig *r)
+static void set(const struct tape_rig *r)
 {
     for (size_t i = 0; i < ssq_params_count(r->params); i++) {
         ssq_param_info info = SSQ_PARAM_INFO_INIT;
@@ -89,7 +89,7 @@ static void set(const struct rig *r)
 }
 
 /* The gradients of sum(w y). */
-static void differentiate(const struct rig *r, ssq_var y)
+static void differentiate(const struct tape_rig *r, ssq_var y)
 {
     const ssq_tensor *t = ssq_var_tensor(y);
     if (t == NULL)
@@ -103,14 +103,14 @@ static void differentiate(const struct rig *r, ssq_var y)
 
 /* ---- the comparison ---- */
 
-struct worst {
+struct golden_worst {
     char parameter[SSQ_PARAM_NAME];
     int64_t index;
     double got, want, part; /* share of the bound */
 };
 
-static void compare(const struct rig *r, const ssq_param_info *info,
-                    const char *line, struct worst *worst)
+static void compare(const struct tape_rig *r, const ssq_param_info *info,
+                    const char *line, struct golden_worst *worst)
 {
     char *at;
     double terms = strtod(numbers(line, info->name), &at);
@@ -130,7 +130,7 @@ static void compare(const struct rig *r, const ssq_param_info *info,
         double part = off == 0.0 ? 0.0 : off / allowed;
         if (part <= worst->part)
             continue;
-        *worst = (struct worst){"", k, (double)g[k], want, part};
+        *worst = (struct golden_worst){"", k, (double)g[k], want, part};
         snprintf(worst->parameter, sizeof(worst->parameter), "%s", info->name);
     }
     if (*at != '\n')
@@ -139,8 +139,8 @@ static void compare(const struct rig *r, const ssq_param_info *info,
 }
 
 /* Each parameter has a line, and each line a parameter. */
-static size_t compare_all(const struct rig *r, const char *name,
-                          struct worst *worst)
+static size_t compare_all(const struct tape_rig *r, const char *name,
+                          struct golden_worst *worst)
 {
     size_t n = 0;
     for (const char *line = NULL; (line = line_of(name, line)) != NULL; n++)
@@ -169,9 +169,9 @@ static size_t compare_all(const struct rig *r, const char *name,
 /* Compare case i with the lines of a name, which begins with second_ for a
  * second derivative. Returns the count of compare_all(). */
 static size_t run(const char *device, size_t i, const char *name,
-                  struct worst *worst)
+                  struct golden_worst *worst)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     struct data d;
     struct penalty p = {.rig = &r, .data = &d, .i = i};
     data_fill(&r, &d);
@@ -193,7 +193,7 @@ static size_t run(const char *device, size_t i, const char *name,
 
 static void check(const char *device, size_t i, const char *order)
 {
-    struct worst worst = {"", 0, 0.0, 0.0, 0.0};
+    struct golden_worst worst = {"", 0, 0.0, 0.0, 0.0};
     char name[64];
     snprintf(name, sizeof(name), "%s%s", order, cases[i].name);
     size_t n = run(device, i, name, &worst);
@@ -209,7 +209,7 @@ static void check(const char *device, size_t i, const char *order)
 static void wrong(void)
 {
     static const char *const others[] = {"leaky_relu", "add", "none"};
-    struct worst worst = {"", 0, 0.0, 0.0, 0.0};
+    struct golden_worst worst = {"", 0, 0.0, 0.0, 0.0};
     size_t n = run("reference", 0, others[0], &worst);
     tap_ok(n == 1 && worst.part > 1.0, "relu is not %s: %.2g of the bound",
            others[0], worst.part);

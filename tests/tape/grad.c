@@ -8,14 +8,15 @@
 
 /* ---- as a backward ---- */
 
-static void read_bytes(const struct rig *r, const ssq_tensor *t, void *x,
+static void read_bytes(const struct tape_rig *r, const ssq_tensor *t, void *x,
                        size_t bytes)
 {
     NEED(ssq_tensor_read(r->queue, t, x, bytes, ssq_tensor_dtype(t)));
     NEED(ssq_queue_sync(r->queue));
 }
 
-static bool same(const struct rig *r, const ssq_tensor *a, const ssq_tensor *b)
+static bool same(const struct tape_rig *r, const ssq_tensor *a,
+                 const ssq_tensor *b)
 {
     size_t bytes = (size_t)ssq_tensor_elements(b) *
                    (ssq_tensor_dtype(b) == SSQ_F32 ? 4 : 2);
@@ -46,7 +47,7 @@ static bool is_full(const char *name)
 static void as_backward(const char *device, const char *policy, bool wide,
                         size_t i)
 {
-    struct rig r = rig_open(device, policy);
+    struct tape_rig r = rig_open(device, policy);
     struct data d;
     struct penalty p = {.rig = &r, .data = &d, .i = i};
     ssq_params_options options = SSQ_PARAMS_OPTIONS_INIT;
@@ -94,7 +95,7 @@ static void norm_alone(const char *device)
     static const int64_t shape[] = {2, 7, 7, 4};
     static const char *const names[] = {"bn.weight", "bn.bias"};
     static float xs[2 * 7 * 7 * 4];
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     ssq_tape *t = r.tape;
     size_t equal = 0;
     for (int i = 0; i < 2 * 7 * 7 * 4; i++)
@@ -133,7 +134,7 @@ static ssq_var scalar(ssq_tape *t, const char *name, double value)
                          SSQ_PARAM(.init = SSQ_INIT_CONSTANT, .value = value));
 }
 
-static double number(const struct rig *r, const ssq_tensor *t)
+static double number(const struct tape_rig *r, const ssq_tensor *t)
 {
     float x = NAN;
     if (t == NULL || ssq_tensor_elements(t) != 1)
@@ -143,7 +144,7 @@ static double number(const struct rig *r, const ssq_tensor *t)
     return (double)x;
 }
 
-static double gradient(const struct rig *r, const char *name)
+static double gradient(const struct tape_rig *r, const char *name)
 {
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
     NEED(ssq_params_find(r->params, name, &info));
@@ -160,7 +161,7 @@ static ssq_var derivative(ssq_tape *t, ssq_var y, ssq_var x)
 }
 
 /* x^4 at 2: 32, 48, 48, 24; and the backward makes the last one. */
-static void orders(const struct rig *r)
+static void orders(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -180,7 +181,7 @@ static void orders(const struct rig *r)
 }
 
 /* a^b at b = 0: along a and then b as along b and then a, 1 / a. */
-static void powers(const struct rig *r)
+static void powers(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -196,7 +197,7 @@ static void powers(const struct rig *r)
 
 /* y = x^2 a, z = y^2: at a value under way, at it twice, at the loss itself, at
  * a parameter of which it is not made, and at an input. */
-static void asked(const struct rig *r, bool graph)
+static void asked(const struct tape_rig *r, bool graph)
 {
     ssq_tape *t = r->tape;
     const float half = 0.5f;
@@ -230,7 +231,7 @@ static void asked(const struct rig *r, bool graph)
 
 /* A vector times itself, gradients in other shapes: the gradient may be asked
  * for in place, and a watched input alone leads to no parameter. */
-static void inputs(const struct rig *r)
+static void inputs(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     const float x[] = {1.0f, -2.0f, 3.0f};
@@ -263,7 +264,7 @@ static void inputs(const struct rig *r)
 /* Layer norm of a row of one number: of the gradient w of every other element
  * only rstd (w - mean(w)) is left, whether it is a var or not. 2u of rsqrt, and
  * of eps, the sum with it and the product u each. */
-static void of_one_number(const struct rig *r, bool graph)
+static void of_one_number(const struct tape_rig *r, bool graph)
 {
     enum { LONG = 1000 };
     ssq_tape *t = r->tape;
@@ -299,7 +300,7 @@ static void of_one_number(const struct rig *r, bool graph)
  * float32 behind it. */
 static void scales(const char *device)
 {
-    struct rig r = rig_open(device, "mixed_float16");
+    struct tape_rig r = rig_open(device, "mixed_float16");
     ssq_tape *t = r.tape;
     ssq_scaler *scaler = NULL;
     ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
@@ -333,7 +334,7 @@ static void scales(const char *device)
  * loss = x^3 / 3 with x = 2 it is 4 + 4: 65536 (4 + 4). */
 static void recipe(const char *device)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     ssq_tape *t = r.tape;
     ssq_scaler *scaler = NULL;
     NEED(ssq_scaler_create(r.device, "pytorch", NULL, &scaler));
@@ -359,7 +360,7 @@ static void recipe(const char *device)
  */
 static void whole_numbers(const char *device, const char *policy, float *dw)
 {
-    struct rig r = rig_open(device, policy);
+    struct tape_rig r = rig_open(device, policy);
     ssq_tape *t = r.tape;
     static const int64_t square[] = {2, 2};
     static const float x[] = {1.0f, -1.0f, 2.0f, 1.0f};
@@ -417,7 +418,7 @@ static ssq_var block(ssq_tape *t, ssq_var x)
  * of them: 24 and 24 numbers. */
 static void made_again(const char *device, bool region, bool graph, float *got)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     ssq_tape *t = r.tape;
     static const int64_t shape[] = {3, 4};
     static const float x[] = {1, -1, 2, 0.5f, -3, 1, 0.25f, 1, 2, 2, -1, 0};
@@ -462,7 +463,7 @@ static void regions(const char *device)
 
 /* ---- misuse ---- */
 
-static void latched(const struct rig *r, ssq_var g, ssq_status want,
+static void latched(const struct tape_rig *r, ssq_var g, ssq_status want,
                     const char *text, const char *what)
 {
     bool inert = ssq_var_tensor(g) == NULL;
@@ -472,7 +473,7 @@ static void latched(const struct rig *r, ssq_var g, ssq_status want,
         tap_ok(false, "%s: its gradient is inert, and begin forgets it", what);
 }
 
-static void misuse(const struct rig *r)
+static void misuse(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var g = SSQ_VAR_NONE, x, y;
@@ -537,7 +538,7 @@ static void misuse(const struct rig *r)
 }
 
 /* Two devices, memory that was written, and ops without second derivatives. */
-static void refused(const struct rig *r)
+static void refused(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var g, x, y;
@@ -605,7 +606,7 @@ int main(void)
             n++;
         }
     for (size_t k = 0; k < core_device_count(); k++) {
-        struct rig r = rig_open(core_device(k), NULL);
+        struct tape_rig r = rig_open(core_device(k), NULL);
         orders(&r);
         powers(&r);
         asked(&r, false);

@@ -6,7 +6,7 @@
 /* Cases have parameters of their own. */
 static void check(const char *device, size_t i)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     struct data d;
     ssq_gradcheck_report worst = SSQ_GRADCHECK_REPORT_INIT;
     data_fill(&r, &d);
@@ -53,7 +53,7 @@ static void wrong(void)
                                         "none behind a detach",
                                         "none out of a pause"};
     for (int i = 0; i < 3; i++) {
-        struct rig r = rig_open("reference", NULL);
+        struct tape_rig r = rig_open("reference", NULL);
         core_status(ssq_gradcheck(r.tape, fns[i], NULL, NULL, NULL),
                     SSQ_ERR_INVALID, "\"x\"|difference quotient", "%s",
                     names[i]);
@@ -78,7 +78,7 @@ static ssq_var none(ssq_tape *t, void *user)
 
 static void results(void)
 {
-    struct rig r = rig_open("reference", NULL);
+    struct tape_rig r = rig_open("reference", NULL);
     ssq_tensor *words = rig_words(&r, 1, (int64_t[]){2}, (int[]){1, 2});
     core_status(ssq_gradcheck(r.tape, integers, words, NULL, NULL),
                 SSQ_ERR_INVALID, "gradcheck: the function's result is i32",
@@ -110,7 +110,7 @@ static ssq_var growing(ssq_tape *t, void *user)
 static void grown(void)
 {
     for (int call = 2; call <= 8; call++) {
-        struct rig r = rig_open("reference", NULL);
+        struct tape_rig r = rig_open("reference", NULL);
         int calls = call;
         core_status(ssq_gradcheck(r.tape, growing, &calls, NULL, NULL),
                     SSQ_ERR_INVALID, "made parameter \"late0\" only in a later",
@@ -137,7 +137,7 @@ static ssq_var shrinking(ssq_tape *t, void *user)
 static void shrunk(void)
 {
     for (int call = 2; call <= 8; call++) {
-        struct rig r = rig_open("reference", NULL);
+        struct tape_rig r = rig_open("reference", NULL);
         struct shrinking s = {r.params, call};
         core_status(ssq_gradcheck(r.tape, shrinking, &s, NULL, NULL),
                     SSQ_ERR_INVALID, "removed parameters",
@@ -158,7 +158,7 @@ static ssq_var with_states(ssq_tape *t, void *user)
 
 static void states(void)
 {
-    struct rig r = rig_open("reference", NULL);
+    struct tape_rig r = rig_open("reference", NULL);
     static const char *const names[] = {"norm.running_mean",
                                         "norm.running_var"};
     float before[2][3], after[2][3];
@@ -196,7 +196,7 @@ static ssq_var badly(ssq_tape *t, void *user)
 
 static void worst(void)
 {
-    struct rig r = rig_open("reference", NULL);
+    struct tape_rig r = rig_open("reference", NULL);
     ssq_gradcheck_report report = SSQ_GRADCHECK_REPORT_INIT;
     core_status(ssq_gradcheck(r.tape, badly, NULL, NULL, &report),
                 SSQ_ERR_INVALID, "\"p\"[1]", "the worst of two wrong ones");

@@ -10,7 +10,7 @@
 #define OUT  3
 #define ROWS 5
 
-static ssq_trainer *trainer_of(const struct harness *b,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -18,7 +18,7 @@ static ssq_trainer *trainer_of(const struct harness *b,
     return t;
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *trainer)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *trainer)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
@@ -29,8 +29,8 @@ static ssq_status step(const struct harness *b, ssq_trainer *trainer)
 }
 
 /* All parameters, or all gradients, as float32; returns how many. */
-static size_t values(const struct harness *b, ssq_params *params, bool grads,
-                     float *to)
+static size_t values(const struct tape_harness *b, ssq_params *params,
+                     bool grads, float *to)
 {
     size_t n = 0;
     for (size_t i = 0; i < ssq_params_count(params); i++) {
@@ -47,7 +47,7 @@ static size_t values(const struct harness *b, ssq_params *params, bool grads,
 
 /* ---- places ---- */
 
-struct diary {
+struct hooks_diary {
     char text[96];
     ssq_trainer_place fail_at; /* once, if failing */
     bool failing, wide, has_var;
@@ -57,7 +57,7 @@ struct diary {
 static ssq_status write_diary(void *user, ssq_trainer *trainer,
                               ssq_trainer_place place, ssq_var *var)
 {
-    struct diary *d = user;
+    struct hooks_diary *d = user;
     size_t n = strlen(d->text);
     bool wants =
         place == SSQ_PLACE_LOSS_BEGIN || place == SSQ_PLACE_BACKWARD_BEGIN;
@@ -77,9 +77,9 @@ static ssq_status write_diary(void *user, ssq_trainer *trainer,
     return SSQ_OK;
 }
 
-static void places(const struct harness *b)
+static void places(const struct tape_harness *b)
 {
-    struct diary d = {.wide = true, .has_var = true};
+    struct hooks_diary d = {.wide = true, .has_var = true};
     ssq_trainer *t =
         trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16", .accumulate = 2));
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
@@ -104,14 +104,14 @@ static void places(const struct harness *b)
 
 /* A hook that fails stops the call; the training goes on as if the hook had
  * not. */
-static void failures(const struct harness *b)
+static void failures(const struct tape_harness *b)
 {
     static const char *const names[] = {"train begin",    "loss begin",
                                         "backward begin", "backward end",
                                         "step end",       "train end"};
     float want[128], got[128];
     for (int place = 0; place < 5; place++) {
-        struct diary d = {.fail_at = (ssq_trainer_place)place};
+        struct hooks_diary d = {.fail_at = (ssq_trainer_place)place};
         size_t n = 0;
         bool ok = true;
         for (int k = 0; k < 2; k++) {
@@ -146,9 +146,9 @@ static ssq_status fail_once(ssq_queue *queue, const ssq_tensor *verdict,
 }
 
 /* A flush that is repeated ends no batch: its passes have ended theirs. */
-static void flush_again(const struct harness *b)
+static void flush_again(const struct tape_harness *b)
 {
-    struct diary d = {.wide = true};
+    struct hooks_diary d = {.wide = true};
     bool armed = false;
     ssq_trainer *t =
         trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16", .accumulate = 4));
@@ -177,9 +177,9 @@ static void flush_again(const struct harness *b)
 }
 
 /* ssq_trainer_end may be repeated if a hook has failed. */
-static void failed_end(const struct harness *b)
+static void failed_end(const struct tape_harness *b)
 {
-    struct diary d = {.fail_at = SSQ_PLACE_TRAIN_END, .failing = true};
+    struct hooks_diary d = {.fail_at = SSQ_PLACE_TRAIN_END, .failing = true};
     ssq_trainer *t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
     NEED(step(b, t));
@@ -206,7 +206,7 @@ static ssq_status overflow(void *user, ssq_trainer *trainer,
 }
 
 /* Too many skips in a row are told by the begin whose update finds them. */
-static void scale_in_begin(const struct harness *b)
+static void scale_in_begin(const struct tape_harness *b)
 {
     ssq_trainer *t =
         trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16",
@@ -228,8 +228,8 @@ static void scale_in_begin(const struct harness *b)
 
 /* ---- hooks that do more ---- */
 
-struct worker {
-    const struct harness *b;
+struct hooks_worker {
+    const struct tape_harness *b;
     const char *path; /* to load from; NULL: none */
     ssq_trainer_place at;
     bool begins, evaluates;
@@ -241,7 +241,7 @@ struct worker {
 static ssq_status work(void *user, ssq_trainer *trainer,
                        ssq_trainer_place place, ssq_var *var)
 {
-    struct worker *w = user;
+    struct hooks_worker *w = user;
     ssq_status st = SSQ_OK;
     (void)var;
     if (place != w->at)
@@ -267,7 +267,7 @@ static ssq_status work(void *user, ssq_trainer *trainer,
 }
 
 /* Two steps after a load: by a hook, and by the program. */
-static void loads_in_hook(const struct harness *b, ssq_trainer_place at)
+static void loads_in_hook(const struct tape_harness *b, ssq_trainer_place at)
 {
     char path[] = "/tmp/sesqui-hook-XXXXXX";
     float want[128], got[128];
@@ -284,7 +284,7 @@ static void loads_in_hook(const struct harness *b, ssq_trainer_place at)
         NEED(step(b, t));
     n = values(b, ssq_trainer_params(t), false, want);
     ssq_trainer_destroy(&t);
-    struct worker w = {.b = b, .path = path, .at = at, .evaluates = true};
+    struct hooks_worker w = {.b = b, .path = path, .at = at, .evaluates = true};
     t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, work, &w));
     bool begins = at == SSQ_PLACE_TRAIN_BEGIN;
@@ -301,7 +301,7 @@ static void loads_in_hook(const struct harness *b, ssq_trainer_place at)
     unlink(path);
 }
 
-static void texts(const struct harness *b)
+static void texts(const struct tape_harness *b)
 {
     static const struct {
         const char *text, *part;
@@ -309,7 +309,7 @@ static void texts(const struct harness *b)
                  {"100 %s%n", "100 %s%n"},
                  {"", "a hook at SSQ_PLACE_STEP_END returned SSQ_ERR_IO"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct worker w = {
+        struct hooks_worker w = {
             .b = b, .at = SSQ_PLACE_STEP_END, .text = cases[i].text};
         ssq_trainer *t = trainer_of(b, NULL), *none = NULL;
         NEED(ssq_trainer_hook_add(t, work, &w));
@@ -318,14 +318,16 @@ static void texts(const struct harness *b)
                     "%s: a hook's own text: %s", b->name, ssq_last_error());
         ssq_trainer_destroy(&t);
     }
-    struct worker w = {.b = b, .at = SSQ_PLACE_LOSS_BEGIN, .text = "stop"};
+    struct hooks_worker w = {
+        .b = b, .at = SSQ_PLACE_LOSS_BEGIN, .text = "stop"};
     ssq_trainer *t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, work, &w));
     (void)!step(b, t);
     tap_ok(strcmp(ssq_last_error(), "trainer_output: stop") == 0,
            "%s: a text names its call once: %s", b->name, ssq_last_error());
     ssq_trainer_destroy(&t);
-    w = (struct worker){.b = b, .at = SSQ_PLACE_TRAIN_BEGIN, .begins = true};
+    w = (struct hooks_worker){
+        .b = b, .at = SSQ_PLACE_TRAIN_BEGIN, .begins = true};
     t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, work, &w));
     core_status(step(b, t), SSQ_ERR_INVALID, "called by a hook",
@@ -345,13 +347,13 @@ static void texts(const struct harness *b)
            "an error without a text; SSQ_OK sets none");
 }
 
-static void replaced(const struct harness *b)
+static void replaced(const struct tape_harness *b)
 {
     float one[128], twice[128];
     double shown[2] = {0, 0};
     size_t n = 0;
     for (int k = 0; k < 2; k++) {
-        struct diary d = {.factor = k == 0 ? 0.0 : 2.0};
+        struct hooks_diary d = {.factor = k == 0 ? 0.0 : 2.0};
         ssq_trainer *t =
             trainer_of(b, SSQ_TRAINER(.optimizer = "sgd", .options.lr = 0.125));
         NEED(ssq_trainer_hook_add(t, write_diary, &d));
@@ -369,7 +371,7 @@ static void replaced(const struct harness *b)
 }
 
 /* ssq_trainer_loss returns the mean of the losses since its last call. */
-static void mean_starts_anew(const struct harness *b)
+static void mean_starts_anew(const struct tape_harness *b)
 {
     double each[2], both = 0.0, nothing = 0.0;
     for (int k = 0; k < 2; k++) {
@@ -391,7 +393,7 @@ static void mean_starts_anew(const struct harness *b)
 /* ---- true gradients ---- */
 
 struct look {
-    const struct harness *b;
+    const struct tape_harness *b;
     float grads[128];
     size_t n;
     ssq_status early;
@@ -414,7 +416,7 @@ static ssq_status look(void *user, ssq_trainer *trainer,
 
 /* A scale of 2^16 changes no bit of float32 gradients: unscaled they are those
  * of a training without a scaler. */
-static void unscaled(const struct harness *b)
+static void unscaled(const struct tape_harness *b)
 {
     for (uint32_t accumulate = 1; accumulate < 3; accumulate++) {
         struct look l[2] = {{.b = b}, {.b = b}};
@@ -441,7 +443,7 @@ static void unscaled(const struct harness *b)
 }
 
 /* sgd moves a parameter by lr times what is left of its gradient. */
-static void clipped(const struct harness *b)
+static void clipped(const struct tape_harness *b)
 {
     static const char *const policies[] = {"float32", "mixed_float16"};
     for (int k = 0; k < 2; k++)
@@ -481,7 +483,7 @@ static void clipped(const struct harness *b)
 struct masters {
     float at[128];
     size_t n;
-    const struct harness *b;
+    const struct tape_harness *b;
 };
 
 static ssq_status keep(void *user, const char *name, const ssq_tensor *x)
@@ -496,7 +498,7 @@ static ssq_status keep(void *user, const char *name, const ssq_tensor *x)
     return ssq_queue_sync(m->b->queue);
 }
 
-static void end(const struct harness *b)
+static void end(const struct tape_harness *b)
 {
     struct masters m = {.b = b};
     float now[128];
@@ -536,7 +538,7 @@ static void end(const struct harness *b)
                 "params is NULL", "%s: no parameters", b->name);
 }
 
-static void misuse(const struct harness *b)
+static void misuse(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.accumulate = 2));
     core_status(ssq_trainer_hook_add(t, NULL, NULL), SSQ_ERR_INVALID,
@@ -569,7 +571,7 @@ static void misuse(const struct harness *b)
  * Multiple Models, Losses, and Optimizers": both models are in both losses, one
  * optimizer's gradients are unscaled to be looked at, one update at the end.
  * The two losses are added: one backward does for both. */
-static void recipe(const struct harness *b, bool scaled, float *after,
+static void recipe(const struct tape_harness *b, bool scaled, float *after,
                    size_t *n)
 {
     ssq_params *params = NULL;
@@ -617,7 +619,7 @@ static void recipe(const struct harness *b, bool scaled, float *after,
     ssq_params_destroy(&params);
 }
 
-static void two_models(const struct harness *b)
+static void two_models(const struct tape_harness *b)
 {
     float with[128], without[128];
     size_t n = 0, m = 0;
@@ -632,7 +634,7 @@ static void two_models(const struct harness *b)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         places(&b);
         replaced(&b);
         mean_starts_anew(&b);

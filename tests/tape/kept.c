@@ -20,7 +20,7 @@ static ssq_dtype dtype_of(ssq_var x)
 static void promotes(const char *name)
 {
     static const int64_t two = 2;
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     float y[2] = {0, 0};
     ssq_tensor *half = core_vector(r.device, SSQ_F16, two);
     ssq_tensor *full = rig_floats(&r, 1, &two, (const float[]){1e6f, 1e6f});
@@ -50,7 +50,7 @@ static void promotes(const char *name)
  * released. */
 static void casts(const char *name)
 {
-    struct rig r = rig_open(name, "mixed_float16");
+    struct tape_rig r = rig_open(name, "mixed_float16");
     ssq_tape *t = r.tape;
     float z[4] = {0};
     ssq_tape_begin(t, true);
@@ -73,7 +73,7 @@ static void casts(const char *name)
 /* Channels that the groups do not divide: refused, and nothing is made. */
 static void groups(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     static const float xs[48];
     ssq_tensor *x = rig_floats(&r, 3, (int64_t[]){2, 4, 6}, xs);
     for (int k = 0; k < 4; k++) {
@@ -96,7 +96,7 @@ static void groups(const char *name)
 /* The gradient of a slice of one element is right for every step. */
 static void steps(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     static const float xs[6] = {1, 2, 3, 4, 5, 6};
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, xs);
     float g[6] = {0};
@@ -122,7 +122,7 @@ static void steps(const char *name)
 /* A transposed convolution of no columns has the result of the op. */
 static void empty_images(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     const float none = 0.0f;
     ssq_tensor *x = rig_floats(&r, 3, (int64_t[]){2, 4, 0}, &none);
     ssq_tape_begin(r.tape, true);
@@ -139,7 +139,7 @@ static void empty_images(const char *name)
 /* A matrix without a unit stride is copied, as inputs of other ranks are. */
 static void strided_inputs(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     static const float half[6] = {1, 3, 5, 7, 9, 11};
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 6}, xs), *every = NULL;
@@ -168,7 +168,7 @@ static void strided_inputs(const char *name)
 
 /* ---- gradients that the program writes ---- */
 
-static float gradient_of(const struct rig *r, size_t i, float set)
+static float gradient_of(const struct tape_rig *r, size_t i, float set)
 {
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
     float g = -1.0f;
@@ -181,7 +181,7 @@ static float gradient_of(const struct rig *r, size_t i, float set)
 }
 
 /* A pass with two parameters, whose loss depends on one or on both. */
-static void one_or_both(const struct rig *r, bool both)
+static void one_or_both(const struct tape_rig *r, bool both)
 {
     ssq_tape *t = r->tape;
     ssq_tape_begin(t, true);
@@ -198,7 +198,7 @@ static void one_or_both(const struct rig *r, bool both)
 /* Zeros that a backward has written are the program's to write again. */
 static void written_zeros(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     one_or_both(&r, true);
     ssq_params_clean(r.params);
     one_or_both(&r, false);
@@ -224,7 +224,7 @@ static void written_zeros(const char *name)
  * parameter, 1 makes a transposed parameter dense, 2 casts an input. The memory
  * is written after the region, or before it and after another op has read it.
  */
-static ssq_status region(const struct rig *r, ssq_tensor *x, int kind,
+static ssq_status region(const struct tape_rig *r, ssq_tensor *x, int kind,
                          bool after)
 {
     ssq_tape *t = r->tape;
@@ -262,7 +262,7 @@ static void written_regions(const char *name)
 {
     static const char *const kinds[] = {"concat", "a copy by reshape",
                                         "a cast"};
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     static const float ones[6] = {1, 1, 1, 1, 1, 1};
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){2, 3}, ones);
     for (int kind = 0; kind < 3; kind++) {
@@ -291,7 +291,7 @@ static ssq_var square(ssq_tape *t, void *user)
 
 static void checker(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_graph *graph = NULL;
     NEED(ssq_gradcheck(r.tape, square, NULL, NULL, NULL));
     core_status(ssq_gradcheck(r.tape, square, NULL,
@@ -337,7 +337,7 @@ static ssq_status pass(ssq_trainer *trainer, const ssq_tensor *x)
 /* A poll that fails for lack of memory reports the passes that have arrived. */
 static void polls(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_trainer *t = NULL;
     ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
     static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3};
@@ -369,7 +369,7 @@ static void polls(const char *name)
 /* The end of an epoch has no weight that the next pass could get. */
 static void ends(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_trainer *t = NULL;
     static const float xs[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3};
     ssq_tensor *x = rig_floats(&r, 2, (int64_t[]){4, 3}, xs);

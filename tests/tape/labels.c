@@ -10,7 +10,7 @@
 #define ROWS 6
 #define MOST 64 /* elements of all parameters */
 
-struct setup {
+struct labels_setup {
     const char *policy, *optimizer;
     bool replay, nll;
 };
@@ -20,7 +20,8 @@ static const int32_t good[ROWS] = {0, 2, 1, -100, 1, 2};
 static const int32_t wrong[ROWS] = {0, 26, 1, -100, -7, 2};
 #define WRONG "row 1 of a loss has the label 26, expected 0 to 2, of 3 classes"
 
-static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
+                               const struct labels_setup *s,
                                uint32_t accumulate)
 {
     ssq_trainer *t = NULL;
@@ -35,8 +36,9 @@ static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
     return t;
 }
 
-static ssq_var loss_of(const struct harness *b, const struct setup *s,
-                       ssq_tape *t, const ssq_tensor *labels)
+static ssq_var loss_of(const struct tape_harness *b,
+                       const struct labels_setup *s, ssq_tape *t,
+                       const ssq_tensor *labels)
 {
     ssq_var y = ssq_nn_linear(t, "fc", ssq_var_input(t, b->x), OUT, NULL);
     if (!s->nll)
@@ -45,8 +47,9 @@ static ssq_var loss_of(const struct harness *b, const struct setup *s,
     return ssq_nll_loss_var(y, SSQ_NLL_LOSS(.target = labels));
 }
 
-static ssq_status pass(const struct harness *b, const struct setup *s,
-                       ssq_trainer *t, int batch, const ssq_tensor *labels)
+static ssq_status pass(const struct tape_harness *b,
+                       const struct labels_setup *s, ssq_trainer *t, int batch,
+                       const ssq_tensor *labels)
 {
     NEED(ssq_random_uniform(
         b->queue,
@@ -54,7 +57,7 @@ static ssq_status pass(const struct harness *b, const struct setup *s,
     return ssq_trainer_step(t, loss_of(b, s, ssq_trainer_begin(t), labels));
 }
 
-static size_t values(const struct harness *b, ssq_trainer *t, float *to)
+static size_t values(const struct tape_harness *b, ssq_trainer *t, float *to)
 {
     ssq_params *params = ssq_trainer_params(t);
     size_t n = 0;
@@ -71,7 +74,7 @@ static size_t values(const struct harness *b, ssq_trainer *t, float *to)
 }
 
 /* The same parameters, all finite, and the same scale. */
-static bool alike(const struct harness *b, ssq_trainer *x, ssq_trainer *y)
+static bool alike(const struct tape_harness *b, ssq_trainer *x, ssq_trainer *y)
 {
     float p[MOST], q[MOST];
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT, r = SSQ_SCALER_STATE_INIT;
@@ -87,7 +90,7 @@ static bool alike(const struct harness *b, ssq_trainer *x, ssq_trainer *y)
     return same && s.scale == r.scale && r.good == s.good;
 }
 
-static ssq_tensor *labels_of(const struct harness *b, const int32_t *v)
+static ssq_tensor *labels_of(const struct tape_harness *b, const int32_t *v)
 {
     ssq_tensor *t = core_vector(b->device, SSQ_I32, ROWS);
     NEED(ssq_tensor_write(b->queue, t, v, ROWS * sizeof(*v), SSQ_I32));
@@ -96,8 +99,8 @@ static ssq_tensor *labels_of(const struct harness *b, const int32_t *v)
 }
 
 /* That of the step, if it has arrived, or of the sync behind it. */
-static void told(const struct harness *b, const struct setup *s, ssq_status st,
-                 const char *words, const char *what)
+static void told(const struct tape_harness *b, const struct labels_setup *s,
+                 ssq_status st, const char *words, const char *what)
 {
     char text[64];
     snprintf(text, sizeof(text), "%s, %s: %s", b->name, s->policy, what);
@@ -108,7 +111,7 @@ static void told(const struct harness *b, const struct setup *s, ssq_status st,
 }
 
 /* Batch 2 has wrong labels; y never sees it. */
-static void skipped(const struct harness *b, const struct setup *s)
+static void skipped(const struct tape_harness *b, const struct labels_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
     ssq_tensor *right = labels_of(b, good), *bad = labels_of(b, wrong);
@@ -152,7 +155,8 @@ static void skipped(const struct harness *b, const struct setup *s)
 }
 
 /* One pass of three: the step has all of them, and is skipped. */
-static void accumulated(const struct harness *b, const struct setup *s)
+static void accumulated(const struct tape_harness *b,
+                        const struct labels_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 3), *y = trainer_of(b, s, 3);
     ssq_tensor *right = labels_of(b, good), *bad = labels_of(b, wrong);
@@ -184,7 +188,8 @@ static void accumulated(const struct harness *b, const struct setup *s)
 
 /* Labels of an evaluation are reported and skip no step; a graph's are, at each
  * launch. */
-static void evaluated(const struct harness *b, const struct setup *s)
+static void evaluated(const struct tape_harness *b,
+                      const struct labels_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
     ssq_tensor *right = labels_of(b, good), *bad = labels_of(b, wrong);
@@ -218,7 +223,7 @@ static void evaluated(const struct harness *b, const struct setup *s)
 }
 
 /* Two trainers of a queue: each tells of its own. */
-static void shared(const struct harness *b, const struct setup *s)
+static void shared(const struct tape_harness *b, const struct labels_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
     ssq_tensor *bad = labels_of(b, wrong);
@@ -235,7 +240,7 @@ static void shared(const struct harness *b, const struct setup *s)
 }
 
 /* A file that was saved right after such a step can be loaded. */
-static void saved(const struct harness *b, const struct setup *s)
+static void saved(const struct tape_harness *b, const struct labels_setup *s)
 {
     static char path[64];
     ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
@@ -267,7 +272,7 @@ static void saved(const struct harness *b, const struct setup *s)
 
 /* A label error that was told belongs to the losses of its training: a load
  * replaces both. One that was not told is told by a save, once. */
-static void loaded(const struct harness *b, const struct setup *s)
+static void loaded(const struct tape_harness *b, const struct labels_setup *s)
 {
     static char path[64];
     double want = 0, got = 0;
@@ -305,7 +310,7 @@ static void loaded(const struct harness *b, const struct setup *s)
 
 int main(void)
 {
-    static const struct setup list[] = {
+    static const struct labels_setup list[] = {
         {"float32", "adamw", false, false},
         {"mixed_float16", "sgd", false, false},
         {"mixed_bfloat16", "lamb", false, true},
@@ -314,7 +319,7 @@ int main(void)
     };
     const size_t n = sizeof(list) / sizeof(list[0]);
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < n; k++) {
             skipped(&b, &list[k]);
             accumulated(&b, &list[k]);

@@ -9,7 +9,7 @@
                             .init = SSQ_INIT_NORMAL, .value = 1.0))
 
 /* The tape has latched this; and is well again. */
-static void latched(const struct rig *r, ssq_status want, const char *text,
+static void latched(const struct tape_rig *r, ssq_status want, const char *text,
                     const char *what)
 {
     core_status(ssq_tape_status(r->tape), want, text, "%s: %s", r->name, what);
@@ -22,7 +22,7 @@ static void latched(const struct rig *r, ssq_status want, const char *text,
 
 /* A result of 2^62 elements: of two columns and rows that repeat one element.
  */
-static void huge_result(const struct rig *r)
+static void huge_result(const struct tape_rig *r)
 {
     const float zero = 0.0f;
     const int64_t one = 1, many = INT64_C(1) << 31;
@@ -45,7 +45,7 @@ static void huge_result(const struct rig *r)
     ssq_buffer_destroy(&b);
 }
 
-static void vars(const struct rig *r)
+static void vars(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var x, y, z;
@@ -71,7 +71,7 @@ static void vars(const struct rig *r)
     latched(r, SSQ_ERR_INVALID, "add: b is not a var",
             "an operand that is none");
 
-    struct rig other = rig_open(r->name, NULL);
+    struct tape_rig other = rig_open(r->name, NULL);
     ssq_tape_begin(other.tape, true);
     y = ssq_add_var(P(t, "x", 2, 3, 4), P(other.tape, "x", 2, 3, 4));
     latched(r, SSQ_ERR_INVALID, "another tape", "a var of another tape");
@@ -106,7 +106,7 @@ static void vars(const struct rig *r)
 }
 
 /* A linear layer of vectors of size 0 has the bias as its result. */
-static void linear_of_nothing(const struct rig *r)
+static void linear_of_nothing(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_tensor *x = NULL;
@@ -124,7 +124,7 @@ static void linear_of_nothing(const struct rig *r)
 }
 
 /* Arguments that an op would find too late, or not at all. */
-static void late(const struct rig *r)
+static void late(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     const ssq_var none = ssq_var_concat(NULL, 0, 0);
@@ -157,7 +157,7 @@ static void late(const struct rig *r)
 }
 
 /* What a graph would make again at each launch is not made in a capture. */
-static void captures(const struct rig *r)
+static void captures(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape, *other = NULL;
     ssq_graph *g = NULL;
@@ -176,7 +176,7 @@ static void captures(const struct rig *r)
 }
 
 /* Parts, repeats, joins and choices. */
-static void parts(const struct rig *r)
+static void parts(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var x;
@@ -210,7 +210,7 @@ static void parts(const struct rig *r)
 
 /* ---- layers ---- */
 
-static void layers(const struct rig *r)
+static void layers(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var x, z;
@@ -255,7 +255,7 @@ static void layers(const struct rig *r)
 
 /* ---- parameters ---- */
 
-static void params(const struct rig *r)
+static void params(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     char longest[SSQ_PARAM_NAME];
@@ -306,7 +306,7 @@ static void first_fails(void)
 {
     static const char op[] = "unary_backward";
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
-    struct rig own = rig_open("cpu", NULL), *r = &own;
+    struct tape_rig own = rig_open("cpu", NULL), *r = &own;
     ssq_tape *t = r->tape;
     for (int good = 0; good < 2; good++) {
         ssq_tape_begin(t, true);
@@ -325,7 +325,7 @@ static void first_fails(void)
 }
 
 /* Views of a released value are released, too: also those without a node. */
-static void released_views(const struct rig *r)
+static void released_views(const struct tape_rig *r)
 {
     static const char *const names[] = {"detach", "watch", "reshape in a pause",
                                         "a detach of a detach"};
@@ -360,7 +360,7 @@ static void released_views(const struct rig *r)
 
 /* ---- backward ---- */
 
-static void backward(const struct rig *r)
+static void backward(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape;
     ssq_var x, y;
@@ -400,7 +400,7 @@ static void backward(const struct rig *r)
 
 /* ---- trainers ---- */
 
-static void trainers(const struct rig *r)
+static void trainers(const struct tape_rig *r)
 {
     ssq_trainer *trainer = NULL;
     ssq_params_options odd = SSQ_PARAMS_OPTIONS_INIT;
@@ -461,7 +461,7 @@ static void trainers(const struct rig *r)
 }
 
 /* One schedule for all groups, and for none that comes later. */
-static void schedules(const struct rig *r)
+static void schedules(const struct tape_rig *r)
 {
     ssq_trainer *trainer = NULL;
     ssq_group *group[3] = {NULL, NULL, NULL};
@@ -500,7 +500,7 @@ static void schedules(const struct rig *r)
 }
 
 /* All groups take a schedule, or none. */
-static void all_groups(const struct rig *r)
+static void all_groups(const struct tape_rig *r)
 {
     ssq_trainer *trainer = NULL;
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -540,7 +540,7 @@ static void all_groups(const struct rig *r)
 int main(void)
 {
     for (size_t i = 0; i < 2; i++) {
-        struct rig r = rig_open(core_device(i), NULL);
+        struct tape_rig r = rig_open(core_device(i), NULL);
         huge_result(&r);
         vars(&r);
         late(&r);

@@ -11,7 +11,7 @@
 static void check(const char *device, const char *policy, size_t i,
                   bool reversed)
 {
-    struct rig r = rig_open(device, policy);
+    struct tape_rig r = rig_open(device, policy);
     struct data d;
     size_t without = 0, wrong = 0;
     data_fill(&r, &d);

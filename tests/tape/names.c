@@ -9,7 +9,7 @@
 
 static char path[64];
 
-static ssq_trainer *trainer_of(const struct harness *b)
+static ssq_trainer *trainer_of(const struct tape_harness *b)
 {
     ssq_trainer *t = NULL;
     NEED(ssq_trainer_create(b->queue, SSQ_TRAINER(.policy = "mixed_bfloat16"),
@@ -18,21 +18,21 @@ static ssq_trainer *trainer_of(const struct harness *b)
 }
 
 /* body and head name the two layers; the head has so many outputs. */
-static ssq_var net(const struct harness *b, ssq_tape *t, const char *body,
+static ssq_var net(const struct tape_harness *b, ssq_tape *t, const char *body,
                    const char *head, int64_t outputs)
 {
     ssq_var y = ssq_nn_linear(t, body, ssq_var_input(t, b->x), 5, NULL);
     return ssq_nn_linear(t, head, ssq_relu_var(y), outputs, NULL);
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *t,
+static ssq_status step(const struct tape_harness *b, ssq_trainer *t,
                        const char *body, const char *head)
 {
     ssq_var y = net(b, ssq_trainer_begin(t), body, head, OUT);
     return ssq_trainer_step(t, ssq_mse_var(y, SSQ_MSE(.target = b->target)));
 }
 
-static ssq_status look(const struct harness *b, ssq_trainer *t,
+static ssq_status look(const struct tape_harness *b, ssq_trainer *t,
                        const char *body, const char *head)
 {
     ssq_tape *tape = ssq_trainer_evaluate(t);
@@ -46,7 +46,7 @@ static size_t count(ssq_trainer *t)
 }
 
 /* Does a trainer's file go into a new one? */
-static bool comes_back(const struct harness *b, ssq_trainer *t)
+static bool comes_back(const struct tape_harness *b, ssq_trainer *t)
 {
     ssq_trainer *other = trainer_of(b);
     bool good = ssq_trainer_save(t, path) == SSQ_OK &&
@@ -56,7 +56,7 @@ static bool comes_back(const struct harness *b, ssq_trainer *t)
     return good;
 }
 
-static void typos(const struct harness *b)
+static void typos(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b);
     core_status(look(b, t, "fc", "head"), SSQ_ERR_NOT_FOUND,
@@ -97,7 +97,7 @@ static void typos(const struct harness *b)
 }
 
 /* A parameter made after the first step has no moments, and cannot be saved. */
-static void late(const struct harness *b)
+static void late(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b);
     ssq_params *p = ssq_trainer_params(t);
@@ -138,7 +138,7 @@ static void late(const struct harness *b)
 }
 
 /* A pass knows parameters by their places. */
-static void within(const struct harness *b)
+static void within(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b);
     ssq_params *p = ssq_trainer_params(t);
@@ -171,7 +171,7 @@ static void within(const struct harness *b)
 }
 
 /* A pass that was refused after its backward is not in the mean of losses. */
-static void refused_pass(const struct harness *b)
+static void refused_pass(const struct tape_harness *b)
 {
     ssq_trainer *t[] = {trainer_of(b), trainer_of(b)};
     double mean[2];
@@ -192,11 +192,11 @@ static void refused_pass(const struct harness *b)
 }
 
 /* An optimizer gets all parameters that match, or none. */
-static void all_or_none(const struct harness *b)
+static void all_or_none(const struct tape_harness *b)
 {
     const int64_t shape[] = {2};
     const float values[] = {1, 2};
-    const struct rig r = {.device = b->device, .queue = b->queue};
+    const struct tape_rig r = {.device = b->device, .queue = b->queue};
     ssq_trainer *t = trainer_of(b);
     ssq_params *p = ssq_trainer_params(t);
     ssq_optimizer *o = NULL;
@@ -223,7 +223,7 @@ static void all_or_none(const struct harness *b)
 
 /* A load that fails takes its parameters back from the optimizer; those that
  * the program gave to it stay there. */
-static void refused_load(const struct harness *b)
+static void refused_load(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b), *other = NULL;
     ssq_params *p;
@@ -252,7 +252,7 @@ static void refused_load(const struct harness *b)
 }
 
 /* A model that was trained gets another head. */
-static void fine_tune(const struct harness *b)
+static void fine_tune(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b), *next = trainer_of(b);
     ssq_params *p = ssq_trainer_params(next);
@@ -283,7 +283,7 @@ int main(void)
 {
     snprintf(path, sizeof(path), "names-%ld", (long)getpid());
     for (size_t i = 0; i < 2; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         typos(&b);
         late(&b);
         within(&b);

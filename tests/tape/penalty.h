@@ -11,14 +11,14 @@
 
 /* A case, and weights of its result. */
 struct penalty {
-    const struct rig *rig;
+    const struct tape_rig *rig;
     struct data *data;
     size_t i;      /* which case */
     ssq_tensor *w; /* of the case's result; NULL before it is known */
 };
 
 /* The same w[j] as in golden.py. */
-static inline ssq_tensor *penalty_weights(const struct rig *r,
+static inline ssq_tensor *penalty_weights(const struct tape_rig *r,
                                           const ssq_tensor *like)
 {
     ssq_tensor *w = NULL;

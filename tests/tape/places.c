@@ -7,7 +7,7 @@
 #define OUT  3
 #define ROWS 5
 
-static ssq_trainer *trainer_of(const struct harness *b,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -15,20 +15,20 @@ static ssq_trainer *trainer_of(const struct harness *b,
     return t;
 }
 
-static ssq_var forward(const struct harness *b, ssq_tape *t)
+static ssq_var forward(const struct tape_harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_nn_linear(t, "fc", ssq_var_input(t, b->x), OUT, NULL);
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *trainer)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *trainer)
 {
     return ssq_trainer_step(trainer, forward(b, ssq_trainer_begin(trainer)));
 }
 
 /* A letter for each place where the hook was called. */
-struct diary {
-    const struct harness *b;
+struct places_diary {
+    const struct tape_harness *b;
     char text[96];
     bool failing, evaluates;
     ssq_trainer_place fail_at; /* once, if failing */
@@ -38,7 +38,7 @@ struct diary {
 static ssq_status write_diary(void *user, ssq_trainer *trainer,
                               ssq_trainer_place place, ssq_var *var)
 {
-    struct diary *d = user;
+    struct places_diary *d = user;
     size_t n = strlen(d->text);
     if (n + 1 < sizeof(d->text))
         d->text[n] = "TLBGSE{}()be"[place];
@@ -57,7 +57,7 @@ static ssq_status write_diary(void *user, ssq_trainer *trainer,
 }
 
 /* Two epochs of four passes, two to a step, and a validation of two. */
-static void fit(const struct harness *b, ssq_trainer *t)
+static void fit(const struct tape_harness *b, ssq_trainer *t)
 {
     for (int epoch = 0; epoch < 2; epoch++) {
         NEED(ssq_trainer_notify(t, SSQ_PLACE_EPOCH_BEGIN));
@@ -72,10 +72,10 @@ static void fit(const struct harness *b, ssq_trainer *t)
     NEED(ssq_trainer_end(t));
 }
 
-static void order(const struct harness *b)
+static void order(const struct tape_harness *b)
 {
     for (int k = 0; k < 2; k++) {
-        struct diary d = {.b = b, .evaluates = k == 1};
+        struct places_diary d = {.b = b, .evaluates = k == 1};
         ssq_trainer *t =
             trainer_of(b, SSQ_TRAINER(.accumulate = 2, .replay = k == 1));
         NEED(ssq_trainer_hook_add(t, write_diary, &d));
@@ -90,9 +90,9 @@ static void order(const struct harness *b)
 }
 
 /* Evaluation alone, as model.evaluate(): no epoch, and no training begins. */
-static void evaluation(const struct harness *b)
+static void evaluation(const struct tape_harness *b)
 {
-    struct diary d = {.b = b};
+    struct places_diary d = {.b = b};
     ssq_trainer *t = trainer_of(b, NULL);
     NEED(step(b, t));
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
@@ -105,10 +105,10 @@ static void evaluation(const struct harness *b)
 }
 
 /* What follows when the hook fails at a place, and all is called again. */
-static void failing(const struct harness *b, ssq_trainer_place place,
+static void failing(const struct tape_harness *b, ssq_trainer_place place,
                     const char *wanted)
 {
-    struct diary d = {.b = b, .failing = true, .fail_at = place};
+    struct places_diary d = {.b = b, .failing = true, .fail_at = place};
     ssq_trainer *t = trainer_of(b, NULL);
     ssq_status first = SSQ_OK;
     bool named;
@@ -132,7 +132,7 @@ static void failing(const struct harness *b, ssq_trainer_place place,
     ssq_trainer_destroy(&t);
 }
 
-static void failures(const struct harness *b)
+static void failures(const struct tape_harness *b)
 {
     failing(b, SSQ_PLACE_TRAIN_BEGIN, "TT{");
     failing(b, SSQ_PLACE_EPOCH_BEGIN, "T{{");
@@ -145,9 +145,9 @@ static void failures(const struct harness *b)
 }
 
 /* A step that failed, and is made by a flush. */
-static void flushed(const struct harness *b)
+static void flushed(const struct tape_harness *b)
 {
-    struct diary d = {
+    struct places_diary d = {
         .b = b, .failing = true, .fail_at = SSQ_PLACE_BACKWARD_END};
     ssq_trainer *t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
@@ -213,7 +213,7 @@ static ssq_status call_once(void *user, ssq_trainer *trainer,
 
 /* Two passes, of which the hook makes its call in the first. A pass that has
  * not counted is repeated. The values after them. */
-static void two_passes(const struct harness *b, uint32_t accumulate,
+static void two_passes(const struct tape_harness *b, uint32_t accumulate,
                        struct caller *c, float *values)
 {
     ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.accumulate = accumulate));
@@ -236,7 +236,7 @@ static void two_passes(const struct harness *b, uint32_t accumulate,
 
 /* Calls that would end the pass of the hook, or step in the middle of its
  * accumulation. */
-static void nested(const struct harness *b, ssq_trainer_place at,
+static void nested(const struct tape_harness *b, ssq_trainer_place at,
                    const char *name, uint32_t accumulate, enum call from,
                    enum call to)
 {
@@ -272,7 +272,7 @@ static ssq_status report_again(void *user, ssq_trainer *trainer,
     return SSQ_OK;
 }
 
-static void reported(const struct harness *b)
+static void reported(const struct tape_harness *b)
 {
     ssq_status was = SSQ_OK;
     ssq_trainer *t = trainer_of(b, NULL);
@@ -283,9 +283,9 @@ static void reported(const struct harness *b)
     ssq_trainer_destroy(&t);
 }
 
-static void misuse(const struct harness *b)
+static void misuse(const struct tape_harness *b)
 {
-    struct diary d = {.b = b};
+    struct places_diary d = {.b = b};
     ssq_trainer *t = trainer_of(b, NULL);
     NEED(ssq_trainer_hook_add(t, write_diary, &d));
     core_status(ssq_trainer_notify(NULL, SSQ_PLACE_EPOCH_BEGIN),
@@ -319,7 +319,7 @@ static void misuse(const struct harness *b)
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         order(&b);
         reported(&b);
         evaluation(&b);

@@ -37,7 +37,7 @@ static const char *const words[] = {"sparse_categorical_crossentropy",
                                     "categorical_crossentropy",
                                     "binary_crossentropy"};
 
-struct result {
+struct probabilities_result {
     double loss, loss_error;
     double dx[N], error[N];
 };
@@ -55,7 +55,8 @@ static bool within(int i)
 }
 
 /* One row: l are its logits; q sums to 1. */
-static void row_of(int r, const double *q, double count, struct result *o)
+static void row_of(int r, const double *q, double count,
+                   struct probabilities_result *o)
 {
     struct softmax_facts f = {.n = CLASSES, .max = -INFINITY};
     double y[CLASSES], l[CLASSES], m = 0.0, all = 0.0;
@@ -89,7 +90,7 @@ static void row_of(int r, const double *q, double count, struct result *o)
     o->loss_error += bound_mean_loss(CLASSES, ROWS, m / count);
 }
 
-static void of_classes(enum kind kind, struct result *o)
+static void of_classes(enum kind kind, struct probabilities_result *o)
 {
     for (int r = 0; r < ROWS; r++) {
         double q[CLASSES] = {0};
@@ -104,7 +105,7 @@ static void of_classes(enum kind kind, struct result *o)
 
 /* Logits z = log(y) - log1p(-y), off by d = 2u (|log y| + |log(1 - y)|) + u
  * |z|; the loss's slope by z is at most 1, that of its slope 1/4. */
-static void of_elements(struct result *o)
+static void of_elements(struct probabilities_result *o)
 {
     double m = 0.0;
     for (int i = 0; i < N; i++) {
@@ -145,10 +146,10 @@ static ssq_var loss_of(enum kind kind, ssq_var x, const ssq_tensor *classes,
     }
 }
 
-static void check(const struct rig *r, enum kind kind)
+static void check(const struct tape_rig *r, enum kind kind)
 {
     const int64_t shape[] = {ROWS, CLASSES};
-    static struct result want;
+    static struct probabilities_result want;
     ssq_tensor *in = rig_floats(r, 2, shape, p);
     ssq_tensor *target = rig_floats(r, 2, shape, aims);
     ssq_tensor *classes = rig_words(r, 1, shape, labels);
@@ -156,7 +157,7 @@ static void check(const struct rig *r, enum kind kind)
     ssq_var grad;
     int wrong = 0;
     double worst = 0.0;
-    want = (struct result){0};
+    want = (struct probabilities_result){0};
     if (kind == BINARY)
         of_elements(&want);
     else
@@ -191,7 +192,7 @@ static void check(const struct rig *r, enum kind kind)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct rig r = rig_open(core_device(i), "float32");
+        struct tape_rig r = rig_open(core_device(i), "float32");
         for (int k = 0; k < KINDS; k++)
             check(&r, (enum kind)k);
         rig_close(&r);

@@ -26,7 +26,7 @@ static float without(const float *x, int n, int i)
 
 static void row(const char *name, int n, const int *zeros, int nzeros)
 {
-    struct rig r = rig_open(name, NULL);
+    struct tape_rig r = rig_open(name, NULL);
     const int64_t shape[] = {n};
     float x[LONGEST], dx[LONGEST] = {0};
     int wrong = -1;

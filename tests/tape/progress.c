@@ -20,7 +20,7 @@ struct pass {
     float loss, accuracy;
 };
 
-static ssq_trainer *trainer_of(const struct harness *b, const char *policy,
+static ssq_trainer *trainer_of(const struct tape_harness *b, const char *policy,
                                uint32_t accumulate, bool accuracy)
 {
     ssq_trainer *t = NULL;
@@ -32,7 +32,7 @@ static ssq_trainer *trainer_of(const struct harness *b, const char *policy,
     return t;
 }
 
-static ssq_tensor *labels_of(const struct harness *b, const int32_t *v)
+static ssq_tensor *labels_of(const struct tape_harness *b, const int32_t *v)
 {
     ssq_tensor *t = core_vector(b->device, SSQ_I32, ROWS);
     NEED(ssq_tensor_write(b->queue, t, v, ROWS * sizeof(*v), SSQ_I32));
@@ -58,7 +58,7 @@ static float accuracy_of(const float *logits)
 }
 
 /* *is: what the pass should have; NULL: nothing is read, and nothing waits. */
-static ssq_status pass(const struct harness *b, ssq_trainer *t, int i,
+static ssq_status pass(const struct tape_harness *b, ssq_trainer *t, int i,
                        const ssq_tensor *target, struct pass *is)
 {
     float logits[ROWS * OUT];
@@ -97,7 +97,7 @@ static bool matches(const ssq_trainer_progress *p, const struct pass *pass,
 }
 
 /* A poll after every third pass, and two behind a sync. */
-static void polled(const struct harness *b, const char *policy)
+static void polled(const struct tape_harness *b, const char *policy)
 {
     ssq_trainer *t = trainer_of(b, policy, 1, true);
     ssq_trainer *twin = trainer_of(b, policy, 1, false);
@@ -147,7 +147,7 @@ static void polled(const struct harness *b, const char *policy)
 }
 
 /* Labels out of range are told of, and spoil no report. */
-static void spoilt(const struct harness *b)
+static void spoilt(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", 1, true);
     ssq_tensor *target = labels_of(b, labels), *bad = labels_of(b, wrong);
@@ -176,7 +176,7 @@ static void spoilt(const struct harness *b)
     ssq_tensor_destroy(&bad);
 }
 
-static void misuse(const struct harness *b)
+static void misuse(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", 1, false);
     ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
@@ -200,7 +200,7 @@ static void misuse(const struct harness *b)
 }
 
 /* Steps, not passes; through a file; flushed ones too. */
-static void steps(const struct harness *b)
+static void steps(const struct tape_harness *b)
 {
     char path[64];
     snprintf(path, sizeof(path), "progress-%ld", (long)getpid());
@@ -237,7 +237,7 @@ static void steps(const struct harness *b)
 
 /* A load that is refused in a capture leaves nothing in the graph, and the sums
  * as they were. */
-static void captured(const struct harness *b)
+static void captured(const struct tape_harness *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", 1, false);
     ssq_tensor *target = labels_of(b, labels);
@@ -266,7 +266,7 @@ static void captured(const struct harness *b)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         polled(&b, "float32");
         polled(&b, "mixed_float16");
         spoilt(&b);

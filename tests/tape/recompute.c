@@ -53,7 +53,7 @@ static ssq_var net(ssq_tape *t, const ssq_tensor *data, enum how how)
 }
 
 /* Every parameter, state and gradient, as float32. */
-static size_t everything(const struct rig *r, float *to)
+static size_t everything(const struct tape_rig *r, float *to)
 {
     size_t n = 0;
     for (size_t i = 0; i < ssq_params_count(r->params); i++) {
@@ -75,18 +75,18 @@ static size_t everything(const struct rig *r, float *to)
     return n;
 }
 
-struct run {
+struct recompute_run {
     size_t n;
     uint64_t peak, after; /* bytes; of memory that is still held */
     uint64_t taken[3];    /* allocations after each pass */
 };
 
 static void run(const char *name, const char *policy, enum how how, float *to,
-                struct run *out)
+                struct recompute_run *out)
 {
     static const int64_t shape[] = {ROWS, 5};
     float xs[ROWS * 5];
-    struct rig r = rig_open(name, policy);
+    struct tape_rig r = rig_open(name, policy);
     for (int i = 0; i < ROWS * 5; i++)
         xs[i] = (float)((i * 37) % 19 - 9) / 8.0f;
     ssq_tensor *x = rig_floats(&r, 2, shape, xs);
@@ -116,7 +116,7 @@ static void same(const char *name, const char *policy)
 {
     static float got[3][FLOATS];
     static const char *const hows[] = {"plain", "marked", "nested"};
-    struct run one[3];
+    struct recompute_run one[3];
     for (int how = PLAIN; how <= NESTED; how++)
         run(name, policy, (enum how)how, got[how], &one[how]);
     for (int how = MARKED; how <= NESTED; how++) {
@@ -143,7 +143,7 @@ static void one_at_a_time(const char *name)
     uint64_t peak[2];
     for (int k = 0; k < 2; k++) {
         ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
-        struct rig r = rig_open(name, "float32");
+        struct tape_rig r = rig_open(name, "float32");
         ssq_tensor *x = rig_floats(&r, 2, shape, xs);
         ssq_tape_begin(r.tape, true);
         ssq_var loss = net(r.tape, x, k == 0 ? PLAIN : MARKED), g;
@@ -169,7 +169,7 @@ static void results(const char *name)
     float got[2][64];
     size_t n = 0;
     for (int k = 0; k < 2; k++) {
-        struct rig r = rig_open(name, "mixed_float16");
+        struct tape_rig r = rig_open(name, "mixed_float16");
         ssq_tape *t = r.tape;
         ssq_tensor *data = rig_floats(&r, 2, shape, xs);
         ssq_tape_begin(t, true);
@@ -212,7 +212,7 @@ static void results(const char *name)
 
 static void unpaired(const char *name)
 {
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tape *t = r.tape;
     ssq_tape_recompute_push(NULL);
     tap_ok(ssq_tape_recompute_pop(NULL, SSQ_VAR_NONE).tape == NULL,
@@ -235,7 +235,7 @@ static void misuse(const char *name)
 {
     static const int64_t shape[] = {4, 4};
     static const float xs[16] = {1, 2, 3, 4};
-    struct rig r = rig_open(name, "float32");
+    struct tape_rig r = rig_open(name, "float32");
     ssq_tape *t = r.tape;
     ssq_tensor *data = rig_floats(&r, 2, shape, xs);
     ssq_tape_begin(t, true);

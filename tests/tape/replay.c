@@ -16,12 +16,12 @@
 /* ---- nets ---- */
 
 /* What a pass reads: rows of floats, words, and targets. */
-struct batch {
+struct replay_batch {
     ssq_tensor *x, *words, *y, *y_words;
     int64_t rows;
 };
 
-static ssq_var mlp(ssq_tape *t, const struct batch *b, ssq_var *loss)
+static ssq_var mlp(ssq_tape *t, const struct replay_batch *b, ssq_var *loss)
 {
     ssq_var x = ssq_var_reshape(ssq_var_input(t, b->x), 2,
                                 (const int64_t[]){-1, SIDE * SIDE});
@@ -31,7 +31,7 @@ static ssq_var mlp(ssq_tape *t, const struct batch *b, ssq_var *loss)
     return x;
 }
 
-static ssq_var cnn(ssq_tape *t, const struct batch *b, ssq_var *loss)
+static ssq_var cnn(ssq_tape *t, const struct replay_batch *b, ssq_var *loss)
 {
     ssq_var x = ssq_var_input(t, b->x);
     x = ssq_nn_conv2d(t, "conv1", x, 4, 3, 3, NULL);
@@ -43,7 +43,7 @@ static ssq_var cnn(ssq_tape *t, const struct batch *b, ssq_var *loss)
     return x;
 }
 
-static ssq_var gpt(ssq_tape *t, const struct batch *b, ssq_var *loss)
+static ssq_var gpt(ssq_tape *t, const struct replay_batch *b, ssq_var *loss)
 {
     ssq_var x = ssq_nn_embedding(t, "words", b->words, CLASSES, WIDTH, NULL);
     ssq_tape_push(t, "block");
@@ -62,7 +62,8 @@ static ssq_var gpt(ssq_tape *t, const struct batch *b, ssq_var *loss)
     return x;
 }
 
-typedef ssq_var net_fn(ssq_tape *t, const struct batch *b, ssq_var *loss);
+typedef ssq_var net_fn(ssq_tape *t, const struct replay_batch *b,
+                       ssq_var *loss);
 
 /* ---- what happens ---- */
 
@@ -83,7 +84,7 @@ enum event {
     FRESH = 1 << 12      /* an op has another tensor each time */
 };
 
-struct program {
+struct replay_program {
     const char *name, *policy;
     net_fn *net;
     uint32_t accumulate;
@@ -93,19 +94,19 @@ struct program {
     int least; /* passes that are replayed, at least */
 };
 
-struct run {
-    const struct program *p;
+struct replay_run {
+    const struct replay_program *p;
     ssq_device *device;
     ssq_queue *queue;
     ssq_trainer *trainer;
-    struct batch batch[3];
+    struct replay_batch batch[3];
     ssq_tensor *sum; /* the program's own */
     uint32_t word[WORDS];
     size_t n;
     uint64_t replayed, skipped;
 };
 
-static void keep(struct run *r, const ssq_tensor *x)
+static void keep(struct replay_run *r, const ssq_tensor *x)
 {
     const size_t n = (size_t)ssq_tensor_elements(x);
     if (r->n + n > WORDS) {
@@ -121,7 +122,7 @@ static void keep(struct run *r, const ssq_tensor *x)
 static ssq_status look(void *user, ssq_trainer *trainer,
                        ssq_trainer_place place, ssq_var *var)
 {
-    struct run *r = user;
+    struct replay_run *r = user;
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
     (void)var;
     if (place != SSQ_PLACE_BACKWARD_END)
@@ -132,7 +133,7 @@ static ssq_status look(void *user, ssq_trainer *trainer,
     return st;
 }
 
-static void write_batch(struct run *r, struct batch *b, int i)
+static void write_batch(struct replay_run *r, struct replay_batch *b, int i)
 {
     float x[ROWS * SIDE * SIDE];
     int32_t word[ROWS * TOKENS];
@@ -151,7 +152,8 @@ static void write_batch(struct run *r, struct batch *b, int i)
     NEED(ssq_queue_sync(r->queue));
 }
 
-static void make_batch(struct run *r, struct batch *b, int64_t rows)
+static void make_batch(struct replay_run *r, struct replay_batch *b,
+                       int64_t rows)
 {
     const int64_t x[] = {rows, 1, SIDE, SIDE}, words[] = {rows, TOKENS};
     const int64_t all = rows * TOKENS;
@@ -165,7 +167,7 @@ static void make_batch(struct run *r, struct batch *b, int64_t rows)
     write_batch(r, b, 0);
 }
 
-static void drop_batch(struct batch *b)
+static void drop_batch(struct replay_batch *b)
 {
     ssq_tensor_destroy(&b->x);
     ssq_tensor_destroy(&b->words);
@@ -174,7 +176,7 @@ static void drop_batch(struct batch *b)
 }
 
 /* The program's own calls within a pass. */
-static void add_outputs(struct run *r, ssq_var y)
+static void add_outputs(struct replay_run *r, ssq_var y)
 {
     const ssq_tensor *x = ssq_var_tensor(y);
     ssq_tensor *fresh = NULL;
@@ -187,10 +189,10 @@ static void add_outputs(struct run *r, ssq_var y)
     ssq_tensor_destroy(&fresh);
 }
 
-static void one_pass(struct run *r, int i)
+static void one_pass(struct replay_run *r, int i)
 {
     const unsigned events = r->p->events;
-    struct batch *b = &r->batch[(events & SHAPES) != 0 ? i % 3 : 0];
+    struct replay_batch *b = &r->batch[(events & SHAPES) != 0 ? i % 3 : 0];
     ssq_var loss;
     if ((events & (WRITE | OVERFLOW)) != 0)
         write_batch(r, b, i);
@@ -211,7 +213,7 @@ static void one_pass(struct run *r, int i)
         NEED(st);
 }
 
-static void between(struct run *r, int i, const char *path)
+static void between(struct replay_run *r, int i, const char *path)
 {
     const unsigned events = r->p->events;
     ssq_var loss;
@@ -234,7 +236,7 @@ static void between(struct run *r, int i, const char *path)
 }
 
 /* What has come of a training. */
-static void end_of(struct run *r)
+static void end_of(struct replay_run *r)
 {
     keep(r, r->sum);
     ssq_tape *t = ssq_trainer_evaluate(r->trainer);
@@ -257,7 +259,7 @@ static void end_of(struct run *r)
     }
 }
 
-static void train(struct run *r, const char *path)
+static void train(struct replay_run *r, const char *path)
 {
     for (int i = 0; i < r->p->passes; i++) {
         one_pass(r, i);
@@ -267,8 +269,8 @@ static void train(struct run *r, const char *path)
     end_of(r);
 }
 
-static void open_run(struct run *r, const char *device, const struct program *p,
-                     bool replay)
+static void open_run(struct replay_run *r, const char *device,
+                     const struct replay_program *p, bool replay)
 {
     static const int64_t rows[3] = {ROWS, 3, 5};
     const ssq_schedule schedule = {sizeof(schedule), SSQ_SCHEDULE_COSINE, 0.01,
@@ -293,7 +295,7 @@ static void open_run(struct run *r, const char *device, const struct program *p,
         NEED(ssq_trainer_hook_add(r->trainer, look, r));
 }
 
-static void close_run(struct run *r)
+static void close_run(struct replay_run *r)
 {
     for (int i = 0; i < 3; i++)
         drop_batch(&r->batch[i]);
@@ -303,17 +305,17 @@ static void close_run(struct run *r)
     ssq_device_close(&r->device);
 }
 
-static void run(struct run *r, const char *device, const struct program *p,
-                bool replay, const char *path)
+static void run(struct replay_run *r, const char *device,
+                const struct replay_program *p, bool replay, const char *path)
 {
     open_run(r, device, p, replay);
     train(r, path);
     close_run(r);
 }
 
-static void compare(const char *device, const struct program *p)
+static void compare(const char *device, const struct replay_program *p)
 {
-    static struct run plain, replays;
+    static struct replay_run plain, replays;
     char path[] = "replay-XXXXXX";
     const int fd = mkstemp(path);
     run(&plain, device, p, false, path);
@@ -338,7 +340,7 @@ static void compare(const char *device, const struct program *p)
 
 /* What calls in a wrong order answer, and what is trained by those in between,
  * is the same. */
-static void wrong_orders(struct run *r)
+static void wrong_orders(struct replay_run *r)
 {
     ssq_status *st = (ssq_status *)r->word;
     ssq_var loss, old, y;
@@ -362,7 +364,7 @@ static void wrong_orders(struct run *r)
 }
 
 /* A capture, an event, and a question within a pass. */
-static void in_between(struct run *r)
+static void in_between(struct replay_run *r)
 {
     ssq_status *st = (ssq_status *)r->word;
     ssq_graph *graph = NULL;
@@ -391,7 +393,7 @@ static void in_between(struct run *r)
 }
 
 /* Another trainer on the queue, in the middle of a pass; the end of both. */
-static void two_trainers(struct run *r, bool replay)
+static void two_trainers(struct replay_run *r, bool replay)
 {
     ssq_status *st = (ssq_status *)r->word;
     ssq_var loss, old;
@@ -412,9 +414,9 @@ static void two_trainers(struct run *r, bool replay)
 
 static void misuse(const char *device)
 {
-    static const struct program p = {
+    static const struct replay_program p = {
         "misuse", "mixed_bfloat16", mlp, 1, 0, 0.0, 0, 0};
-    static struct run r[2];
+    static struct replay_run r[2];
     for (int i = 0; i < 2; i++) {
         open_run(&r[i], device, &p, i == 1);
         wrong_orders(&r[i]);
@@ -439,7 +441,7 @@ static void misuse(const char *device)
 
 int main(void)
 {
-    static const struct program programs[] = {
+    static const struct replay_program programs[] = {
         {"mlp, float32", "float32", mlp, 1, NOTHING, 0.0, 12, 10},
         {"cnn, float32", "float32", cnn, 1, WRITE, 0.0, 12, 10},
         {"gpt, bfloat16", "mixed_bfloat16", gpt, 1, WRITE, 0.0, 12, 10},

@@ -75,7 +75,7 @@ static ssq_trainer *loaded(ssq_queue *q, const char *policy, const char *path,
     return t;
 }
 
-struct harness {
+struct resume_harness {
     const struct hand_net *net;
     const char *policy;
     char path[64];
@@ -83,7 +83,7 @@ struct harness {
 };
 
 /* On the device that has saved. */
-static void on_one(struct harness *b, const char *device, ssq_queue *q)
+static void on_one(struct resume_harness *b, const char *device, ssq_queue *q)
 {
     struct hand_data d = hand_data_open(b->net, q);
     struct left now, end;
@@ -108,8 +108,8 @@ static void on_one(struct harness *b, const char *device, ssq_queue *q)
 }
 
 /* What another has saved; goes_on: its steps have the same bits here too. */
-static void on_other(const struct harness *b, const char *device, ssq_queue *q,
-                     bool goes_on)
+static void on_other(const struct resume_harness *b, const char *device,
+                     ssq_queue *q, bool goes_on)
 {
     struct hand_data d = hand_data_open(b->net, q);
     struct left now, end;
@@ -130,13 +130,13 @@ static void on_other(const struct harness *b, const char *device, ssq_queue *q,
  * goes on from its: guard has the arithmetic of the reference. */
 void hand_resume(const struct hand_net *net, const char *policy)
 {
-    struct harness first = {.net = net, .policy = policy};
+    struct resume_harness first = {.net = net, .policy = policy};
     ssq_device *reference = core_open("reference");
     ssq_queue *home = core_queue(reference);
     snprintf(first.path, sizeof(first.path), "resume-%ld.0", (long)getpid());
     for (size_t i = 0; core_device(i) != NULL; i++) {
         const char *name = core_device(i);
-        struct harness own = first;
+        struct resume_harness own = first;
         ssq_device *device = core_open(name);
         ssq_queue *q = core_queue(device);
         own.path[strlen(own.path) - 1] = (char)('0' + i);

@@ -302,7 +302,7 @@ static void to_little_endian(unsigned char *x, size_t n, size_t bytes)
 }
 
 /* 2 x 3 of each kind of float, and its transpose, into floats of each kind. */
-static void floats(const struct rig *r)
+static void floats(const struct tape_rig *r)
 {
     static const float want[] = {0.0f, 1.0f, -2.5f, 0.1f, 65504.0f, 1e-7f};
     static const struct {
@@ -359,7 +359,7 @@ static void floats(const struct rig *r)
         }
 }
 
-static void misuse(const struct rig *r)
+static void misuse(const struct tape_rig *r)
 {
     const int64_t two[] = {2}, three[] = {3};
     const int twice[] = {0, 0};
@@ -414,7 +414,7 @@ static void misuse(const struct rig *r)
 
 /* ---- what we write ---- */
 
-static void written(const struct rig *r)
+static void written(const struct tape_rig *r)
 {
     static const float x[] = {1, 2, 3};
     const int64_t shape[] = {3};
@@ -466,7 +466,7 @@ static void written(const struct rig *r)
 }
 
 /* Several pieces, and back with the axes turned. */
-static void large(const struct rig *r)
+static void large(const struct tape_rig *r)
 {
     const int64_t many[] = {1500, 1001};
     const char *name = "a";
@@ -506,7 +506,7 @@ int main(void)
     other_files();
     memory();
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct rig r = rig_open(core_device(i), "float32");
+        struct tape_rig r = rig_open(core_device(i), "float32");
         floats(&r);
         if (i == 0) {
             unknown(r.queue);

@@ -9,7 +9,7 @@
 #define OUT  3
 #define ROWS 5
 
-static ssq_trainer *trainer_of(const struct harness *b,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
                                const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -18,7 +18,8 @@ static ssq_trainer *trainer_of(const struct harness *b,
 }
 
 /* factor 1e38 makes gradients of f16 that are not finite. */
-static void step(const struct harness *b, ssq_trainer *trainer, double factor)
+static void step(const struct tape_harness *b, ssq_trainer *trainer,
+                 double factor)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
@@ -29,7 +30,7 @@ static void step(const struct harness *b, ssq_trainer *trainer, double factor)
 }
 
 /* All parameters as float32; returns how many. */
-static size_t values(const struct harness *b, ssq_trainer *t, float *to)
+static size_t values(const struct tape_harness *b, ssq_trainer *t, float *to)
 {
     ssq_params *params = ssq_trainer_params(t);
     ssq_params_stats s = SSQ_PARAMS_STATS_INIT;
@@ -43,7 +44,7 @@ static size_t values(const struct harness *b, ssq_trainer *t, float *to)
 
 /* The scale before, and after three good steps and two bad ones: 0, no scaler.
  */
-static void becomes(const struct harness *b, const char *what,
+static void becomes(const struct tape_harness *b, const char *what,
                     const ssq_trainer_args *args, double before, double after,
                     unsigned skipped)
 {
@@ -64,7 +65,7 @@ static void becomes(const struct harness *b, const char *what,
     ssq_trainer_destroy(&t);
 }
 
-static void scalers(const struct harness *b)
+static void scalers(const struct tape_harness *b)
 {
     becomes(b, "loss_scale=512",
             SSQ_TRAINER(.policy = "mixed_float16,loss_scale=512"), 512, 512, 2);
@@ -110,7 +111,7 @@ static void scalers(const struct harness *b)
 }
 
 /* The sixteen lines that the text stands for. */
-static void same_bits(const struct harness *b)
+static void same_bits(const struct tape_harness *b)
 {
     float at[2][128];
     size_t n = 0;
@@ -137,7 +138,7 @@ static void same_bits(const struct harness *b)
 
 /* A file says which dtypes its parameters have, and the scaler's record what
  * their scale is: the policy's text is compared without it. */
-static void saved(const struct harness *b)
+static void saved(const struct tape_harness *b)
 {
     char path[64];
     float at[2][128];
@@ -165,7 +166,7 @@ static void saved(const struct harness *b)
 
 /* ---- refused ---- */
 
-static void refused(const struct harness *b, ssq_status status,
+static void refused(const struct tape_harness *b, ssq_status status,
                     const char *text, const ssq_trainer_args *args)
 {
     ssq_trainer *t = NULL;
@@ -174,7 +175,7 @@ static void refused(const struct harness *b, ssq_status status,
     tap_ok(t == NULL, "%s: and nothing is made", b->name);
 }
 
-static void misuse(const struct harness *b)
+static void misuse(const struct tape_harness *b)
 {
     ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
     refused(b, SSQ_ERR_INVALID,
@@ -200,7 +201,7 @@ static void misuse(const struct harness *b)
             SSQ_TRAINER(.scaler_options = &o));
 }
 
-static void texts(const struct harness *b)
+static void texts(const struct tape_harness *b)
 {
     static const struct {
         const char *preset, *text;
@@ -258,7 +259,7 @@ static void texts(const struct harness *b)
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         scalers(&b);
         same_bits(&b);
         saved(&b);

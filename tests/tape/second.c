@@ -12,7 +12,7 @@ static double least_step(const char *name)
 
 static void check(const char *device, size_t i)
 {
-    struct rig r = rig_open(device, NULL);
+    struct tape_rig r = rig_open(device, NULL);
     struct data d;
     struct penalty p = {.rig = &r, .data = &d, .i = i};
     ssq_gradcheck_report worst = SSQ_GRADCHECK_REPORT_INIT;

@@ -38,7 +38,7 @@ static ssq_var gpt(ssq_tape *t, const ssq_tensor *tokens)
     return ssq_nn_linear(t, "head", x, WORDS, NULL);
 }
 
-struct model {
+struct settled_model {
     const char *name, *policy;
     ssq_var (*net)(ssq_tape *t, const ssq_tensor *tokens);
     uint32_t accumulate;
@@ -47,12 +47,12 @@ struct model {
 
 /* ---- steps ---- */
 
-struct batch {
+struct settled_batch {
     ssq_tensor *x, *y;
 };
 
-static ssq_tape *train(ssq_trainer *trainer, const struct model *m,
-                       const struct batch *b)
+static ssq_tape *train(ssq_trainer *trainer, const struct settled_model *m,
+                       const struct settled_batch *b)
 {
     ssq_tape *t = ssq_trainer_begin(trainer);
     ssq_var logits =
@@ -65,17 +65,17 @@ static ssq_tape *train(ssq_trainer *trainer, const struct model *m,
 
 /* What is taken of host and device. The device is waited for, since what it has
  * not finished is held. */
-struct use {
+struct settled_use {
     size_t taken, live; /* of the host: times, blocks */
     bool keeps;
     ssq_memory_info device;
     ssq_tape_stats tape;
 };
 
-static struct use use_of(ssq_queue *q, const ssq_tape *tape)
+static struct settled_use use_of(ssq_queue *q, const ssq_tape *tape)
 {
-    struct use u = {.device = SSQ_MEMORY_INFO_INIT,
-                    .tape = SSQ_TAPE_STATS_INIT};
+    struct settled_use u = {.device = SSQ_MEMORY_INFO_INIT,
+                            .tape = SSQ_TAPE_STATS_INIT};
     NEED(ssq_queue_sync(q));
     NEED(ssq_device_memory(ssq_queue_device(q), &u.device));
     NEED(ssq_tape_stats_get(tape, &u.tape));
@@ -83,15 +83,15 @@ static struct use use_of(ssq_queue *q, const ssq_tape *tape)
     return u;
 }
 
-static void settled(ssq_device *d, const char *name, const struct model *m,
-                    int steps)
+static void settled(ssq_device *d, const char *name,
+                    const struct settled_model *m, int steps)
 {
     const bool is_driver = strchr(name, ':') != NULL;
     const size_t leak = is_driver ? (size_t)(steps / SHAPES) : 1;
     static const int64_t shape[SHAPES][2] = {{2, 8}, {3, 5}, {1, 16}};
     ssq_queue *q = core_queue(d);
     ssq_trainer *trainer = NULL;
-    struct batch b[SHAPES];
+    struct settled_batch b[SHAPES];
     NEED(ssq_trainer_create(q,
                             SSQ_TRAINER(.policy = m->policy,
                                         .accumulate = m->accumulate,
@@ -105,7 +105,7 @@ static void settled(ssq_device *d, const char *name, const struct model *m,
         NEED(ssq_fill(q, SSQ_FILL(.x = b[i].y, .value = i + 1)));
     }
     ssq_tape *tape = NULL;
-    struct use before, after;
+    struct settled_use before, after;
     const int first = 4 * SHAPES * (int)m->accumulate;
     for (int i = 0; i < first; i++) {
         tape = train(trainer, m, &b[i % SHAPES]);
@@ -143,7 +143,7 @@ static void settled(ssq_device *d, const char *name, const struct model *m,
 
 int main(void)
 {
-    static const struct model models[] = {
+    static const struct settled_model models[] = {
         {"mlp", "float32", mlp, 1},
         {"mlp", "mixed_float16", mlp, 2},
         {"gpt", "mixed_float16", gpt, 1},

@@ -109,7 +109,7 @@ static void listed(void)
     ssq_safetensors_close(&f);
 }
 
-static void read_all(const struct rig *r)
+static void read_all(const struct tape_rig *r)
 {
     static const struct {
         const char *name;
@@ -139,7 +139,7 @@ static void read_all(const struct rig *r)
 }
 
 /* Parameters take their values from both shards. */
-static void load_params(struct rig *r)
+static void load_params(struct tape_rig *r)
 {
     float b[3], c[6];
     ssq_tape_begin(r->tape, true);
@@ -311,7 +311,7 @@ int main(void)
     allowed();
     memory();
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct rig r = rig_open(core_device(i), "float32");
+        struct tape_rig r = rig_open(core_device(i), "float32");
         read_all(&r);
         load_params(&r);
         rig_close(&r);

@@ -8,7 +8,7 @@
 #include "tests/core/core.h"
 
 /** A device with a queue, parameters of a policy, and a tape. */
-struct rig {
+struct tape_rig {
     const char *name;
     ssq_device *device;
     ssq_queue *queue;
@@ -16,9 +16,9 @@ struct rig {
     ssq_tape *tape;
 };
 
-static inline struct rig rig_open(const char *name, const char *policy)
+static inline struct tape_rig rig_open(const char *name, const char *policy)
 {
-    struct rig r = {.name = name};
+    struct tape_rig r = {.name = name};
 
     r.device = core_open(name);
     r.queue = core_queue(r.device);
@@ -27,7 +27,7 @@ static inline struct rig rig_open(const char *name, const char *policy)
     return r;
 }
 
-static inline void rig_close(struct rig *r)
+static inline void rig_close(struct tape_rig *r)
 {
     ssq_tape_destroy(&r->tape);
     ssq_params_destroy(&r->params);
@@ -36,7 +36,7 @@ static inline void rig_close(struct rig *r)
 }
 
 /** A float32 tensor of the values given. */
-static inline ssq_tensor *rig_floats(const struct rig *r, int rank,
+static inline ssq_tensor *rig_floats(const struct tape_rig *r, int rank,
                                      const int64_t *shape, const float *x)
 {
     ssq_tensor *t = NULL;
@@ -48,7 +48,7 @@ static inline ssq_tensor *rig_floats(const struct rig *r, int rank,
     return t;
 }
 
-static inline ssq_tensor *rig_words(const struct rig *r, int rank,
+static inline ssq_tensor *rig_words(const struct tape_rig *r, int rank,
                                     const int64_t *shape, const int *x)
 {
     ssq_tensor *t = NULL;

@@ -48,7 +48,7 @@ static float *values(ssq_trainer *t)
 /* A trainer that goes on from a file has the bits of one that was not cut. */
 static void train(const char *device)
 {
-    struct rig r = rig_open(device, "float32");
+    struct tape_rig r = rig_open(device, "float32");
     ssq_trainer *t = NULL, *other = NULL;
     NEED(ssq_trainer_create(r.queue, SSQ_TRAINER(.policy = "mixed_bfloat16"),
                             &t));
@@ -92,7 +92,7 @@ static ssq_status add(ssq_optimizer *o, const char *name, const ssq_tensor *w,
 /* Slices of one tensor, added from both ends, with one place left free. */
 static void slices(void)
 {
-    struct rig r = rig_open("reference", "float32");
+    struct tape_rig r = rig_open("reference", "float32");
     const int64_t n = (int64_t)LENGTH * (SLICES + 1);
     ssq_tensor *w = core_vector(r.device, SSQ_F32, n);
     ssq_tensor *g = core_vector(r.device, SSQ_F32, n);
@@ -131,7 +131,7 @@ static void slices(void)
 static void buffers(const char *device, size_t n)
 {
     static ssq_buffer *b[BUFFERS];
-    struct rig r = rig_open(device, "float32");
+    struct tape_rig r = rig_open(device, "float32");
     ssq_memory_info before = SSQ_MEMORY_INFO_INIT, after = before;
     uint32_t state = 5;
     NEED(ssq_device_memory(r.device, &before));

@@ -34,7 +34,7 @@ enum torch { LOWER, FP32, FP32_SET, PROMOTE, NO_LIST };
 #define BETA   torch_value(t, "beta", SSQ_F32, 1, 4)
 #define CUBE   A(4, 2, 4, 4, 4)
 
-struct data {
+struct torch_lists_data {
     ssq_tensor *target, *cond, *classes;
 };
 
@@ -76,7 +76,7 @@ static ssq_var torch_call(ssq_tape *t, const char *op, const ssq_dtype *dtype)
 }
 
 #define AUTOCAST_OF(OP, LIST, VAR, DIFFERENCE)                                 \
-    static ssq_var torch_##OP(ssq_tape *t, const struct data *d,               \
+    static ssq_var torch_##OP(ssq_tape *t, const struct torch_lists_data *d,   \
                               const ssq_dtype *dtype)                          \
     {                                                                          \
         (void)d;                                                               \
@@ -89,7 +89,8 @@ static const struct listed {
     enum torch list;
     const char *difference;
     /* NULL: torch_call() */
-    ssq_var (*call)(ssq_tape *t, const struct data *d, const ssq_dtype *dtype);
+    ssq_var (*call)(ssq_tape *t, const struct torch_lists_data *d,
+                    const ssq_dtype *dtype);
 } listed[] = {
 #define AUTOCAST(OP, LIST) {#OP, LIST, SAME, NULL},
 #define AUTOCAST_OF(OP, LIST, VAR, DIFFERENCE)                                 \
@@ -164,8 +165,9 @@ static bool operands_ok(enum torch list, const struct seen *s,
 
 /* Call an op in one of three ways. Sets *differs if the result's dtype is not
  * torch's. Returns whether all dtypes are expected. */
-static bool check_way(ssq_tape *t, const struct data *d, const struct listed *l,
-                      const ssq_dtype *dtype, struct seen *seen, bool *differs)
+static bool check_way(ssq_tape *t, const struct torch_lists_data *d,
+                      const struct listed *l, const ssq_dtype *dtype,
+                      struct seen *seen, bool *differs)
 {
     ssq_tape_begin(t, true);
     seen->lines = 0;
@@ -188,7 +190,7 @@ static bool check_way(ssq_tape *t, const struct data *d, const struct listed *l,
     return ok;
 }
 
-static void check(const struct rig *r, const struct data *d)
+static void check(const struct tape_rig *r, const struct torch_lists_data *d)
 {
     static const ssq_dtype ways[3][2] = {
         {SSQ_F16, SSQ_F16}, {SSQ_F32, SSQ_F32}, {SSQ_F16, SSQ_F32}};
@@ -249,9 +251,9 @@ int main(void)
     static const int classes[4] = {0, 3, 1, 2};
     all_listed();
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct rig r = rig_open(core_device(i), "mixed_float16");
-        struct data d = {.target = rig_floats(&r, 2, shape, zeros),
-                         .classes = rig_words(&r, 1, row, classes)};
+        struct tape_rig r = rig_open(core_device(i), "mixed_float16");
+        struct torch_lists_data d = {.target = rig_floats(&r, 2, shape, zeros),
+                                     .classes = rig_words(&r, 1, row, classes)};
         NEED(ssq_tensor_create(r.device, SSQ_U8, 2, shape, &d.cond));
         NEED(ssq_fill(r.queue, SSQ_FILL(.x = d.cond, .value = 1.0)));
         check(&r, &d);

@@ -12,7 +12,7 @@
 #define MOST 256 /* elements of the set */
 
 /* Matrices, both norms, a state, a parameter without elements. */
-static ssq_var net(const struct harness *b, ssq_tape *t)
+static ssq_var net(const struct tape_harness *b, ssq_tape *t)
 {
     ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 7, NULL);
     y = ssq_nn_batch_norm(t, "bn", y, NULL);
@@ -22,19 +22,20 @@ static ssq_var net(const struct harness *b, ssq_tape *t)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static ssq_status step(const struct harness *b, ssq_trainer *t)
+static ssq_status step(const struct tape_harness *b, ssq_trainer *t)
 {
     return ssq_trainer_step(t, net(b, ssq_trainer_begin(t)));
 }
 
-struct setup {
+struct weights_setup {
     const char *policy;
     ssq_dtype dtype;
     ssq_master_kind master;
     bool flat;
 };
 
-static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
+static ssq_trainer *trainer_of(const struct tape_harness *b,
+                               const struct weights_setup *s,
                                const ssq_params *from)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -51,12 +52,13 @@ static ssq_trainer *trainer_of(const struct harness *b, const struct setup *s,
 
 /* A float32 set with all that is hard to round: ties to and from even, values
  * below and above what float16 has, subnormals, -0. */
-static ssq_trainer *source(const struct harness *b, float *values, size_t *n)
+static ssq_trainer *source(const struct tape_harness *b, float *values,
+                           size_t *n)
 {
     static const float hard[] = {
         0x1.008p0f, 0x1.018p0f, 0x1.002p0f,   0x1.006p0f, 70000.0f,
         65519.0f,   -0.0f,      0x1.234p-24f, 0x1p-140f,  0x1.fffffep9f};
-    const struct setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
     ssq_trainer *t = trainer_of(b, &s, NULL);
     ssq_params_stats all = SSQ_PARAMS_STATS_INIT;
     ssq_params *p = ssq_trainer_params(t);
@@ -75,7 +77,8 @@ static ssq_trainer *source(const struct harness *b, float *values, size_t *n)
 }
 
 /* Bits of a parameter, as it is. */
-static void words(const struct harness *b, const ssq_tensor *t, uint16_t *to)
+static void words(const struct tape_harness *b, const ssq_tensor *t,
+                  uint16_t *to)
 {
     const size_t n = (size_t)ssq_tensor_elements(t);
     NEED(ssq_tensor_read(b->queue, t, to, 2 * n, ssq_tensor_dtype(t)));
@@ -84,8 +87,9 @@ static void words(const struct harness *b, const ssq_tensor *t, uint16_t *to)
 
 /* How many parameters of a set are not values, rounded to nearest even where
  * they are not full; bf16 under split masters half away from zero. */
-static int misfits(const struct harness *b, const ssq_params *p,
-                   const struct setup *s, bool away, const float *values)
+static int misfits(const struct tape_harness *b, const ssq_params *p,
+                   const struct weights_setup *s, bool away,
+                   const float *values)
 {
     int bad = 0;
     for (size_t i = 0; i < ssq_params_count(p); i++) {
@@ -119,8 +123,8 @@ static int misfits(const struct harness *b, const ssq_params *p,
 }
 
 /* What is read is what was meant, to the last bit. */
-static bool reads(const struct harness *b, ssq_trainer *t, const float *values,
-                  size_t n)
+static bool reads(const struct tape_harness *b, ssq_trainer *t,
+                  const float *values, size_t n)
 {
     float got[MOST];
     NEED(ssq_params_read(ssq_trainer_params(t), b->queue,
@@ -129,7 +133,7 @@ static bool reads(const struct harness *b, ssq_trainer *t, const float *values,
 }
 
 /* Masters as the optimizer shows them: each equal to the values, bit by bit. */
-static bool masters(const struct harness *b, ssq_trainer *t,
+static bool masters(const struct tape_harness *b, ssq_trainer *t,
                     const float *values)
 {
     bool same = true;
@@ -152,7 +156,7 @@ static bool masters(const struct harness *b, ssq_trainer *t,
     return same;
 }
 
-static const char *kind_of(const struct setup *s)
+static const char *kind_of(const struct weights_setup *s)
 {
     static const char *const kinds[] = {"float32 masters", "split masters",
                                         "no masters"};
@@ -161,7 +165,7 @@ static const char *kind_of(const struct setup *s)
 
 /* ---- a trainer that begins with a float32 set ---- */
 
-static void end_of(const struct harness *b, ssq_trainer *t, float *got,
+static void end_of(const struct tape_harness *b, ssq_trainer *t, float *got,
                    size_t n)
 {
     NEED(ssq_trainer_end(t));
@@ -185,7 +189,8 @@ static bool same_but_states(const ssq_params *p, const float *x, const float *y)
     return same;
 }
 
-static void begin_with(const struct harness *b, const struct setup *s)
+static void begin_with(const struct tape_harness *b,
+                       const struct weights_setup *s)
 {
     float values[MOST], got[MOST], x[ROWS * IN];
     size_t n = 0;
@@ -227,9 +232,10 @@ static void begin_with(const struct harness *b, const struct setup *s)
 
 /* A step that is skipped, a checkpoint that is refused, and a pass between: the
  * values wait. What is written to a parameter counts more. */
-static void waiting(const struct harness *b)
+static void waiting(const struct tape_harness *b)
 {
-    const struct setup s = {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_F32,
+                                    false};
     float values[MOST];
     size_t n = 0;
     ssq_trainer *wide = source(b, values, &n);
@@ -260,9 +266,10 @@ static void waiting(const struct harness *b)
 }
 
 /* The set of a file knows which parameters are full. */
-static void by_file(const struct harness *b)
+static void by_file(const struct tape_harness *b)
 {
-    const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32,
+                                    false};
     float values[MOST];
     size_t n = 0;
     ssq_trainer *wide = source(b, values, &n);
@@ -284,9 +291,9 @@ static void by_file(const struct harness *b)
 }
 
 /* Of the same policy and optimizer it is the same training. */
-static void same_steps(const struct harness *b)
+static void same_steps(const struct tape_harness *b)
 {
-    const struct setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
     float values[MOST], x[MOST], y[MOST];
     size_t n = 0;
     ssq_trainer *t[2] = {source(b, values, &n)};
@@ -328,7 +335,8 @@ static ssq_status sum_moments(void *user, const char *name, const ssq_tensor *t)
     return SSQ_OK;
 }
 
-static void write_all(const struct harness *b, const struct setup *s)
+static void write_all(const struct tape_harness *b,
+                      const struct weights_setup *s)
 {
     struct moments before = {b->queue, 1}, after = before;
     float values[MOST];
@@ -366,9 +374,10 @@ static void write_all(const struct harness *b, const struct setup *s)
 
 /* ---- how much there is ---- */
 
-static void amounts(const struct harness *b)
+static void amounts(const struct tape_harness *b)
 {
-    const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32,
+                                    false};
     ssq_params_stats a = SSQ_PARAMS_STATS_INIT, none = SSQ_PARAMS_STATS_INIT;
     ssq_trainer *t = trainer_of(b, &s, NULL);
     NEED(ssq_params_stats_get(ssq_trainer_params(t), &none));
@@ -388,10 +397,13 @@ static void amounts(const struct harness *b)
 
 /* ---- misuse ---- */
 
-static void misuse(const struct harness *b, const struct harness *other)
+static void misuse(const struct tape_harness *b,
+                   const struct tape_harness *other)
 {
-    const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
-    const struct setup wide = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32,
+                                    false};
+    const struct weights_setup wide = {"float32", SSQ_F32, SSQ_MASTER_F32,
+                                       false};
     float x[MOST] = {0};
     ssq_trainer *t = trainer_of(b, &s, NULL), *no = NULL;
     ssq_trainer *far = trainer_of(other, &wide, NULL);
@@ -436,9 +448,10 @@ static void misuse(const struct harness *b, const struct harness *other)
 }
 
 /* In a capture, of no size, between a forward part and its backward. */
-static void out_of_place(const struct harness *b)
+static void out_of_place(const struct tape_harness *b)
 {
-    const struct setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false};
+    const struct weights_setup s = {"mixed_float16", SSQ_F16, SSQ_MASTER_F32,
+                                    false};
     float x[MOST] = {0};
     ssq_trainer *t = trainer_of(b, &s, NULL), *no = NULL;
     ssq_params *p = ssq_trainer_params(t);
@@ -476,7 +489,7 @@ static void out_of_place(const struct harness *b)
 
 int main(void)
 {
-    static const struct setup list[] = {
+    static const struct weights_setup list[] = {
         {"mixed_float16", SSQ_F16, SSQ_MASTER_F32, false},
         {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_SPLIT, false},
         {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_F32, true},
@@ -484,7 +497,7 @@ int main(void)
         {"float32", SSQ_F32, SSQ_MASTER_F32, true},
     };
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), ROWS, IN, OUT);
+        struct tape_harness b = harness_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < sizeof(list) / sizeof(list[0]); k++) {
             begin_with(&b, &list[k]);
             write_all(&b, &list[k]);
@@ -495,8 +508,8 @@ int main(void)
         amounts(&b);
         harness_close(&b);
     }
-    struct harness b = harness_open("reference", ROWS, IN, OUT),
-                   other = harness_open("guard", ROWS, IN, OUT);
+    struct tape_harness b = harness_open("reference", ROWS, IN, OUT),
+                        other = harness_open("guard", ROWS, IN, OUT);
     misuse(&b, &other);
     out_of_place(&b);
     harness_close(&b);

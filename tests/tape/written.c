@@ -9,24 +9,24 @@
                   SSQ_PARAM(.rank = 2, .shape = {__VA_ARGS__},                 \
                             .init = SSQ_INIT_NORMAL, .value = 0.5))
 
-struct harness {
-    struct rig r;
+struct written_harness {
+    struct tape_rig r;
     ssq_tensor *x, *target, *classes;
 };
 
-static struct harness harness_open(const char *name, const char *policy)
+static struct written_harness harness_open(const char *name, const char *policy)
 {
     static const int64_t shape[] = {4, 4}, row[] = {4};
     static const float ones[16] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const int classes[4] = {0, 3, 1, 2};
-    struct harness b = {.r = rig_open(name, policy)};
+    struct written_harness b = {.r = rig_open(name, policy)};
     b.x = rig_floats(&b.r, 2, shape, ones);
     b.target = rig_floats(&b.r, 2, shape, ones);
     b.classes = rig_words(&b.r, 1, row, classes);
     return b;
 }
 
-static void harness_close(struct harness *b)
+static void harness_close(struct written_harness *b)
 {
     ssq_tensor_destroy(&b->x);
     ssq_tensor_destroy(&b->target);
@@ -36,7 +36,7 @@ static void harness_close(struct harness *b)
 
 /* A net whose backward reads x, the first layer's result, the second layer's
  * weight, and the target; not the first layer's weight. */
-static ssq_var net(const struct harness *b)
+static ssq_var net(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     ssq_tape_push(t, "net");
@@ -47,20 +47,22 @@ static ssq_var net(const struct harness *b)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-static const ssq_tensor *param(const struct harness *b, const char *name)
+static const ssq_tensor *param(const struct written_harness *b,
+                               const char *name)
 {
     ssq_param_info p = SSQ_PARAM_INFO_INIT;
     NEED(ssq_params_find(b->r.params, name, &p));
     return p.tensor;
 }
 
-static void fill(const struct harness *b, ssq_queue *q, const ssq_tensor *x)
+static void fill(const struct written_harness *b, ssq_queue *q,
+                 const ssq_tensor *x)
 {
     (void)b;
     NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 0.25)));
 }
 
-static void found(const struct harness *b)
+static void found(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     ssq_queue *other = core_queue(b->r.device);
@@ -105,7 +107,7 @@ static void found(const struct harness *b)
 }
 
 /* A pass forward and backward, and then the gradient of the second layer. */
-static void pass(const struct harness *b, float grad[16])
+static void pass(const struct written_harness *b, float grad[16])
 {
     ssq_param_info p = SSQ_PARAM_INFO_INIT;
     ssq_tape_begin(b->r.tape, true);
@@ -118,7 +120,7 @@ static void pass(const struct harness *b, float grad[16])
 
 /* A backward that ends behind the second layer leaves nothing of it in the
  * gradients, to which the next one would add. */
-static void left_clean(const struct harness *b)
+static void left_clean(const struct written_harness *b)
 {
     float got[16], want[16];
     ssq_params_clean(b->r.params);
@@ -136,7 +138,7 @@ static void left_clean(const struct harness *b)
 }
 
 /* Two losses, and an optimizer's step between forward and backward of one. */
-static void optimizer(const struct harness *b)
+static void optimizer(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     ssq_tape *second = NULL;
@@ -147,7 +149,7 @@ static void optimizer(const struct harness *b)
     ssq_tape_begin(t, true);
     ssq_tape_begin(second, true);
     ssq_var loss = net(b);
-    const struct harness other = {
+    const struct written_harness other = {
         {b->r.name, b->r.device, b->r.queue, b->r.params, second},
         b->x,
         b->target,
@@ -168,7 +170,7 @@ static void optimizer(const struct harness *b)
 }
 
 /* Another part of the same buffer, as a ring of batches has it. */
-static void parts(const struct harness *b)
+static void parts(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     static const int64_t shape[] = {8, 4};
@@ -177,7 +179,7 @@ static void parts(const struct harness *b)
     ssq_tensor *half[2] = {NULL, NULL};
     for (int i = 0; i < 2; i++)
         NEED(ssq_tensor_slice(ring, 0, 4 * i, 4 * i + 4, 1, &half[i]));
-    struct harness first = *b;
+    struct written_harness first = *b;
     first.x = half[0];
     ssq_tape_begin(t, true);
     ssq_var loss = net(&first);
@@ -197,7 +199,7 @@ static void parts(const struct harness *b)
 }
 
 /* A batch norm that is called twice updates its statistics in between. */
-static void shared_norm(const struct harness *b)
+static void shared_norm(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     for (int evaluate = 0; evaluate < 2; evaluate++) {
@@ -220,7 +222,7 @@ static void shared_norm(const struct harness *b)
 }
 
 /* A graph that is launched writes, too. */
-static void launched(const struct harness *b)
+static void launched(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     ssq_graph *g = NULL;
@@ -246,7 +248,7 @@ static void hear(void *user, ssq_log_level level, const char *text)
 
 /* Casts of a pass with float32 parameters in a region of f16: that of the
  * input, and those of two weights where they are due. */
-static unsigned casts(const struct harness *b, bool training)
+static unsigned casts(const struct written_harness *b, bool training)
 {
     ssq_tape *t = b->r.tape;
     unsigned n = 0;
@@ -259,7 +261,7 @@ static unsigned casts(const struct harness *b, bool training)
     return n;
 }
 
-static void cached(const struct harness *b)
+static void cached(const struct written_harness *b)
 {
     ssq_optimizer *o = NULL;
     unsigned first = casts(b, true);
@@ -279,7 +281,7 @@ static void cached(const struct harness *b)
 }
 
 /* Weights are cast in a graph whenever it is launched. */
-static void captured(const struct harness *b)
+static void captured(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
     ssq_graph *g = NULL;
@@ -309,7 +311,7 @@ static void captured(const struct harness *b)
 /* A pass whose parameters lose their casts: it held them. */
 static void widened(const char *name)
 {
-    struct rig r = rig_open(name, "mixed_float16");
+    struct tape_rig r = rig_open(name, "mixed_float16");
     for (int pass = 0; pass < 2; pass++) {
         ssq_tape_begin(r.tape, true);
         ssq_var p = ssq_var_param(
@@ -332,7 +334,7 @@ static void widened(const char *name)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct harness b = harness_open(core_device(i), "float32");
+        struct written_harness b = harness_open(core_device(i), "float32");
         found(&b);
         left_clean(&b);
         parts(&b);

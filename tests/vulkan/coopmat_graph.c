@@ -91,21 +91,21 @@ static void read_back(int i)
 /* ---- products ---- */
 
 /* d = relu?(a op(b) + beta c + bias); c is d. */
-struct product {
+struct coopmat_graph_product {
     const char *name;
     int a, b, d;
     bool trans_b, bias;
     double beta;
 };
 
-static const struct product chain[] = {
+static const struct coopmat_graph_product chain[] = {
     {"h = relu(x w1' + bias)", X, W1, H, true, true, 0},
     {"y = h w2", H, W2, Y, false, false, 0},
     {"sum = sum / 2 + h w2", H, W2, SUM, false, false, 0.5},
 };
 #define CHAIN (sizeof(chain) / sizeof(chain[0]))
 
-static ssq_gemm_args args_of(const struct product *p)
+static ssq_gemm_args args_of(const struct coopmat_graph_product *p)
 {
     ssq_gemm_args args = SSQ_GEMM_INIT;
 
@@ -133,7 +133,8 @@ static void run_chain(void)
     }
 }
 
-static double b_of(const struct product *p, int64_t row, int64_t column)
+static double b_of(const struct coopmat_graph_product *p, int64_t row,
+                   int64_t column)
 {
     int64_t at = p->trans_b ? column * kinds[p->b].shape[1] + row
                             : row * kinds[p->b].shape[1] + column;
@@ -142,8 +143,8 @@ static double b_of(const struct product *p, int64_t row, int64_t column)
 }
 
 /* Is element (i, j) of d within the bound? c: d's value before. */
-static bool within(const struct product *p, int64_t i, int64_t j, double c,
-                   double block)
+static bool within(const struct coopmat_graph_product *p, int64_t i, int64_t j,
+                   double c, double block)
 {
     const int64_t k = kinds[p->a].shape[1], n = kinds[p->d].shape[1];
     double sum = 0, size = 0, got = (double)host[p->d][i * n + j];
@@ -167,7 +168,8 @@ static bool within(const struct product *p, int64_t i, int64_t j, double c,
     return fabs(got - want) <= bound_store(want, error, kinds[p->d].dtype);
 }
 
-static long wrong_elements(const struct product *p, const float *before)
+static long wrong_elements(const struct coopmat_graph_product *p,
+                           const float *before)
 {
     const int64_t n = kinds[p->d].shape[1];
     ssq_gemm_explanation how = SSQ_GEMM_EXPLANATION_INIT;
@@ -243,7 +245,8 @@ static void test_chain(void)
     ssq_graph_destroy(&g);
 }
 
-static const struct product adds = {"", H, W2, SUM, false, false, 1.0};
+static const struct coopmat_graph_product adds = {"",    H,     W2, SUM,
+                                                  false, false, 1.0};
 
 static void add_many(void)
 {

@@ -70,15 +70,15 @@ static struct {
 
 /* ---- the shader, made wrong ---- */
 
-struct facts {
+struct coopmat_refused_facts {
     uint32_t sum, element;  /* ids: the types of sums' matrices, of elements */
     uint32_t rows, columns; /* of layouts */
     bool multiplies;
 };
 
-static struct facts look(const uint32_t *w, size_t n)
+static struct coopmat_refused_facts look(const uint32_t *w, size_t n)
 {
-    struct facts f = {0};
+    struct coopmat_refused_facts f = {0};
 
     for (size_t i = HEADER; i < n; i += w[i] >> 16) {
         uint32_t code = w[i] & 0xffffu;
@@ -119,7 +119,7 @@ static size_t multiply_half(uint32_t *to, const uint32_t *from, uint32_t length,
 
 static size_t rewrite(uint32_t *to, const uint32_t *from, size_t n)
 {
-    struct facts f = look(from, n);
+    struct coopmat_refused_facts f = look(from, n);
     uint32_t bound = from[3], factor = 0;
     size_t at = HEADER;
 
@@ -339,14 +339,15 @@ static void stand_between(void)
 
 /* ---- tests ---- */
 
-struct product {
+struct coopmat_refused_product {
     ssq_device *dev;
     ssq_queue *q;
     ssq_tensor *a, *b, *d;
     ssq_gemm_args args;
 };
 
-static ssq_tensor *square(const struct product *p, ssq_dtype dtype)
+static ssq_tensor *square(const struct coopmat_refused_product *p,
+                          ssq_dtype dtype)
 {
     const int64_t shape[2] = {SIZE, SIZE};
     ssq_tensor *t = NULL;
@@ -355,7 +356,8 @@ static ssq_tensor *square(const struct product *p, ssq_dtype dtype)
     return t;
 }
 
-static void product_open(struct product *p, enum fault fault, long from)
+static void product_open(struct coopmat_refused_product *p, enum fault fault,
+                         long from)
 {
     vk.fault = fault;
     vk.launches = 0;
@@ -374,7 +376,7 @@ static void product_open(struct product *p, enum fault fault, long from)
     p->args.d = p->d;
 }
 
-static void product_close(struct product *p)
+static void product_close(struct coopmat_refused_product *p)
 {
     ssq_tensor_destroy(&p->a);
     ssq_tensor_destroy(&p->b);
@@ -384,7 +386,7 @@ static void product_close(struct product *p)
 }
 
 /* a[i,q] = i - q, b[q,j] = q + j: integers, no symmetry. */
-static long wrong_elements(struct product *p)
+static long wrong_elements(struct coopmat_refused_product *p)
 {
     static float a[SIZE * SIZE], b[SIZE * SIZE], d[SIZE * SIZE];
     long wrong = 0;
@@ -427,7 +429,8 @@ static bool names_shape(const char *text)
 }
 
 /* What the device says of its matrices: by `sesqui devices --why` too. */
-static bool is_refused(struct product *p, const char *said, bool by_test)
+static bool is_refused(struct coopmat_refused_product *p, const char *said,
+                       bool by_test)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
 
@@ -442,7 +445,8 @@ static bool is_refused(struct product *p, const char *said, bool by_test)
 }
 
 /* And of a product, by each way to ask for it. */
-static void test_product(struct product *p, const char *name, const char *said)
+static void test_product(struct coopmat_refused_product *p, const char *name,
+                         const char *said)
 {
     ssq_gemm_explanation e = SSQ_GEMM_EXPLANATION_INIT;
 
@@ -466,7 +470,7 @@ static void test_product(struct product *p, const char *name, const char *said)
 static void test_fault(enum fault fault, const char *name, const char *said)
 {
     bool by_test = fault != NO_PIPELINE && fault != NO_FLOAT32;
-    struct product p;
+    struct coopmat_refused_product p;
 
     product_open(&p, fault, 0);
     tap_ok(is_refused(&p, said, by_test), "%s: refused: %s", name, said);
@@ -480,7 +484,7 @@ static void test_fault(enum fault fault, const char *name, const char *said)
  * sums are rounded, which is no reason to refuse. */
 static void test_elements(long launches)
 {
-    struct product p;
+    struct coopmat_refused_product p;
     long missed = 0;
 
     for (long i = 0; i < launches - 1; i++) {
@@ -500,7 +504,7 @@ static void test_elements(long launches)
 static bool test_honest(long *launches)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
-    struct product p;
+    struct coopmat_refused_product p;
 
     product_open(&p, HONEST, 0);
     *launches = vk.launches;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct model {
+struct bench_model {
     int64_t n;
     ssq_tensor **param, **grad;
     ssq_optimizer *o;
@@ -17,7 +17,7 @@ struct model {
 
 static ssq_status tool_optimizer_step(struct workload *w)
 {
-    struct model *m = w->state;
+    struct bench_model *m = w->state;
     ssq_status st = ssq_cross_entropy(
         w->queue,
         SSQ_CROSS_ENTROPY(.logits = m->logits, .target = m->target,
@@ -30,7 +30,7 @@ static ssq_status tool_optimizer_step(struct workload *w)
 
 static void optimizer_drop(struct workload *w)
 {
-    struct model *m = w->state;
+    struct bench_model *m = w->state;
     for (int64_t i = 0; i < m->n; i++) {
         if (m->param != NULL)
             ssq_tensor_destroy(&m->param[i]);
@@ -45,7 +45,7 @@ static void optimizer_drop(struct workload *w)
     ssq_scaler_destroy(&m->scaler);
 }
 
-static ssq_status make_machine(const struct workload *w, struct model *m)
+static ssq_status make_machine(const struct workload *w, struct bench_model *m)
 {
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
     options.lr = 1e-4;
@@ -58,8 +58,8 @@ static ssq_status make_machine(const struct workload *w, struct model *m)
     return st == SSQ_OK ? workload_classes(w, 1, 8, &m->target) : st;
 }
 
-static ssq_status make_parameter(const struct workload *w, struct model *m,
-                                 int64_t i)
+static ssq_status make_parameter(const struct workload *w,
+                                 struct bench_model *m, int64_t i)
 {
     const int64_t *size = &w->c.size[0];
     char name[32];
@@ -80,7 +80,7 @@ static ssq_status optimizer_make(struct workload *w)
 {
     if (strcmp(w->c.op, "adamw") != 0 || w->c.sizes != 2)
         return SSQ_ERR_NOT_FOUND;
-    struct model *m = calloc(1, sizeof(*m));
+    struct bench_model *m = calloc(1, sizeof(*m));
     if (m == NULL)
         return SSQ_ERR_NOMEM;
     w->state = m;

@@ -15,8 +15,8 @@
 
 #define CNN_CLASSES 2
 
-struct training {
-    ssq_var (*net)(ssq_tape *t, const struct training *n);
+struct bench_training {
+    ssq_var (*net)(ssq_tape *t, const struct bench_training *n);
     const struct bench_case *c;
     struct gpt gpt;
     ssq_trainer *trainer;
@@ -25,7 +25,7 @@ struct training {
 
 /* ---- networks ---- */
 
-static ssq_var mlp(ssq_tape *t, const struct training *n)
+static ssq_var mlp(ssq_tape *t, const struct bench_training *n)
 {
     ssq_var x = ssq_var_input(t, n->x);
     for (int i = 2; i < n->c->sizes; i++) {
@@ -37,7 +37,7 @@ static ssq_var mlp(ssq_tape *t, const struct training *n)
     return x;
 }
 
-static ssq_var cnn(ssq_tape *t, const struct training *n)
+static ssq_var cnn(ssq_tape *t, const struct bench_training *n)
 {
     static const int64_t out[] = {16, 16, CNN_CLASSES};
     ssq_var x = ssq_var_input(t, n->x);
@@ -55,7 +55,7 @@ static ssq_var cnn(ssq_tape *t, const struct training *n)
                            (int64_t[]){n->c->size[0], CNN_CLASSES});
 }
 
-static ssq_var gpt(ssq_tape *t, const struct training *n)
+static ssq_var gpt(ssq_tape *t, const struct bench_training *n)
 {
     return gpt_logits(t, &n->gpt, n->x, n->place);
 }
@@ -64,7 +64,7 @@ static ssq_var gpt(ssq_tape *t, const struct training *n)
 
 static ssq_status tool_train_step(struct workload *w)
 {
-    const struct training *n = w->state;
+    const struct bench_training *n = w->state;
     ssq_tape *t = ssq_trainer_begin(n->trainer);
     ssq_var y = n->net(t, n);
     return ssq_trainer_step(
@@ -75,7 +75,7 @@ static ssq_status tool_train_step(struct workload *w)
 
 static void train_drop(struct workload *w)
 {
-    struct training *n = w->state;
+    struct bench_training *n = w->state;
     ssq_trainer_destroy(&n->trainer);
     ssq_tensor_destroy(&n->x);
     ssq_tensor_destroy(&n->target);
@@ -86,7 +86,7 @@ static void train_drop(struct workload *w)
 
 /* Count two operations for each multiply-add of the forward pass, and as many
  * for each of the two gradients. The input has no gradient. */
-static ssq_status make_mlp(struct workload *w, struct training *n)
+static ssq_status make_mlp(struct workload *w, struct bench_training *n)
 {
     const struct bench_case *c = &w->c;
     const double batch = (double)c->size[0];
@@ -100,7 +100,7 @@ static ssq_status make_mlp(struct workload *w, struct training *n)
                         : st;
 }
 
-static ssq_status make_cnn(struct workload *w, struct training *n)
+static ssq_status make_cnn(struct workload *w, struct bench_training *n)
 {
     const int64_t *s = w->c.size, shape[] = {s[0], 3, s[1], s[1]};
     n->net = cnn;
@@ -109,7 +109,7 @@ static ssq_status make_cnn(struct workload *w, struct training *n)
                         : st;
 }
 
-static ssq_status make_gpt(struct workload *w, struct training *n)
+static ssq_status make_gpt(struct workload *w, struct bench_training *n)
 {
     const int64_t *s = w->c.size, shape[] = {s[0], s[1]};
     ssq_tensor *flat = NULL;
@@ -130,7 +130,7 @@ static ssq_status make_gpt(struct workload *w, struct training *n)
     return st;
 }
 
-static ssq_status make_trainer(struct workload *w, struct training *n)
+static ssq_status make_trainer(struct workload *w, struct bench_training *n)
 {
     const char *policy = w->c.dtype == SSQ_F32   ? "float32"
                          : w->c.dtype == SSQ_F16 ? "mixed_float16"
@@ -148,7 +148,7 @@ static ssq_status train_make(struct workload *w)
     static const struct {
         const char *name;
         int least, most; /* sizes */
-        ssq_status (*make)(struct workload *w, struct training *n);
+        ssq_status (*make)(struct workload *w, struct bench_training *n);
     } nets[] = {{"mlp", 3, CASE_SIZES, make_mlp},
                 {"cnn", 2, 2, make_cnn},
                 {"gpt", 6, 6, make_gpt}};
@@ -156,7 +156,7 @@ static ssq_status train_make(struct workload *w)
         if (strcmp(nets[i].name, w->c.op) != 0 || w->c.sizes < nets[i].least ||
             w->c.sizes > nets[i].most)
             continue;
-        struct training *n = calloc(1, sizeof(*n));
+        struct bench_training *n = calloc(1, sizeof(*n));
         if (n == NULL)
             return SSQ_ERR_NOMEM;
         n->c = &w->c;

@@ -5,13 +5,13 @@
 const struct window_cut conv_images = {.walked = 5, .dims = 1};
 
 /* Context of images_window(). */
-struct images {
+struct conv_images {
     void (*each)(struct plan *p, const struct conv_op *op);
 };
 
 static void images_window(struct plan *p, const struct op *some, void *user)
 {
-    const struct images *c = user;
+    const struct conv_images *c = user;
     struct conv_op part = *(const struct conv_op *)some;
     part.n = part.image.shape[0];
     c->each(p, &part);
@@ -20,7 +20,7 @@ static void images_window(struct plan *p, const struct op *some, void *user)
 void conv_windows(struct plan *p, const struct conv_op *op,
                   void (*each)(struct plan *p, const struct conv_op *op))
 {
-    struct images c = {each};
+    struct conv_images c = {each};
     struct conv_op part = *op;
     if (op->kind == CONV_WEIGHT)
         each(p, op);

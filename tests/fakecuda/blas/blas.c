@@ -16,14 +16,14 @@
 #define ALGORITHM  UINT64_C(0x46414b45414c474f)
 
 /* All objects that were made, so that those which are dead are no leaks. */
-struct made {
-    struct made *next;
+struct blas_made {
+    struct blas_made *next;
     void *object;
 };
 
 static struct {
     pthread_mutex_t lock;
-    struct made *all;
+    struct blas_made *all;
     unsigned long products, refused, heuristics, faults, live, tf32;
     unsigned algorithm; /* of the last product: its place in the list */
     char text[512];
@@ -97,7 +97,7 @@ unsigned long fakeblas_live(void)
 static void *make(enum blas_kind kind, size_t bytes)
 {
     enum blas_kind *p = calloc(1, bytes);
-    struct made *m = malloc(sizeof(*m));
+    struct blas_made *m = malloc(sizeof(*m));
 
     if (p == NULL || m == NULL) {
         free(p);

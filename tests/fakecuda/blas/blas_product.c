@@ -11,22 +11,22 @@
 #include <time.h>
 
 /* Bits of a fraction, and the exponents of normal numbers. */
-struct format {
+struct blas_product_format {
     int fraction, least, most;
     uint16_t nan;
 };
 
-static struct format format_of(int type)
+static struct blas_product_format format_of(int type)
 {
-    const struct format f16 = {10, -14, 15, 0x7e00};
-    const struct format bf16 = {7, -126, 127, 0x7fc0};
+    const struct blas_product_format f16 = {10, -14, 15, 0x7e00};
+    const struct blas_product_format bf16 = {7, -126, 127, 0x7fc0};
 
     return type == R_16F ? f16 : bf16;
 }
 
 static float decode(int type, uint16_t bits)
 {
-    struct format f = format_of(type);
+    struct blas_product_format f = format_of(type);
     int one = 1 << f.fraction, field = (bits & 0x7fff) >> f.fraction;
     int part = bits & (one - 1);
     double x;
@@ -43,7 +43,7 @@ static float decode(int type, uint16_t bits)
 /* To nearest, ties to even: the carry of a fraction raises the exponent. */
 static uint16_t encode(int type, float x)
 {
-    struct format f = format_of(type);
+    struct blas_product_format f = format_of(type);
     uint32_t sign = signbit(x) ? 0x8000u : 0, most, bits;
     int e;
 

@@ -216,7 +216,7 @@ unsigned long fakecuda_live(void)
     unsigned long n = 0;
 
     pthread_mutex_lock(&fake.lock);
-    for (const struct object *o = fake.objects; o != NULL; o = o->next)
+    for (const struct cuda_object *o = fake.objects; o != NULL; o = o->next)
         n += !o->dead && o->kind != NODE && o->kind != FUNCTION;
     for (const struct memory *m = fake.memory; m != NULL; m = m->next)
         n++;

@@ -24,9 +24,9 @@ static CUresult known(uint64_t p, uint64_t bytes, const char *what)
     return CUDA_SUCCESS;
 }
 
-static struct work *copy_work(uint64_t to, uint64_t from, size_t bytes)
+static struct cuda_work *copy_work(uint64_t to, uint64_t from, size_t bytes)
 {
-    struct work *w = fake_work(COPY);
+    struct cuda_work *w = fake_work(COPY);
 
     if (w != NULL) {
         w->to = to;
@@ -39,14 +39,14 @@ static struct work *copy_work(uint64_t to, uint64_t from, size_t bytes)
 /* bytes 0 is allowed, and nothing. */
 static CUresult copy(CUstream s, uint64_t to, uint64_t from, size_t bytes)
 {
-    struct work *w = copy_work(to, from, bytes);
+    struct cuda_work *w = copy_work(to, from, bytes);
 
     return w == NULL ? CUDA_ERROR_OUT_OF_MEMORY : fake_submit(s, w);
 }
 
 static CUresult upload(CUstream s, uint64_t to, const void *from, size_t bytes)
 {
-    struct work *w;
+    struct cuda_work *w;
 
     if (fake_memory((uintptr_t)from, bytes) != NULL)
         return copy(s, to, (uintptr_t)from, bytes);
@@ -122,7 +122,7 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes,
                          CUstream s)
 {
     CUresult e = fake_enter("cuMemsetD8Async", CURRENT);
-    struct work *w = NULL;
+    struct cuda_work *w = NULL;
 
     if (e != CUDA_SUCCESS)
         return e;

@@ -19,7 +19,7 @@ CUcontext fake_current(void)
 
 void *fake_object(enum kind kind, size_t bytes)
 {
-    struct object *o = calloc(1, bytes);
+    struct cuda_object *o = calloc(1, bytes);
 
     if (o == NULL)
         return NULL;
@@ -32,7 +32,7 @@ void *fake_object(enum kind kind, size_t bytes)
 
 CUresult fake_check(const void *handle, enum kind kind, const char *what)
 {
-    const struct object *o = handle;
+    const struct cuda_object *o = handle;
 
     if (o == NULL)
         return fake_refuse(CUDA_ERROR_INVALID_HANDLE, "the %s is NULL", what);
@@ -206,10 +206,10 @@ void fake_context_end(CUcontext ctx)
     struct memory **m = &fake.memory;
 
     fake_wait_all(ctx);
-    for (struct object *o = fake.objects; o != NULL; o = o->next)
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next)
         if (o->ctx == ctx && !o->dead && o->kind == STREAM)
             fake_stream_end((CUstream)o);
-    for (struct object *o = fake.objects; o != NULL; o = o->next) {
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next) {
         if (o->ctx != ctx || o->dead)
             continue;
         if (o->kind == MODULE)

@@ -46,7 +46,7 @@ static void record_captured(CUevent event, CUstream s)
 CUresult cuEventRecord(CUevent event, CUstream s)
 {
     CUresult e = fake_enter("cuEventRecord", CURRENT);
-    struct work *w;
+    struct cuda_work *w;
 
     if (e != CUDA_SUCCESS)
         return e;
@@ -98,7 +98,7 @@ static CUresult join(CUstream s, CUevent event)
 CUresult cuStreamWaitEvent(CUstream s, CUevent event, unsigned flags)
 {
     CUresult e = fake_enter("cuStreamWaitEvent", CURRENT);
-    struct work *w;
+    struct cuda_work *w;
 
     if (e != CUDA_SUCCESS)
         return e;

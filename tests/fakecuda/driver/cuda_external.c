@@ -168,7 +168,7 @@ static CUresult enqueue(const CUexternalSemaphore *semaphore,
     CUresult e = n == 1 && semaphore != NULL && to != NULL && to->flags == 0
                      ? fake_check(*semaphore, SEMAPHORE, "external semaphore")
                      : CUDA_ERROR_INVALID_VALUE;
-    struct work *w;
+    struct cuda_work *w;
 
     if (e == CUDA_SUCCESS)
         e = fake_stream(s, &s);

@@ -15,7 +15,7 @@ CUresult fake_unsafe(const char *call)
 {
     if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_SUCCESS;
-    for (struct object *o = fake.objects; o != NULL; o = o->next) {
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next) {
         struct CUgraph_st *g = (struct CUgraph_st *)o;
 
         if (o->kind != GRAPH || !g->capturing ||
@@ -32,7 +32,7 @@ CUresult fake_unsafe(const char *call)
     return CUDA_SUCCESS;
 }
 
-static void append(struct CUgraph_st *g, struct work *w)
+static void append(struct CUgraph_st *g, struct cuda_work *w)
 {
     if (g->last == NULL)
         g->first = w;
@@ -42,7 +42,7 @@ static void append(struct CUgraph_st *g, struct work *w)
     g->n++;
 }
 
-CUresult fake_capture(CUstream s, struct work *w)
+CUresult fake_capture(CUstream s, struct cuda_work *w)
 {
     if (s->capture->invalid) {
         fake_work_free(w);
@@ -70,7 +70,7 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode)
 
 CUresult fake_implicit(CUstream s)
 {
-    for (struct object *o = fake.objects; o != NULL; o = o->next) {
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next) {
         CUstream t = (CUstream)o;
 
         if (o->kind == STREAM && s == s->object.ctx->legacy &&
@@ -128,7 +128,7 @@ CUresult cuStreamBeginCapture_v2(CUstream s, int mode)
 static void graph_end(struct CUgraph_st *g)
 {
     while (g->first != NULL) {
-        struct work *w = g->first;
+        struct cuda_work *w = g->first;
 
         g->first = w->next;
         fake_work_free(w);
@@ -142,7 +142,7 @@ static bool release(const struct CUgraph_st *g)
 {
     bool joined = true;
 
-    for (struct object *o = fake.objects; o != NULL; o = o->next) {
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next) {
         CUstream s = (CUstream)o;
 
         if (o->kind != STREAM || s->capture != g)
@@ -220,7 +220,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph,
                                  const CUDA_KERNEL_NODE_PARAMS *params)
 {
     CUresult e = fake_enter("cuGraphAddKernelNode_v2", CURRENT);
-    struct work *w = NULL;
+    struct cuda_work *w = NULL;
     CUgraphNode made;
 
     if (e != CUDA_SUCCESS)
@@ -247,7 +247,7 @@ CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph,
 static void exec_end(CUgraphExec exec)
 {
     while (exec->first != NULL) {
-        struct work *w = exec->first;
+        struct cuda_work *w = exec->first;
 
         exec->first = w->next;
         fake_work_free(w);
@@ -260,7 +260,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
 {
     CUresult e = fake_enter("cuGraphInstantiateWithFlags", CURRENT);
     CUgraphExec x;
-    struct work **end;
+    struct cuda_work **end;
 
     if (e != CUDA_SUCCESS)
         return e;
@@ -274,7 +274,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
     if (x == NULL)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
     end = &x->first;
-    for (const struct work *w = graph->first; w != NULL; w = w->next) {
+    for (const struct cuda_work *w = graph->first; w != NULL; w = w->next) {
         *end = fake_work_copy(w);
         if (*end == NULL) {
             exec_end(x);
@@ -295,9 +295,9 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream s)
     e = fake_check(exec, EXEC, "executable graph");
     if (e == CUDA_SUCCESS)
         e = fake_stream(s, &s);
-    for (const struct work *w = e == CUDA_SUCCESS ? exec->first : NULL;
+    for (const struct cuda_work *w = e == CUDA_SUCCESS ? exec->first : NULL;
          w != NULL && e == CUDA_SUCCESS; w = w->next) {
-        struct work *c;
+        struct cuda_work *c;
 
         if (w->kind == KERNEL && w->function->object.dead) {
             e = fake_refuse(CUDA_ERROR_INVALID_HANDLE,

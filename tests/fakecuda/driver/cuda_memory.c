@@ -241,7 +241,7 @@ CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s)
 {
     CUresult e = fake_enter("cuMemFreeAsync", CURRENT);
     struct memory *m;
-    struct work *w;
+    struct cuda_work *w;
 
     if (e != CUDA_SUCCESS)
         return e;

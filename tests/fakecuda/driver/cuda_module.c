@@ -318,11 +318,11 @@ static CUresult shape(const CUDA_KERNEL_NODE_PARAMS *p,
     return CUDA_SUCCESS;
 }
 
-CUresult fake_kernel(struct work **out, const CUDA_KERNEL_NODE_PARAMS *p)
+CUresult fake_kernel(struct cuda_work **out, const CUDA_KERNEL_NODE_PARAMS *p)
 {
     CUresult e = fake_check(p->func, FUNCTION, "function");
     const struct ptx_shape *s;
-    struct work *w = fake_work(KERNEL);
+    struct cuda_work *w = fake_work(KERNEL);
 
     if (w != NULL && announced.there) {
         w->binding = announced.r;
@@ -364,7 +364,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     CUresult e = fake_enter("cuLaunchKernel", CURRENT);
     const CUDA_KERNEL_NODE_PARAMS p = {f,  gx,     gy,     gz,    bx,   by,
                                        bz, shared, params, extra, NULL, NULL};
-    struct work *w = NULL;
+    struct cuda_work *w = NULL;
 
     if (e != CUDA_SUCCESS)
         return e;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static CUresult hold(struct work *w, uint64_t p, uint64_t bytes)
+static CUresult hold(struct cuda_work *w, uint64_t p, uint64_t bytes)
 {
     struct memory *m = fake_memory(p, bytes);
 
@@ -20,7 +20,7 @@ static CUresult hold(struct work *w, uint64_t p, uint64_t bytes)
 }
 
 /* Memory that is named cannot be freed until the work is done. */
-CUresult fake_hold(struct work *w, CUstream s)
+CUresult fake_hold(struct cuda_work *w, CUstream s)
 {
     bool bound = w->kind == KERNEL || w->kind == COMPUTE;
     size_t n = bound ? w->nbindings : 2;
@@ -49,7 +49,7 @@ CUresult fake_hold(struct work *w, CUstream s)
 }
 
 /* Memory of cuMemAllocAsync is there behind its allocation only. */
-static bool too_early(const struct work *w, char *why, size_t bytes)
+static bool too_early(const struct cuda_work *w, char *why, size_t bytes)
 {
     for (size_t i = 0; i < w->nheld; i++)
         if (!fake_done(&w->held[i]->ready)) {
@@ -62,7 +62,7 @@ static bool too_early(const struct work *w, char *why, size_t bytes)
 }
 
 /* The ranges of a launch: its bindings, or all that is allocated. */
-static struct ptx_range *ranges(const struct work *w, size_t *n)
+static struct ptx_range *ranges(const struct cuda_work *w, size_t *n)
 {
     size_t count = w->nbindings + 1, k = 0;
     struct ptx_range *r;
@@ -96,7 +96,7 @@ static CUresult result_of(const char *why)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-static CUresult run_kernel(struct work *w, char *why, size_t bytes)
+static CUresult run_kernel(struct cuda_work *w, char *why, size_t bytes)
 {
     CUfunction f = w->function;
     struct ptx_launch l = {
@@ -125,7 +125,7 @@ static CUresult run_kernel(struct work *w, char *why, size_t bytes)
     return ok ? CUDA_SUCCESS : result_of(why);
 }
 
-static void move(const struct work *w, const struct memory *to,
+static void move(const struct cuda_work *w, const struct memory *to,
                  const struct memory *from)
 {
     bool alone = fake.race_mode;
@@ -148,7 +148,7 @@ static void move(const struct work *w, const struct memory *to,
     pthread_mutex_lock(&fake.lock);
 }
 
-static void compute(const struct work *w)
+static void compute(const struct cuda_work *w)
 {
     bool alone = fake.race_mode;
 
@@ -168,7 +168,7 @@ static void compute(const struct work *w)
     }
 }
 
-static void call_back(const struct work *w)
+static void call_back(const struct cuda_work *w)
 {
     pthread_mutex_unlock(&fake.lock);
     fake_in_callback(true);
@@ -177,7 +177,7 @@ static void call_back(const struct work *w)
     pthread_mutex_lock(&fake.lock);
 }
 
-CUresult fake_run(CUcontext ctx, struct work *w, char *why, size_t bytes)
+CUresult fake_run(CUcontext ctx, struct cuda_work *w, char *why, size_t bytes)
 {
     (void)ctx;
     if (too_early(w, why, bytes))
@@ -216,9 +216,9 @@ CUresult fake_run(CUcontext ctx, struct work *w, char *why, size_t bytes)
 }
 
 /* A node's work as it will be submitted: what it holds is looked up again. */
-struct work *fake_work_copy(const struct work *w)
+struct cuda_work *fake_work_copy(const struct cuda_work *w)
 {
-    struct work *c = fake_work(w->kind);
+    struct cuda_work *c = fake_work(w->kind);
 
     if (c == NULL)
         return NULL;

@@ -36,11 +36,11 @@ enum kind {
 };
 
 /* What every handle points to first. */
-struct object {
+struct cuda_object {
     enum kind kind;
     bool dead;
     CUcontext ctx; /* NULL: a graph, which has none */
-    struct object *next;
+    struct cuda_object *next;
 };
 
 /* A place in a stream: the work with this number is done, or is not. */
@@ -64,7 +64,7 @@ struct memory {
 };
 
 struct CUctx_st {
-    struct object object;
+    struct cuda_object object;
     CUdevice device;
     CUresult error; /* sticky */
     struct CUstream_st *legacy;
@@ -73,8 +73,8 @@ struct CUctx_st {
 enum work_kind { KERNEL, COMPUTE, COPY, FILL, CALLBACK, RECORD, WAIT, FREE };
 
 /* What a stream does, and what a graph's node is. */
-struct work {
-    struct work *next;
+struct cuda_work {
+    struct cuda_work *next;
     enum work_kind kind;
     CUstream stream;
     uint64_t number; /* in its stream */
@@ -103,11 +103,11 @@ struct work {
 };
 
 struct CUstream_st {
-    struct object object;
+    struct cuda_object object;
     unsigned flags;
     pthread_t thread;
     bool running; /* the thread was started */
-    struct work *first, *last;
+    struct cuda_work *first, *last;
     uint64_t submitted, done;
     /* capture */
     struct CUgraph_st *capture;
@@ -117,7 +117,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
-    struct object object;
+    struct cuda_object object;
     unsigned flags;
     struct point at; /* stream NULL: never recorded */
     struct timespec time;
@@ -127,7 +127,7 @@ struct CUevent_st {
 };
 
 struct CUmod_st {
-    struct object object;
+    struct cuda_object object;
     struct ptx_module *ptx;
     unsigned users; /* launches under way */
     uint32_t sum;   /* of the text, as cksum has it */
@@ -136,7 +136,7 @@ struct CUmod_st {
 };
 
 struct CUfunc_st {
-    struct object object;
+    struct cuda_object object;
     struct CUfunc_st *next;
     CUmodule module;
     struct ptx_entry *entry;
@@ -145,12 +145,13 @@ struct CUfunc_st {
 };
 
 struct CUgraphNode_st {
-    struct object object;
+    struct cuda_object object;
 };
 
 struct CUgraph_st {
-    struct object object;
-    struct work *first, *last; /* in an order that respects what they await */
+    struct cuda_object object;
+    struct cuda_work *first,
+        *last; /* in an order that respects what they await */
     size_t n;
     bool capturing, invalid;
     int mode;
@@ -158,20 +159,20 @@ struct CUgraph_st {
 };
 
 struct CUgraphExec_st {
-    struct object object;
-    struct work *first;
+    struct cuda_object object;
+    struct cuda_work *first;
 };
 
 /* What is freed of a pool stays with it, up to the threshold. */
 struct CUmemPoolHandle_st {
-    struct object object;
+    struct cuda_object object;
     CUdevice device;
     uint64_t threshold, live, kept; /* bytes */
 };
 
 /* Memory of another API, as a file. */
 struct CUextMemory_st {
-    struct object object;
+    struct cuda_object object;
     int fd;
     uint64_t size, offset; /* of its bytes in the file */
 };
@@ -179,7 +180,7 @@ struct CUextMemory_st {
 /* A timeline semaphore: the number at the begin of a file that its holders
  * map. */
 struct CUextSemaphore_st {
-    struct object object;
+    struct cuda_object object;
     _Atomic uint64_t *value;
 };
 
@@ -197,7 +198,7 @@ struct fake {
     unsigned refs[FAKE_DEVICES];
     uint64_t used[FAKE_DEVICES];
     struct CUmemPoolHandle_st pool[FAKE_DEVICES];
-    struct object *objects;
+    struct cuda_object *objects;
     struct memory *memory;
     unsigned long refused;
     char text[1024];
@@ -243,27 +244,27 @@ bool fake_done(const struct point *p);
 CUresult fake_wait(CUcontext ctx, struct point p);
 CUresult fake_wait_all(CUcontext ctx);
 void fake_stream_end(CUstream s);
-struct work *fake_work(enum work_kind kind);
-void fake_work_free(struct work *w);
-struct work *fake_work_copy(const struct work *w);
+struct cuda_work *fake_work(enum work_kind kind);
+void fake_work_free(struct cuda_work *w);
+struct cuda_work *fake_work_copy(const struct cuda_work *w);
 /* Hand over to the stream, or to the graph that it is captured into. Frees w
  * where it fails. */
-CUresult fake_submit(CUstream s, struct work *w);
+CUresult fake_submit(CUstream s, struct cuda_work *w);
 /* Run in a stream's thread: the lock is held, and released meanwhile. */
-CUresult fake_run(CUcontext ctx, struct work *w, char *why, size_t bytes);
+CUresult fake_run(CUcontext ctx, struct cuda_work *w, char *why, size_t bytes);
 
 /* The allocation that holds these bytes and is not freed, or NULL. */
 struct memory *fake_memory(uint64_t p, uint64_t bytes);
-CUresult fake_hold(struct work *w, CUstream s);
+CUresult fake_hold(struct cuda_work *w, CUstream s);
 void fake_memory_end(struct memory *m);
 /* Memory of a file, in the current context; NULL: it cannot be mapped. */
 struct memory *fake_memory_map(int fd, uint64_t offset, uint64_t bytes);
 void fake_module_end(CUmodule m);
-CUresult fake_kernel(struct work **w, const CUDA_KERNEL_NODE_PARAMS *p);
+CUresult fake_kernel(struct cuda_work **w, const CUDA_KERNEL_NODE_PARAMS *p);
 
 /* No capture forbids calls that could disturb it. */
 CUresult fake_unsafe(const char *call);
-CUresult fake_capture(CUstream s, struct work *w);
+CUresult fake_capture(CUstream s, struct cuda_work *w);
 /* May work go to this stream, if it is a context's own? */
 CUresult fake_implicit(CUstream s);
 

@@ -32,7 +32,7 @@ CUresult fake_wait(CUcontext ctx, struct point p)
 
 CUresult fake_wait_all(CUcontext ctx)
 {
-    for (struct object *o = fake.objects; o != NULL; o = o->next)
+    for (struct cuda_object *o = fake.objects; o != NULL; o = o->next)
         if (o->kind == STREAM && o->ctx == ctx) {
             CUstream s = (CUstream)o;
 
@@ -41,16 +41,16 @@ CUresult fake_wait_all(CUcontext ctx)
     return ctx->error;
 }
 
-struct work *fake_work(enum work_kind kind)
+struct cuda_work *fake_work(enum work_kind kind)
 {
-    struct work *w = calloc(1, sizeof(*w));
+    struct cuda_work *w = calloc(1, sizeof(*w));
 
     if (w != NULL)
         w->kind = kind;
     return w;
 }
 
-void fake_work_free(struct work *w)
+void fake_work_free(struct cuda_work *w)
 {
     if (w == NULL)
         return;
@@ -62,7 +62,7 @@ void fake_work_free(struct work *w)
     free(w);
 }
 
-static bool ready(const struct work *w)
+static bool ready(const struct cuda_work *w)
 {
     for (size_t i = 0; i < w->nafter; i++)
         if (!fake_done(&w->after[i]))
@@ -71,7 +71,7 @@ static bool ready(const struct work *w)
 }
 
 /* The end of a work, done or skipped after an error. */
-static void finish(CUstream s, struct work *w)
+static void finish(CUstream s, struct cuda_work *w)
 {
     for (size_t i = 0; i < w->nheld; i++)
         w->held[i]->users--;
@@ -90,7 +90,7 @@ static void *serve(void *arg)
 
     pthread_mutex_lock(&fake.lock);
     for (;;) {
-        struct work *w = s->first;
+        struct cuda_work *w = s->first;
         CUcontext ctx = s->object.ctx;
         char why[1024] = "";
         CUresult e;
@@ -165,7 +165,7 @@ void fake_stream_end(CUstream s)
 }
 
 /* Points that w waits for beside its own stream. */
-static bool await(struct work *w, struct point p)
+static bool await(struct cuda_work *w, struct point p)
 {
     struct point *after;
 
@@ -180,7 +180,7 @@ static bool await(struct work *w, struct point p)
 }
 
 /* The order between a context's own stream and the others. */
-static bool implicit(CUstream s, struct work *w)
+static bool implicit(CUstream s, struct cuda_work *w)
 {
     CUstream legacy = s->object.ctx->legacy;
     bool ok = true;
@@ -189,7 +189,7 @@ static bool implicit(CUstream s, struct work *w)
         return true;
     if (s != legacy)
         return await(w, (struct point){legacy, legacy->submitted});
-    for (struct object *o = fake.objects; o != NULL && ok; o = o->next) {
+    for (struct cuda_object *o = fake.objects; o != NULL && ok; o = o->next) {
         CUstream t = (CUstream)o;
 
         if (o->kind == STREAM && o->ctx == s->object.ctx && t != s &&
@@ -199,7 +199,7 @@ static bool implicit(CUstream s, struct work *w)
     return ok;
 }
 
-CUresult fake_submit(CUstream s, struct work *w)
+CUresult fake_submit(CUstream s, struct cuda_work *w)
 {
     CUresult e;
 
@@ -319,7 +319,7 @@ CUresult cuStreamGetCtx(CUstream s, CUcontext *ctx)
 CUresult cuLaunchHostFunc(CUstream s, CUhostFn fn, void *data)
 {
     CUresult e = fake_enter("cuLaunchHostFunc", CURRENT);
-    struct work *w;
+    struct cuda_work *w;
 
     if (e != CUDA_SUCCESS)
         return e;
@@ -338,7 +338,7 @@ CUresult fakecuda_compute(CUstream s, const struct ssq_standin_range *r,
                           size_t n, CUhostFn fn, const void *data, size_t bytes)
 {
     CUresult e = fake_enter("fakecuda_compute", CURRENT);
-    struct work *w;
+    struct cuda_work *w;
 
     if (e != CUDA_SUCCESS)
         return e;

@@ -358,7 +358,7 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
 
 /* ---- groups ---- */
 
-struct batch {
+struct nccl_batch {
     size_t n;
     struct nccl_move move[];
 };
@@ -366,7 +366,7 @@ struct batch {
 /* On the stream's thread. */
 static void run_batch(void *data)
 {
-    const struct batch *b = data;
+    const struct nccl_batch *b = data;
     ncclComm_t c = b->move[0].comm;
 
     if (atomic_fetch_add(&c->running, 1) > 0)
@@ -407,8 +407,9 @@ static size_t bind(struct ssq_standin_range *r)
 
 static ncclResult_t submit(void)
 {
-    size_t bytes = sizeof(struct batch) + group.n * sizeof(struct nccl_move);
-    struct batch *b = calloc(1, bytes);
+    size_t bytes =
+        sizeof(struct nccl_batch) + group.n * sizeof(struct nccl_move);
+    struct nccl_batch *b = calloc(1, bytes);
     struct ssq_standin_range *r = calloc(2 * group.n, sizeof(*r));
     ncclComm_t c = group.move[0].comm;
     ncclResult_t result = atomic_load(&c->error);

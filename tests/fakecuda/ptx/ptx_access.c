@@ -4,13 +4,13 @@
 
 enum { AT_GLOBAL, AT_NC, AT_SHARED, AT_LOCAL, AT_PARAM, AT_GENERIC };
 
-struct access {
+struct ptx_access {
     bool load;
     unsigned space, type, bytes, count;
 };
 
 /* One word of the name behind "ld" or "st", without its dot. */
-static bool word(struct access *x, const char *w, size_t n)
+static bool word(struct ptx_access *x, const char *w, size_t n)
 {
 #define WORD(TEXT) (n == sizeof(TEXT) - 1 && memcmp(w, TEXT, n) == 0)
     static const struct {
@@ -47,9 +47,10 @@ static bool word(struct access *x, const char *w, size_t n)
 #undef WORD
 }
 
-static struct access parse(struct reader *r, const char *name)
+static struct ptx_access parse(struct reader *r, const char *name)
 {
-    struct access x = {.load = name[0] == 'l', .space = AT_GENERIC, .count = 1};
+    struct ptx_access x = {
+        .load = name[0] == 'l', .space = AT_GENERIC, .count = 1};
 
     for (const char *w = name + 2; *w == '.';) {
         size_t n = strcspn(++w, ".");
@@ -64,7 +65,7 @@ static struct access parse(struct reader *r, const char *name)
 }
 
 /* The registers of a vector, or one. */
-static void values(struct reader *r, const struct access *x, uint16_t v[4])
+static void values(struct reader *r, const struct ptx_access *x, uint16_t v[4])
 {
     if (x->count > 1)
         ptx_expect(r, "{");
@@ -78,7 +79,7 @@ static void values(struct reader *r, const struct access *x, uint16_t v[4])
 }
 
 /* A vector is aligned as a whole, and its address outlives its first load. */
-static uint16_t vector(struct reader *r, const struct access *x, uint16_t a,
+static uint16_t vector(struct reader *r, const struct ptx_access *x, uint16_t a,
                        int32_t offset)
 {
     struct insn *i = ptx_emit(r, OP_ALIGN, 0, a, 0, 0);
@@ -96,7 +97,7 @@ static uint16_t vector(struct reader *r, const struct access *x, uint16_t a,
 
 void ptx_load_store(struct reader *r, const char *name)
 {
-    struct access x = parse(r, name);
+    struct ptx_access x = parse(r, name);
     uint16_t v[4], a = ZERO;
     bool is_slot = false;
     int32_t offset = 0;

@@ -12,12 +12,12 @@
 
 #define BANKS 32u
 
-struct access {
+struct ptx_banks_access {
     uint32_t line, at, bytes;
 };
 
 struct ptx_banks {
-    struct access *access[PTX_WARP];
+    struct ptx_banks_access *access[PTX_WARP];
     uint32_t n[PTX_WARP], room[PTX_WARP];
 };
 
@@ -34,11 +34,12 @@ void ptx_banks_destroy(struct ptx_banks *b)
 }
 
 /* Elements of a vector come one by one, but are one instruction. */
-void ptx_bank_note(struct run *r, const struct insn *i, uint64_t a, unsigned n)
+void ptx_bank_note(struct ptx_run *r, const struct insn *i, uint64_t a,
+                   unsigned n)
 {
     struct ptx_banks *b = r->banks;
     uint32_t lane = r->item % PTX_WARP, k = b->n[lane];
-    struct access *last = k == 0 ? NULL : &b->access[lane][k - 1];
+    struct ptx_banks_access *last = k == 0 ? NULL : &b->access[lane][k - 1];
 
     if (last != NULL && last->line == i->line && last->bytes + n <= 16 &&
         last->at + last->bytes == a) {
@@ -47,7 +48,7 @@ void ptx_bank_note(struct run *r, const struct insn *i, uint64_t a, unsigned n)
     }
     if (k == b->room[lane]) {
         uint32_t room = k == 0 ? 64 : 2 * k;
-        struct access *grown =
+        struct ptx_banks_access *grown =
             realloc(b->access[lane], room * sizeof(*b->access[lane]));
 
         if (grown == NULL)
@@ -55,7 +56,7 @@ void ptx_bank_note(struct run *r, const struct insn *i, uint64_t a, unsigned n)
         b->access[lane] = grown;
         b->room[lane] = room;
     }
-    b->access[lane][k] = (struct access){i->line, (uint32_t)a, n};
+    b->access[lane][k] = (struct ptx_banks_access){i->line, (uint32_t)a, n};
     b->n[lane] = k + 1;
 }
 
@@ -84,10 +85,10 @@ static uint64_t part(const struct ptx_banks *b, uint32_t k, uint32_t first,
                      uint32_t lanes)
 {
     uint32_t word[4 * PTX_WARP], n = 0;
-    const struct access *one = NULL;
+    const struct ptx_banks_access *one = NULL;
 
     for (uint32_t lane = first; lane < first + lanes; lane++) {
-        const struct access *x = &b->access[lane][k];
+        const struct ptx_banks_access *x = &b->access[lane][k];
 
         if (k >= b->n[lane] || (one != NULL && one->line != x->line))
             continue;

@@ -50,7 +50,7 @@ struct ptx_entry {
     uint8_t *seen;        /* an instruction of any launch */
 };
 
-struct function {
+struct ptx_function {
     char *name;
     bool entry;
     uint32_t items; /* of .maxntid */
@@ -61,7 +61,7 @@ struct function {
 
 struct ptx_module {
     char *text;
-    struct function *function;
+    struct ptx_function *function;
     uint32_t nfunctions, room;
     const char *global[64]; /* .shared declarations outside of functions */
     uint32_t global_line[64];
@@ -75,7 +75,7 @@ int ptx_op_find(const char *name);
 void ptx_line(const struct ptx_module *m, uint32_t line, char *text,
               size_t bytes);
 /* Decode function f into e. False: why says what is refused. */
-bool ptx_decode(const struct ptx_module *m, const struct function *f,
+bool ptx_decode(const struct ptx_module *m, const struct ptx_function *f,
                 struct ptx_entry *e, char *why, size_t bytes);
 
 #endif

@@ -72,10 +72,10 @@ static uint32_t names_of(struct reader *r, char names[][256])
     return n;
 }
 
-static const struct function *callee(struct reader *r, const char *name)
+static const struct ptx_function *callee(struct reader *r, const char *name)
 {
     for (uint32_t i = 0; i < r->m->nfunctions; i++) {
-        const struct function *f = &r->m->function[i];
+        const struct ptx_function *f = &r->m->function[i];
 
         if (strcmp(f->name, name) == 0 && f->body != NULL)
             return f;
@@ -88,7 +88,7 @@ static void call(struct reader *r)
 {
     char results[CALL_PARAMS][256], arguments[CALL_PARAMS][256];
     uint32_t nresults = 0, narguments = 0, symbols, scope = r->scope;
-    const struct function *f;
+    const struct ptx_function *f;
     struct place caller;
 
     if (ptx_is(r, "(")) {
@@ -353,7 +353,7 @@ static void body(struct reader *r)
     }
 }
 
-static void entry(struct reader *r, const struct function *f)
+static void entry(struct reader *r, const struct ptx_function *f)
 {
     struct ptx_entry *e = r->e;
     struct ptx_shape *shape = &e->shape;
@@ -388,7 +388,7 @@ static void entry(struct reader *r, const struct function *f)
     ptx_resolve(r);
 }
 
-bool ptx_decode(const struct ptx_module *m, const struct function *f,
+bool ptx_decode(const struct ptx_module *m, const struct ptx_function *f,
                 struct ptx_entry *e, char *why, size_t bytes)
 {
     struct reader *r = calloc(1, sizeof(*r));

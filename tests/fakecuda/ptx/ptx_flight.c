@@ -50,7 +50,7 @@ void ptx_flights_begin(struct ptx_flights *f)
         f->item[i].n = f->item[i].groups = 0;
 }
 
-static void stamp(struct run *r, uint64_t at, uint64_t who)
+static void stamp(struct ptx_run *r, uint64_t at, uint64_t who)
 {
     uint32_t grain = r->entry->grain;
 
@@ -60,7 +60,7 @@ static void stamp(struct run *r, uint64_t at, uint64_t who)
 
 /* The first n bytes of the source, and zeros; what is not read need not be
  * anywhere. */
-static void fetch(struct run *r, struct insn *i, uint64_t from, uint32_t n,
+static void fetch(struct ptx_run *r, struct insn *i, uint64_t from, uint32_t n,
                   uint8_t data[BYTES])
 {
     memset(data, 0, BYTES);
@@ -77,7 +77,7 @@ static void fetch(struct run *r, struct insn *i, uint64_t from, uint32_t n,
 }
 
 /* Of the item that runs. */
-static void begin(struct run *r, struct insn *i, uint64_t to, uint64_t from,
+static void begin(struct ptx_run *r, struct insn *i, uint64_t to, uint64_t from,
                   uint32_t bytes)
 {
     struct item_flights *f = &r->flights->item[r->item];
@@ -101,7 +101,7 @@ static void begin(struct run *r, struct insn *i, uint64_t to, uint64_t from,
     stamp(r, to, PTX_IN_FLIGHT);
 }
 
-void ptx_cp_async(struct run *r, struct insn *i, const struct warp *w)
+void ptx_cp_async(struct ptx_run *r, struct insn *i, const struct warp *w)
 {
     uint64_t at[PTX_WARP];
 
@@ -121,13 +121,13 @@ void ptx_cp_async(struct run *r, struct insn *i, const struct warp *w)
         r->counts->conflicts += ptx_row_conflicts(at + lane);
 }
 
-void ptx_cp_commit(struct run *r)
+void ptx_cp_commit(struct ptx_run *r)
 {
     if (r->flights != NULL)
         r->flights->item[r->item].groups++;
 }
 
-void ptx_cp_wait(struct run *r, int32_t left)
+void ptx_cp_wait(struct ptx_run *r, int32_t left)
 {
     struct item_flights *f;
     uint32_t kept = 0;
@@ -148,7 +148,7 @@ void ptx_cp_wait(struct run *r, int32_t left)
     f->n = kept;
 }
 
-void ptx_cp_end(struct run *r, const struct insn *i)
+void ptx_cp_end(struct ptx_run *r, const struct insn *i)
 {
     if (r->flights != NULL && r->flights->item[r->item].n > 0)
         ptx_fault(r, i, "ends with %u copies in flight",

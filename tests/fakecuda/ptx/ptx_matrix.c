@@ -73,7 +73,7 @@ static float element(uint32_t k, float sum, const float *a, const float *b)
     return ptx_mma_wrong == PTX_MMA_HALF ? spoil(sum) : sum;
 }
 
-void ptx_mma(struct run *r, const struct insn *i, const struct warp *w)
+void ptx_mma(struct ptx_run *r, const struct insn *i, const struct warp *w)
 {
     const uint16_t *list = r->entry->list + i->imm;
     float a[M][K], b[N][K], d[M][N];
@@ -100,7 +100,7 @@ void ptx_mma(struct run *r, const struct insn *i, const struct warp *w)
 
 /* Lane 8 j + s has the address of row s of matrix j; a lane gets two neighbours
  * of a row, or of a column where the matrix is turned. */
-void ptx_ldmatrix(struct run *r, struct insn *i, const struct warp *w)
+void ptx_ldmatrix(struct ptx_run *r, struct insn *i, const struct warp *w)
 {
     const uint16_t *list = r->entry->list + i->imm;
     /* registers come last: one of them may hold the address */

@@ -66,7 +66,7 @@ void ptx_shadow_moved(struct ptx_shadow *s, uint64_t at,
     }
 }
 
-void ptx_fault(struct run *r, const struct insn *i, const char *format, ...)
+void ptx_fault(struct ptx_run *r, const struct insn *i, const char *format, ...)
 {
     char line[128] = "";
     va_list args;
@@ -85,7 +85,8 @@ void ptx_fault(struct run *r, const struct insn *i, const char *format, ...)
 
 /* The item's share of the way of an access that is not where the last one of
  * its instruction was. */
-void *ptx_global(struct run *r, struct insn *i, uint64_t a, unsigned n, int how)
+void *ptx_global(struct ptx_run *r, struct insn *i, uint64_t a, unsigned n,
+                 int how)
 {
     bool write = how == PTX_WRITE, known = false;
     uint32_t k = 0;
@@ -113,7 +114,7 @@ void *ptx_global(struct run *r, struct insn *i, uint64_t a, unsigned n, int how)
     return (void *)(uintptr_t)a;
 }
 
-void ptx_note_shared(struct run *r, const struct insn *i, uint64_t a,
+void ptx_note_shared(struct ptx_run *r, const struct insn *i, uint64_t a,
                      unsigned n, bool write)
 {
     uint64_t me = r->epoch << PTX_ITEM_BITS | r->item;
@@ -163,7 +164,7 @@ static bool collides(uint64_t then, uint64_t me)
     return (then ^ me) >> PTX_ITEM_BITS == 0 && then != me;
 }
 
-static void race(struct run *r, const struct insn *i, uint64_t byte,
+static void race(struct ptx_run *r, const struct insn *i, uint64_t byte,
                  uint64_t then, const char *before, const char *now)
 {
     ptx_fault(r, i,
@@ -173,7 +174,7 @@ static void race(struct run *r, const struct insn *i, uint64_t byte,
               (uint32_t)(then >> GROUP_SHIFT) & (uint32_t)GROUPS, now);
 }
 
-static void note_byte(struct run *r, const struct insn *i, uint64_t *s,
+static void note_byte(struct ptx_run *r, const struct insn *i, uint64_t *s,
                       uint64_t byte, uint64_t me, int how)
 {
     bool mine = s[0] != 0 && (s[0] ^ me) >> LAUNCH_SHIFT == 0;
@@ -202,7 +203,7 @@ static void note_byte(struct run *r, const struct insn *i, uint64_t *s,
         s[1] = me | GROUPS << GROUP_SHIFT | PTX_MANY;
 }
 
-void ptx_note_global(struct run *r, const struct insn *i,
+void ptx_note_global(struct ptx_run *r, const struct insn *i,
                      const struct ptx_range *g, uint64_t a, unsigned n, int how)
 {
     const uint64_t epochs = (UINT64_C(1) << EPOCH_BITS) - 1;

@@ -9,7 +9,7 @@
 #include "tests/fakecuda/ptx/ptx_code.h"
 
 /* What a launch is to its items. */
-struct run {
+struct ptx_run {
     const struct ptx_entry *entry;
     struct insn *code; /* the launch's own copy */
     const struct ptx_range *range;
@@ -41,17 +41,19 @@ enum { PTX_READ, PTX_READ_ONLY, PTX_WRITE };
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4), noreturn))
 #endif
-void ptx_fault(struct run *r, const struct insn *i, const char *format, ...);
+void ptx_fault(struct ptx_run *r, const struct insn *i, const char *format,
+               ...);
 
-void *ptx_global(struct run *r, struct insn *i, uint64_t a, unsigned n,
+void *ptx_global(struct ptx_run *r, struct insn *i, uint64_t a, unsigned n,
                  int how);
-void *ptx_shared(struct run *r, struct insn *i, uint64_t a, unsigned n,
+void *ptx_shared(struct ptx_run *r, struct insn *i, uint64_t a, unsigned n,
                  bool write);
-void ptx_note_global(struct run *r, const struct insn *i,
+void ptx_note_global(struct ptx_run *r, const struct insn *i,
                      const struct ptx_range *g, uint64_t a, unsigned n,
                      int how);
-void ptx_bank_note(struct run *r, const struct insn *i, uint64_t a, unsigned n);
-void ptx_note_shared(struct run *r, const struct insn *i, uint64_t a,
+void ptx_bank_note(struct ptx_run *r, const struct insn *i, uint64_t a,
+                   unsigned n);
+void ptx_note_shared(struct ptx_run *r, const struct insn *i, uint64_t a,
                      unsigned n, bool write);
 
 /* n bytes at a are within the size bytes that begin at 0. */
@@ -65,7 +67,7 @@ static inline bool unaligned(uint64_t a, unsigned n)
     return (a & (n - 1)) != 0;
 }
 
-static inline void *at_global(struct run *r, struct insn *i, uint64_t a,
+static inline void *at_global(struct ptx_run *r, struct insn *i, uint64_t a,
                               unsigned n, int how)
 {
     const struct ptx_range *g = &r->range[i->hint];
@@ -80,8 +82,8 @@ static inline void *at_global(struct run *r, struct insn *i, uint64_t a,
 
 /* The common case here, the loop and the faults elsewhere: one word, touched
  * by this item alone since the last barrier, or read and by nobody written. */
-static inline void note_shared(struct run *r, const struct insn *i, uint64_t a,
-                               unsigned n, bool write)
+static inline void note_shared(struct ptx_run *r, const struct insn *i,
+                               uint64_t a, unsigned n, bool write)
 {
     uint64_t me = r->epoch << PTX_ITEM_BITS | r->item;
     uint64_t *s = r->stamps + 2 * (a >> 2);
@@ -99,7 +101,7 @@ static inline void note_shared(struct run *r, const struct insn *i, uint64_t a,
         ptx_note_shared(r, i, a, n, write);
 }
 
-static inline void *at_shared(struct run *r, struct insn *i, uint64_t a,
+static inline void *at_shared(struct ptx_run *r, struct insn *i, uint64_t a,
                               unsigned n, bool write)
 {
     if (!within(a, r->entry->shape.shared_bytes, n) || unaligned(a, n))
@@ -112,7 +114,7 @@ static inline void *at_shared(struct run *r, struct insn *i, uint64_t a,
     return r->shared + a;
 }
 
-static inline void *at_local(struct run *r, struct insn *i, uint64_t a,
+static inline void *at_local(struct ptx_run *r, struct insn *i, uint64_t a,
                              unsigned n)
 {
     if (!within(a, r->entry->shape.local_bytes, n) || unaligned(a, n))
@@ -122,8 +124,8 @@ static inline void *at_local(struct run *r, struct insn *i, uint64_t a,
     return r->local + a;
 }
 
-static inline const void *at_param(struct run *r, struct insn *i, uint64_t a,
-                                   unsigned n)
+static inline const void *at_param(struct ptx_run *r, struct insn *i,
+                                   uint64_t a, unsigned n)
 {
     if (!within(a, r->param_bytes, n) || unaligned(a, n))
         ptx_fault(r, i, "parameter address %#llx, %u bytes: %s",
@@ -132,7 +134,7 @@ static inline const void *at_param(struct run *r, struct insn *i, uint64_t a,
     return r->param + a;
 }
 
-static inline void *at_generic(struct run *r, struct insn *i, uint64_t a,
+static inline void *at_generic(struct ptx_run *r, struct insn *i, uint64_t a,
                                unsigned n, int how)
 {
     if (a >> 56 == PTX_IN_SHARED >> 56)

@@ -113,7 +113,7 @@ static uint32_t maxntid(struct reader *r)
 /* .minnctapersm 4: as many groups on a multiprocessor, for which registers are
  * kept low. An assembler drops what it cannot do with a warning; here it is an
  * error, since it would be a promise that nobody keeps. */
-static void minnctapersm(struct reader *r, const struct function *f)
+static void minnctapersm(struct reader *r, const struct ptx_function *f)
 {
     uint32_t groups;
 
@@ -129,7 +129,7 @@ static void minnctapersm(struct reader *r, const struct function *f)
 }
 
 /* Behind the parameters: directives, then a body or a semicolon. */
-static void definition(struct reader *r, struct function *f)
+static void definition(struct reader *r, struct ptx_function *f)
 {
     while (!ptx_is(r, "{") && !ptx_is(r, ";") && r->token[0] != '\0') {
         if (ptx_is(r, ".maxntid"))
@@ -158,13 +158,13 @@ static void definition(struct reader *r, struct function *f)
 /* token is .entry or .func. */
 static void function(struct reader *r, struct ptx_module *m)
 {
-    struct function *f;
+    struct ptx_function *f;
     size_t n;
 
     m->function = ptx_grown(r, m->function, m->nfunctions, &m->room,
                             sizeof(*m->function));
     f = &m->function[m->nfunctions];
-    *f = (struct function){.entry = ptx_is(r, ".entry")};
+    *f = (struct ptx_function){.entry = ptx_is(r, ".entry")};
     ptx_next(r);
     if (ptx_is(r, "(")) {
         f->results = r->p;
@@ -289,7 +289,7 @@ const struct ptx_shape *ptx_entry_shape(const struct ptx_entry *e)
 struct ptx_entry *ptx_find(struct ptx_module *m, const char *name, char *why,
                            size_t bytes)
 {
-    const struct function *f = NULL;
+    const struct ptx_function *f = NULL;
     struct ptx_entry *e;
 
     if (bytes > 0)

@@ -86,7 +86,7 @@ PTX_OPS(X)
     CASE(S, u64, 8)
 #define CASE_LDS(S) CASES(CASE_LD, S)
 
-static void check_vector(struct run *r, const struct insn *i, uint64_t a)
+static void check_vector(struct ptx_run *r, const struct insn *i, uint64_t a)
 {
     if (unaligned(a + (uint64_t)(int64_t)i->imm, i->b))
         ptx_fault(r, i, "address %#llx, vector of %u bytes: not aligned",
@@ -94,7 +94,7 @@ static void check_vector(struct run *r, const struct insn *i, uint64_t a)
 }
 
 /* One item from *pc to its next stop. */
-static enum stop interpret(struct run *r, uint64_t *slot, uint32_t *pc)
+static enum stop interpret(struct ptx_run *r, uint64_t *slot, uint32_t *pc)
 {
     struct insn *i = r->code + *pc;
 
@@ -153,7 +153,7 @@ static enum stop interpret(struct run *r, uint64_t *slot, uint32_t *pc)
 }
 
 /* What a group's items have; without barriers all take turns in one item's. */
-struct group {
+struct ptx_run_group {
     uint64_t *slots;
     uint8_t *local;
     uint32_t *pc;
@@ -162,8 +162,8 @@ struct group {
 };
 
 /* An item begins: registers as decoded, local memory as nobody wrote it. */
-static void begin(const struct run *r, const struct group *g, uint64_t *slot,
-                  uint32_t t)
+static void begin(const struct ptx_run *r, const struct ptx_run_group *g,
+                  uint64_t *slot, uint32_t t)
 {
     const struct ptx_entry *e = r->entry;
 
@@ -177,7 +177,8 @@ static void begin(const struct run *r, const struct group *g, uint64_t *slot,
 }
 
 /* All items of a warp have come to one of its instructions, or it diverges. */
-static void run_together(struct run *r, const struct group *g, uint32_t from)
+static void run_together(struct ptx_run *r, const struct ptx_run_group *g,
+                         uint32_t from)
 {
     size_t nslots = r->entry->nslots;
     const struct warp w = {g->slots + from * nslots, (uint32_t)nslots, from};
@@ -206,8 +207,8 @@ static void run_together(struct run *r, const struct group *g, uint32_t from)
 
 /* The items of a warp that have not ended go to their next stop; is one of
  * their own instructions among these? */
-static bool advance_warp(struct run *r, const struct group *g, bool first,
-                         uint32_t from)
+static bool advance_warp(struct ptx_run *r, const struct ptx_run_group *g,
+                         bool first, uint32_t from)
 {
     const struct ptx_entry *e = r->entry;
     bool together = false;
@@ -231,8 +232,8 @@ static bool advance_warp(struct run *r, const struct group *g, bool first,
 }
 
 /* All that have not ended go to the next barrier; how many wait there. */
-static uint32_t advance(struct run *r, const struct group *g, bool first,
-                        uint32_t *left)
+static uint32_t advance(struct ptx_run *r, const struct ptx_run_group *g,
+                        bool first, uint32_t *left)
 {
     uint32_t waiting = 0, where = 0;
 
@@ -255,7 +256,7 @@ static uint32_t advance(struct run *r, const struct group *g, bool first,
     return waiting;
 }
 
-static void run_group(struct run *r, const struct group *g)
+static void run_group(struct ptx_run *r, const struct ptx_run_group *g)
 {
     const struct ptx_entry *e = r->entry;
     uint32_t left = r->items;
@@ -313,7 +314,7 @@ static bool refused(const struct ptx_entry *e, const struct ptx_launch *l,
     return true;
 }
 
-static bool run_groups(struct run *r, const struct group *g)
+static bool run_groups(struct ptx_run *r, const struct ptx_run_group *g)
 {
     if (setjmp(r->out) != 0)
         return false;
@@ -323,12 +324,13 @@ static bool run_groups(struct run *r, const struct group *g)
 }
 
 /* What a launch has beside its groups' items. */
-static struct run *run_create(struct ptx_entry *e, const struct ptx_launch *l,
-                              char *why, size_t bytes)
+static struct ptx_run *run_create(struct ptx_entry *e,
+                                  const struct ptx_launch *l, char *why,
+                                  size_t bytes)
 {
     static const struct ptx_range nothing;
     const struct ptx_shape *s = &e->shape;
-    struct run *r = calloc(1, sizeof(*r));
+    struct ptx_run *r = calloc(1, sizeof(*r));
 
     if (r == NULL)
         return NULL;
@@ -352,7 +354,7 @@ static struct run *run_create(struct ptx_entry *e, const struct ptx_launch *l,
     return r;
 }
 
-static bool is_whole(const struct run *r, const struct group *g)
+static bool is_whole(const struct ptx_run *r, const struct ptx_run_group *g)
 {
     return r != NULL && r->code != NULL && r->shared != NULL &&
            r->stamps != NULL && (r->flights != NULL || !r->entry->copies) &&
@@ -360,7 +362,7 @@ static bool is_whole(const struct run *r, const struct group *g)
            g->local != NULL && g->pc != NULL && g->stop != NULL;
 }
 
-static void run_destroy(struct run *r)
+static void run_destroy(struct ptx_run *r)
 {
     if (r == NULL)
         return;
@@ -375,9 +377,9 @@ static void run_destroy(struct run *r)
 bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why, size_t bytes)
 {
     const struct ptx_shape *s = &e->shape;
-    struct group g = {.together = s->barriers > 0 || e->warps};
+    struct ptx_run_group g = {.together = s->barriers > 0 || e->warps};
     size_t copies = g.together ? l->items : 1;
-    struct run *r;
+    struct ptx_run *r;
     bool ok = false;
 
     l->retired = 0;

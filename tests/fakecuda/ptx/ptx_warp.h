@@ -26,20 +26,20 @@ static inline uint64_t *warp_slot(const struct warp *w, uint32_t lane,
 }
 
 /* ptx_matrix.c */
-void ptx_mma(struct run *r, const struct insn *i, const struct warp *w);
-void ptx_ldmatrix(struct run *r, struct insn *i, const struct warp *w);
+void ptx_mma(struct ptx_run *r, const struct insn *i, const struct warp *w);
+void ptx_ldmatrix(struct ptx_run *r, struct insn *i, const struct warp *w);
 
 /* ptx_flight.c: the copies of a launch's items; NULL: no memory. */
 struct ptx_flights *ptx_flights_create(uint32_t items);
 void ptx_flights_destroy(struct ptx_flights *f);
 /* A group begins: nothing is in flight. */
 void ptx_flights_begin(struct ptx_flights *f);
-void ptx_cp_async(struct run *r, struct insn *i, const struct warp *w);
+void ptx_cp_async(struct ptx_run *r, struct insn *i, const struct warp *w);
 /* Of the item that runs. wait: all but the newest `left` groups arrive, and
  * with left < 0 what is in no group yet, too. */
-void ptx_cp_commit(struct run *r);
-void ptx_cp_wait(struct run *r, int32_t left);
-void ptx_cp_end(struct run *r, const struct insn *i);
+void ptx_cp_commit(struct ptx_run *r);
+void ptx_cp_wait(struct ptx_run *r, int32_t left);
+void ptx_cp_end(struct ptx_run *r, const struct insn *i);
 
 /* ptx_banks.c: accesses of shared memory, to be counted warp by warp. */
 struct ptx_banks *ptx_banks_create(void);

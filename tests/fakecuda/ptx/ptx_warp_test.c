@@ -13,7 +13,7 @@
 #define K 16
 
 /* a and b as the program finds them, then d. */
-struct data {
+struct ptx_warp_data {
     uint16_t a[M * K], b[K * N];
     float d[M * N];
 };
@@ -99,8 +99,8 @@ static int b_value(int q, int j)
     "st.global.f32 [%rd4+1028], %f4;\n"
 #define TAIL "ret;\n}\n"
 
-static bool run(const char *text, struct data *data, struct ptx_counts *counts,
-                char *why, size_t room)
+static bool run(const char *text, struct ptx_warp_data *data,
+                struct ptx_counts *counts, char *why, size_t room)
 {
     uint64_t param = (uintptr_t)data;
     struct ptx_range all = {param, sizeof(*data), true, NULL};
@@ -113,7 +113,7 @@ static bool run(const char *text, struct data *data, struct ptx_counts *counts,
     return ok;
 }
 
-static void fill(struct data *x, bool bf16, bool turned)
+static void fill(struct ptx_warp_data *x, bool bf16, bool turned)
 {
     uint16_t (*of)(int) = bf16 ? bf16_of : f16_of;
 
@@ -126,7 +126,7 @@ static void fill(struct data *x, bool bf16, bool turned)
     }
 }
 
-static int wrong(const struct data *x)
+static int wrong(const struct ptx_warp_data *x)
 {
     int n = 0;
 
@@ -155,7 +155,7 @@ static const struct {
 
 static void test_products(void)
 {
-    _Alignas(16) struct data x;
+    _Alignas(16) struct ptx_warp_data x;
     char why[512] = "";
 
     for (size_t k = 0; k < sizeof(products) / sizeof(products[0]); k++) {
@@ -170,7 +170,7 @@ static void test_products(void)
                                             "rows that changed places",
                                             "the last of k forgotten"};
 
-        _Alignas(16) struct data spoilt;
+        _Alignas(16) struct ptx_warp_data spoilt;
 
         fill(&x, false, false);
         x.a[0] = 0x6401; /* 1025: its sums want more than 11 bits */
@@ -187,7 +187,7 @@ static void test_products(void)
 /* Sums are cut off, as those of tensor cores are. */
 static void test_rounding(void)
 {
-    _Alignas(16) struct data x;
+    _Alignas(16) struct ptx_warp_data x;
     char why[512] = "";
 
     memset(&x, 0, sizeof(x));
@@ -212,7 +212,7 @@ static void test_counts(void)
         HEAD "shl.b32 %r3, %r1, 7; st.shared.u32 [%r3], %r1;\n"
              "mov.u32 %r4, %r1; bar.sync 0;\n"
              "st.shared.v4.u32 [%r2], {%r1, %r1, %r1, %r1};\n" TAIL;
-    _Alignas(16) struct data x;
+    _Alignas(16) struct ptx_warp_data x;
     struct ptx_counts c;
     char why[512] = "";
 
@@ -295,7 +295,7 @@ static const struct {
 
 static void test_faults(void)
 {
-    _Alignas(16) struct data x;
+    _Alignas(16) struct ptx_warp_data x;
 
     for (size_t k = 0; k < sizeof(faults) / sizeof(faults[0]); k++) {
         char why[512] = "";
