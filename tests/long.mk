@@ -13,7 +13,8 @@ long_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
 # What starts a compiler.
 long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/fakecuda/api.sh tests/fuzz/calls.sh tests/fuzz/environment.sh \
-	tests/fuzz/arrays.sh tests/fuzz/files.sh tests/fuzz/state.sh \
+	tests/fuzz/arrays.sh tests/fuzz/batches.sh tests/fuzz/dlpack.sh \
+	tests/fuzz/files.sh tests/fuzz/state.sh \
 	tests/fuzz/tapes.sh \
 	tests/kernel/c.sh tests/kernel/cuda.sh tests/kernel/glsl.sh \
 	tests/kernel/opencl.sh tests/lint/args.sh tests/lint/bindings.sh \

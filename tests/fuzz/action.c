@@ -116,6 +116,7 @@ void objects_destroy(struct objects *o)
         for (unsigned i = 0; i < SLOTS; i++) {
             ssq_scaler_destroy(&o->scaler[i][s]);
             ssq_optimizer_destroy(&o->optimizer[i][s]);
+            ssq_metric_destroy(&o->metric[i][s]);
             ssq_graph_destroy(&o->graph[i][s]);
             ssq_event_destroy(&o->event[i][s]);
         }

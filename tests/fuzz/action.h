@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h - calls that are no ops: queues, graphs, views, scalers, optimizers.
+/* action.h - calls that are no ops: queues, graphs, views, scalers, optimizers,
+ * metrics.
  *
  * An action reads its choices once, acts on each side, and says what it got:
  * both sides must answer the same status and the same numbers. */
 #ifndef TESTS_FUZZ_ACTION_H
 #define TESTS_FUZZ_ACTION_H
+
+#include <sesqui/data.h>
 
 #include "tests/fuzz/pair.h"
 
@@ -42,6 +45,7 @@ struct objects {
     ssq_optimizer *optimizer[SLOTS][SIDES];
     ssq_group *group[SLOTS][SLOTS][SIDES];
     unsigned params[SLOTS];
+    ssq_metric *metric[SLOTS][SIDES];
     ssq_graph *graph[SLOTS][SIDES];
     ssq_event *event[SLOTS][SIDES];
     bool tainted; /* a state of side 1 may differ in bits from here on */
@@ -57,9 +61,9 @@ struct action {
 };
 
 extern const struct action queue_actions[], scaler_actions[],
-    optimizer_actions[];
+    optimizer_actions[], metric_actions[];
 extern const size_t queue_actions_count, scaler_actions_count,
-    optimizer_actions_count;
+    optimizer_actions_count, metric_actions_count;
 
 /** One action on both sides. */
 void action_run(struct objects *o, const struct action *a);

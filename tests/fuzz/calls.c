@@ -12,7 +12,6 @@
 /* The calls of the longest program. */
 enum { LONGEST = 64 };
 
-/* Scalers and optimizers belong together: half of the programs have them. */
 static void act(struct objects *o)
 {
     unsigned b = input_byte(o->in), n = input_byte(o->in);
@@ -21,8 +20,10 @@ static void act(struct objects *o)
         a = &queue_actions[n % queue_actions_count];
     else if (b < 144)
         a = &scaler_actions[n % scaler_actions_count];
-    else
+    else if (b < 240)
         a = &optimizer_actions[n % optimizer_actions_count];
+    else
+        a = &metric_actions[n % metric_actions_count];
     action_run(o, a);
 }
 

@@ -10,7 +10,10 @@ not_fuzzed() {
     cat <<'END'
 ssq_allocator_set before any object: tests/core/alloc
 ssq_activation_name text, pure
+ssq_array_class pure: tests/data/images
 ssq_buffer_bytes pure
+ssq_buffer_export memory of two drivers: tests/vulkan/share
+ssq_buffer_import likewise
 ssq_comm_all_gather several ranks, threads and time-outs: tests/comm
 ssq_comm_all_reduce likewise
 ssq_comm_barrier likewise
@@ -41,6 +44,7 @@ ssq_device_list likewise
 ssq_device_props_get pure
 ssq_device_verdict_get of kept files: tests/api/certify
 ssq_device_verdict_keep likewise
+ssq_dlpack_capsule_release an object of Python: tests/core/dlpack
 ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: conformance/gemm
 ssq_gemm_pack what is packed takes weights' place: tests/cpu/pack
@@ -68,6 +72,11 @@ ssq_schedule_value pure: tests/amp/schedule
 ssq_safetensors_write files of the program's: tests/tape/safetensors
 ssq_scaler_simulate pure: tests/amp/trace
 ssq_scaler_rank_hook_set a callback: tests/amp/rules
+ssq_semaphore_create of two drivers: tests/vulkan/share
+ssq_semaphore_destroy likewise
+ssq_semaphore_import likewise
+ssq_semaphore_signal likewise
+ssq_semaphore_wait likewise
 ssq_tensor_create buffers of a program are made at its begin
 ssq_tensor_device pure
 ssq_tensor_rank pure

@@ -37,7 +37,10 @@ fi
 at=$srcdir/tests/fuzz
 for target; do
     case $target in
-    calls) sources="calls call perform shape action queues scalers optimizers" ;;
+    calls)
+        sources="calls call perform shape action queues scalers optimizers"
+        sources="$sources metrics"
+        ;;
     tapes) sources="tapes tape_vars tape_layers tape_train call perform shape" ;;
     *) sources=$target ;;
     esac

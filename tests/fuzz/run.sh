@@ -59,7 +59,7 @@ one() {
 for target in $targets; do
     for device in $devices; do
         case $target in
-        calls | tapes) ;;
+        batches | calls | tapes) ;;
         *) [ "$device" = "${devices%% *}" ] || continue ;;
         esac
         one "$target" "$device"

@@ -2,18 +2,20 @@
 # tests.mk - fuzz targets: the corpus and a fixed number of runs in make check;
 # make fuzz FUZZ_SECONDS=600 is random and as long as that for each target.
 
-fuzz_tests = tests/fuzz/arrays.sh tests/fuzz/calls.sh \
-	tests/fuzz/environment.sh \
+fuzz_tests = tests/fuzz/arrays.sh tests/fuzz/batches.sh tests/fuzz/calls.sh \
+	tests/fuzz/dlpack.sh tests/fuzz/environment.sh \
 	tests/fuzz/files.sh tests/fuzz/state.sh tests/fuzz/tapes.sh
 TESTS += $(fuzz_tests)
 EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh \
 	tests/fuzz/run.sh \
 	tests/fuzz/target.sh tests/fuzz/table.awk tests/fuzz/action.c \
-	tests/fuzz/action.h tests/fuzz/arrays.c tests/fuzz/call.c \
+	tests/fuzz/action.h tests/fuzz/arrays.c tests/fuzz/batches.c \
+	tests/fuzz/call.c \
 	tests/fuzz/call.h \
-	tests/fuzz/calls.c tests/fuzz/environment.c \
+	tests/fuzz/calls.c tests/fuzz/dlpack.c tests/fuzz/environment.c \
 	tests/fuzz/files.c \
-	tests/fuzz/input.h tests/fuzz/state.c tests/fuzz/ops.c \
+	tests/fuzz/input.h tests/fuzz/metrics.c \
+	tests/fuzz/state.c tests/fuzz/ops.c \
 	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/perform.c \
 	tests/fuzz/pair.c \
 	tests/fuzz/pair.h tests/fuzz/queues.c tests/fuzz/scalers.c \
@@ -24,7 +26,7 @@ EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh \
 	tests/fuzz/corpus
 
 FUZZ_SECONDS = 60
-FUZZ_TARGETS = calls tapes state files environment arrays
+FUZZ_TARGETS = calls tapes batches dlpack state files environment arrays
 FUZZ_DEVICES = guard
 FUZZ_CC = clang
 fuzz_flags = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \
