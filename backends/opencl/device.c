@@ -217,6 +217,22 @@ static ssq_status choose_shape(struct backend_device *d, cl_int *e)
     return st;
 }
 
+/* Do kernels get their parameters in constant memory? By value is as fast or
+ * faster, and needs no buffer, except for Intel's GPUs: their compiler copies
+ * the struct into private memory of each item if an array of it is indexed by a
+ * variable (up to 232 bytes, in most kernels). In constant memory nothing is
+ * copied. SSQ_OPENCL_CONSTANT=0 or 1 decides it for any device, on which tests
+ * rely. */
+static ssq_status choose_params(struct backend_device *d)
+{
+    const uint64_t intel = 0x8086; /* in the list of PCI */
+    cl_int e = CL_SUCCESS;
+    bool constant = !d->cpu && opencl_device_number(d->id, CL_DEVICE_VENDOR_ID,
+                                                    &e) == intel;
+    ssq_status st = d->core->env_flag("SSQ_OPENCL_CONSTANT", &constant);
+    return st == SSQ_OK && constant ? opencl_params_open(d) : st;
+}
+
 /* Ask for everything else that the device is. */
 static ssq_status opencl_device_measure(struct backend_device *d)
 {
@@ -260,6 +276,7 @@ void opencl_close(struct backend_device *d)
 {
     opencl_mma_close(d);
     opencl_kernels_free(d);
+    opencl_params_close(d);
     if (d->context != NULL)
         (void)CL(ReleaseContext)(d->context);
     kernel_map_close(&d->kernels);
@@ -316,6 +333,8 @@ ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
     if (st == SSQ_OK)
         st = opencl_device_measure(d);
     if (st == SSQ_OK)
+        st = choose_params(d);
+    if (st == SSQ_OK)
         st = check_room(d);
     if (st == SSQ_OK)
         st = opencl_device_take_context(d, native);
@@ -349,10 +368,11 @@ bool opencl_device_find(const struct backend_instance *instance,
  * groups, and how division and fma are done. */
 void opencl_identify(const struct backend_device *d, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s%s",
+    snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s%s%s",
              d->platform_name, d->name, d->driver, (unsigned)d->group,
              (unsigned)d->width, d->exact_div ? "exact" : "corrected",
-             d->unfused ? " no fma" : "");
+             d->unfused ? " no fma" : "",
+             d->params != NULL ? " parameters constant" : "");
 }
 
 void opencl_certified(struct backend_device *d, const struct findings *f)

@@ -8,13 +8,19 @@
 
 #include <string.h>
 
-/* A command buffer with a kernel object, and so arguments, for each launch. */
+/* A launch of a command buffer: a kernel object, and so arguments; and the
+ * buffer of its parameters, if they are in one. */
+struct graph_launch {
+    cl_kernel kernel;
+    cl_mem params;
+};
+
 struct backend_graph {
     const struct services *core;
     cl_command_buffer_khr buffer;
     clReleaseCommandBufferKHR_fn release;
     size_t n;
-    cl_kernel kernels[];
+    struct graph_launch launches[];
 };
 
 /* Look up a call of the extension. ISO C has no conversion from a pointer to an
@@ -67,7 +73,8 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
         return queue->device->core->error_set(
             SSQ_ERR_UNSUPPORTED, "opencl: no cl_khr_command_buffer with "
                                  "simultaneous use");
-    size_t bytes = sizeof(struct backend_graph) + n * sizeof(cl_kernel);
+    size_t bytes =
+        sizeof(struct backend_graph) + n * sizeof(struct graph_launch);
     struct backend_graph *g = queue->device->core->mem_alloc(bytes);
     if (g == NULL)
         return opencl_no_memory(queue->device->core, bytes);
@@ -78,7 +85,8 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
     g->buffer = r->create(1, &queue->cl, again, &e);
     /* n counts the one that failed, too: it may have a kernel already */
     for (; g->n < n && e == CL_SUCCESS; g->n++)
-        e = opencl_record(d, g->buffer, launches[g->n], &g->kernels[g->n],
+        e = opencl_record(d, g->buffer, launches[g->n],
+                          &g->launches[g->n].kernel, &g->launches[g->n].params,
                           &call);
     if (e == CL_SUCCESS) {
         call = "clFinalizeCommandBufferKHR";
@@ -111,8 +119,11 @@ void opencl_graph_free(struct backend_graph *graph)
 {
     if (graph->buffer != NULL)
         (void)graph->release(graph->buffer);
-    for (size_t i = 0; i < graph->n; i++)
-        if (graph->kernels[i] != NULL)
-            (void)CL(ReleaseKernel)(graph->kernels[i]);
+    for (size_t i = 0; i < graph->n; i++) {
+        if (graph->launches[i].kernel != NULL)
+            (void)CL(ReleaseKernel)(graph->launches[i].kernel);
+        if (graph->launches[i].params != NULL)
+            (void)CL(ReleaseMemObject)(graph->launches[i].params);
+    }
     graph->core->mem_free(graph);
 }

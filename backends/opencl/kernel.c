@@ -142,25 +142,31 @@ static cl_int kernel_bind(const struct backend_device *d, cl_kernel kernel,
 
 /* Set all arguments of a launch: the operands, then the parameters as one
  * struct. Its first words are the operands' places, which the core left to be
- * filled. */
+ * filled. *params is the buffer that they are in, for the caller to release
+ * after the launch was enqueued, or NULL: a kernel holds no reference. */
 static cl_int set_arguments(const struct backend_device *d, cl_kernel kernel,
-                            const struct launch *l, const char **call)
+                            const struct launch *l, cl_mem *params,
+                            const char **call)
 {
     uint32_t param[LAUNCH_WORDS];
     cl_int e = CL_SUCCESS;
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings && e == CL_SUCCESS; i++)
         e = kernel_bind(d, kernel, &l->binding[i], i, &param[i], call);
+    if (e == CL_SUCCESS && d->params != NULL)
+        e = opencl_params_get(d, param, l->nwords, params, call);
     if (e != CL_SUCCESS)
         return e;
     *call = "clSetKernelArg";
+    if (d->params != NULL)
+        return CL(SetKernelArg)(kernel, l->nbindings, sizeof(*params), params);
     return CL(SetKernelArg)(kernel, l->nbindings, l->nwords * sizeof(*param),
                             param);
 }
 
 cl_int opencl_record(const struct backend_device *d,
                      cl_command_buffer_khr buffer, const struct launch *l,
-                     cl_kernel *own, const char **call)
+                     cl_kernel *own, cl_mem *params, const char **call)
 {
     size_t local = d->group, global = l->groups * local;
     cl_int e;
@@ -168,7 +174,7 @@ cl_int opencl_record(const struct backend_device *d,
     *own = CL(CreateKernel)(l->code->program, l->code->entry.kernel->name, &e);
     if (*own == NULL)
         return e;
-    e = set_arguments(d, *own, l, call);
+    e = set_arguments(d, *own, l, params, call);
     if (e != CL_SUCCESS)
         return e;
     *call = "clCommandNDRangeKernelKHR";
@@ -186,17 +192,20 @@ ssq_status opencl_launch(struct backend_queue *queue,
         return st;
     const char *call = "";
     cl_event done;
+    cl_mem params = NULL;
     /* the table gives kernels out as const: only their lock is written */
     struct backend_kernel *k = (struct backend_kernel *)(uintptr_t)launch->code;
     size_t local = queue->device->group, global = launch->groups * local;
     pthread_mutex_lock(&k->lock);
-    cl_int e = set_arguments(queue->device, k->cl, launch, &call);
+    cl_int e = set_arguments(queue->device, k->cl, launch, &params, &call);
     if (e == CL_SUCCESS) {
         call = "clEnqueueNDRangeKernel";
         e = CL(EnqueueNDRangeKernel)(queue->cl, k->cl, 1, NULL, &global, &local,
                                      0, NULL, &done);
     }
     pthread_mutex_unlock(&k->lock);
+    if (params != NULL)
+        (void)CL(ReleaseMemObject)(params);
     if (e != CL_SUCCESS)
         return opencl_queue_fail(queue, call, e);
     opencl_queue_enqueued(queue, done);

@@ -5,8 +5,9 @@
  * copies from and to the host are plans of kernels, compiled here at their
  * first use.
  *
- * There is no order of locks: those of a kernel, of a queue and of the table of
- * kernels are never held together. */
+ * There is no order of locks: those of a queue and of the table of kernels are
+ * never held with another. The lock of the table of parameters is taken under a
+ * kernel's. */
 #ifndef BACKENDS_OPENCL_OPENCL_H
 #define BACKENDS_OPENCL_OPENCL_H
 
@@ -68,6 +69,8 @@ struct backend_device {
     bool half_load;
     bool half_store;
     bool unfused; /* fma() is no instruction: kernels do without */
+    /* NULL: kernels get their parameters by value; else in constant memory */
+    struct opencl_params *params;
     uint64_t memory_bytes;
     uint64_t most_bytes; /* of one buffer */
     /* the first place of an element that a launch's word cannot name: what
@@ -254,11 +257,21 @@ ssq_status opencl_launch(struct backend_queue *queue,
 
 /** Append a launch to a command buffer that is being recorded. It gets a kernel
  * object of its own for its arguments, because PoCL 3.1 reads them at each
- * run: *own, which the caller releases after the buffer, also where this fails
- * (NULL: there is none). */
+ * run: *own, which the caller releases after the buffer, and *params likewise,
+ * also where this fails (NULL: there is none). */
 cl_int opencl_record(const struct backend_device *device,
                      cl_command_buffer_khr buffer, const struct launch *launch,
-                     cl_kernel *own, const char **call);
+                     cl_kernel *own, cl_mem *params, const char **call);
+
+/* params.c */
+/** A table of parameters, with which kernels get them in constant memory. */
+ssq_status opencl_params_open(struct backend_device *device);
+/** Also of a device without one. */
+void opencl_params_close(struct backend_device *device);
+/** A buffer with these words, retained: the caller releases it once the launch
+ *  is enqueued. *call is set if this fails. */
+cl_int opencl_params_get(const struct backend_device *device, uint32_t *word,
+                         uint32_t nwords, cl_mem *params, const char **call);
 
 /* graph.c */
 /** Find the calls of command buffers, if the device has all that is needed. */

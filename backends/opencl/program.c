@@ -57,6 +57,8 @@ static void options_of(const struct backend_device *d,
         program_add(text, bytes, "NATIVE_HALF_STORE", 1);
     if (d->unfused)
         program_add(text, bytes, "UNFUSED", 1);
+    if (d->params != NULL)
+        program_add(text, bytes, "PARAMS_CONSTANT", 1);
     program_add(text, bytes, "WG", d->group);
     program_add(text, bytes, "WIDTH", d->width);
     program_add(text, bytes, "ONE_VARIANT", 1);

@@ -59,7 +59,13 @@ typedef uchar u8;
 #define BUF_RW(B, T, N) global T *restrict N
 #define SEP             ,
 #define STRUCT(T)       struct T
-#define PARAMS(T)       struct T pc
+#ifdef PARAMS_CONSTANT
+/* for compilers that copy a struct to private memory if it comes by value */
+#define PARAMS(T) constant struct T *restrict pc_constant
+#define pc        (*pc_constant)
+#else
+#define PARAMS(T) struct T pc
+#endif
 #define ENDARGS )                                                              \
     {
 #define SHARED(T, N, C) local T N[C];

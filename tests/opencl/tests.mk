@@ -8,7 +8,7 @@ opencl_tests = \
 # with the headers of OpenCL
 if BUILD_OPENCL
 opencl_tests += tests/opencl/certificate tests/opencl/faults
-opencl_tests += tests/opencl/matrix_units
+opencl_tests += tests/opencl/matrix_units tests/opencl/params
 check_PROGRAMS += tests/opencl/races
 endif
 check_PROGRAMS += $(opencl_tests)
@@ -45,6 +45,9 @@ tests_opencl_faults_LDADD = libsesqui.la
 tests_opencl_matrix_units_SOURCES = tests/opencl/matrix_units.c
 tests_opencl_matrix_units_CPPFLAGS = $(opencl_la_CPPFLAGS)
 tests_opencl_matrix_units_LDADD = libsesqui.la
+tests_opencl_params_SOURCES = tests/opencl/params.c
+tests_opencl_params_CPPFLAGS = $(opencl_la_CPPFLAGS)
+tests_opencl_params_LDADD = libsesqui.la
 tests_opencl_queue_SOURCES = tests/opencl/queue.c
 tests_opencl_queue_LDADD = libsesqui.la
 tests_opencl_native_SOURCES = tests/opencl/native.c

@@ -32,7 +32,8 @@ done
 }
 
 options='-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt'
-options="$options -DNATIVE_EXACT_DIV -DWG=256 -DWIDTH=4 -I/work/source"
+options="$options -DNATIVE_EXACT_DIV -DPARAMS_CONSTANT -DWG=256 -DWIDTH=4"
+options="$options -I/work/source"
 for kernel; do
     "$ocloc" compile -q -file "/work/batch/$kernel.cl" -device "$gpu" \
         -options "$options" -output_no_suffix -output code -out_dir "$out" \
