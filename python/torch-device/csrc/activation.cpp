@@ -161,11 +161,36 @@ static bool elu(Call &c)
     });
 }
 
+/* The slope below 0 is scale alpha input exp(x input); from the result y it is
+ * input (y + scale alpha). */
+static bool elu_backward_general(Call &c)
+{
+    double alpha = c.number(1), by = c.number(2), input = c.number(3);
+    return apply_backward(c, 5, GIVEN, [&](const Tensor &dx, const Tensor &dy,
+                                           const Tensor &x) {
+        ssq_queue *q = c.queue();
+        Tensor t = fresh_like(x, at::kFloat), up = fresh_like(x, at::kFloat);
+        Tensor negative = fresh_like(x, at::kBool);
+        if (c.flag(4)) {
+            axpby(q, t, x, one(x), input, input * by * alpha);
+        } else {
+            scale(q, t, x, input);
+            unary(q, ssq_exp, t, t);
+            scale(q, t, t, by * alpha * input);
+        }
+        binary(q, ssq_mul, t, t, dy);
+        scale(q, up, dy, by);
+        compare(q, ssq_le, negative, x,
+                constant(0, x.scalar_type(), x.device()));
+        where(q, dx, negative, t, up);
+    });
+}
+
 static bool elu_backward(Call &c)
 {
     double alpha = c.number(1), by = c.number(2), input = c.number(3);
     if (c.flag(4) || input != 1)
-        return false;
+        return elu_backward_general(c);
     return apply_backward(c, 5, GIVEN, [&](const Tensor &dx, const Tensor &dy,
                                            const Tensor &x) {
         Tensor t32 = by == 1 ? dx : fresh_like(x, at::kFloat);
@@ -230,31 +255,49 @@ static bool tanh_backward(Call &c)
     });
 }
 
+/* beta x > threshold: the library has the threshold 20. */
+static Tensor is_above(Call &c, const Tensor &x, double beta, double threshold)
+{
+    Tensor t = fresh_like(x, at::kFloat), above = fresh_like(x, at::kBool);
+    scale(c.queue(), t, x, beta);
+    compare(c.queue(), ssq_gt, above, t,
+            constant(threshold, at::kFloat, x.device()));
+    return above;
+}
+
 static bool softplus(Call &c)
 {
-    if (c.number(2) != 20)
+    double beta = c.number(1), threshold = c.number(2);
+    if (!(beta > 1e-30) || threshold > 20)
         return false;
     return apply(c, GIVEN, [&](const Tensor &y, const Tensor &x_) {
-        Tensor x = apart(x_, y);
-        pointwise({&y, &x}, [&](const Ref *t) {
+        Tensor x = apart(x_, y), above;
+        if (threshold != 20)
+            above = is_above(c, x, beta, threshold);
+        Tensor to = above.defined() ? fresh_like(x) : y;
+        pointwise({&to, &x}, [&](const Ref *t) {
             check(ssq_softplus(c.queue(), SSQ_SOFTPLUS(.x = t[1], .y = t[0],
-                                                       .beta = c.number(1))));
+                                                       .beta = beta)));
         });
+        if (above.defined())
+            where(c.queue(), y, above, x, to);
     });
 }
 
 static bool softplus_backward(Call &c)
 {
-    if (c.number(3) != 20)
+    double beta = c.number(2), threshold = c.number(3);
+    if (!(beta > 1e-30) || threshold > 20)
         return false;
     return apply_backward(c, 1, GIVEN, [&](const Tensor &dx, const Tensor &dy,
                                            const Tensor &x) {
         pointwise({&dx, &x, &dy}, [&](const Ref *t) {
             check(ssq_softplus_backward(
                 c.queue(), SSQ_SOFTPLUS_BACKWARD(.x = t[1], .dy = t[2],
-                                                 .dx = t[0],
-                                                 .beta = c.number(2))));
+                                                 .dx = t[0], .beta = beta)));
         });
+        if (threshold != 20)
+            where(c.queue(), dx, is_above(c, x, beta, threshold), dy, dx);
     });
 }
 
@@ -474,12 +517,17 @@ static bool glu_backward(Call &c)
     if (!is_real(dx))
         return false;
     auto [da, db] = halves(dx, c.integer(2));
-    pointwise({&da, &db, &a, &b, &dy}, [&](const Ref *t) {
+    /* In two calls: the halves may interleave, element by element. */
+    pointwise({&da, &a, &b, &dy}, [&](const Ref *t) {
         check(ssq_glu_backward(c.queue(),
-                               SSQ_GLU_BACKWARD(.a = t[2], .b = t[3],
-                                                .dy = t[4], .da = t[0],
-                                                .db = t[1])));
-    }, 2);
+                               SSQ_GLU_BACKWARD(.a = t[1], .b = t[2],
+                                                .dy = t[3], .da = t[0])));
+    });
+    pointwise({&db, &a, &b, &dy}, [&](const Ref *t) {
+        check(ssq_glu_backward(c.queue(),
+                               SSQ_GLU_BACKWARD(.a = t[1], .b = t[2],
+                                                .dy = t[3], .db = t[0])));
+    });
     if (given)
         c.result_of({3});
     else

@@ -214,6 +214,23 @@ static bool xlogy(Call &c)
                     });
 }
 
+/* The other operand where one is NaN. */
+static bool skipping_nan(Call &c, Binary f)
+{
+    return real_out(c, 2, common_type(c.tensor(0), c.tensor(1)),
+                    [&](const Tensor &y, const Tensor &a, const Tensor &b) {
+                        ssq_queue *q = c.queue();
+                        Tensor t = fresh_like(y);
+                        Tensor ok = fresh_like(a, at::kBool);
+                        Tensor fine = fresh_like(b, at::kBool);
+                        binary(q, f, t, a, b);
+                        compare(q, ssq_eq, ok, a, a);
+                        compare(q, ssq_eq, fine, b, b);
+                        where(q, t, ok, t, b);
+                        where(q, y, fine, t, a);
+                    });
+}
+
 /* self + w (end - self), from the end if w >= 1/2, as torch. */
 static bool lerp_scalar(Call &c)
 {
@@ -411,6 +428,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     op(m, "pow.Tensor_Scalar_out", power_scalar);
     op(m, "pow.Scalar_out", scalar_power);
     op(m, "xlogy.OutTensor", xlogy);
+    op(m, "fmax.out", [](Call &c) { return skipping_nan(c, ssq_maximum); });
+    op(m, "fmin.out", [](Call &c) { return skipping_nan(c, ssq_minimum); });
     op(m, "lerp.Scalar_out", lerp_scalar);
     op(m, "lerp.Tensor_out", lerp_tensor);
     op(m, "addcmul.out", [](Call &c) { return add_term(c, ssq_mul); });

@@ -40,7 +40,11 @@ class Call final : public Context
 
     size_t size() const { return n_; }
     const c10::IValue &at(size_t i) const { return args_[i]; }
-    bool none(size_t i) const { return args_[i].isNone(); }
+    bool none(size_t i) const
+    {
+        const c10::IValue &v = args_[i];
+        return v.isNone() || (v.isTensor() && !v.toTensor().defined());
+    }
     const Tensor &tensor(size_t i) const { return args_[i].toTensor(); }
     /* Undefined if there is none. */
     Tensor maybe(size_t i) const

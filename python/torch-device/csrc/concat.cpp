@@ -138,6 +138,42 @@ static bool arange(Call &c)
     return true;
 }
 
+/* linspace(start, end, steps, out): from both ends, as torch. */
+static bool linspace(Call &c)
+{
+    at::Scalar start = c.scalar(0), end = c.scalar(1);
+    int64_t n = c.integer(2);
+    if (!is_real(c.tensor(3)) || start.isComplex() || end.isComplex() || n < 0)
+        return false;
+    const Tensor &y = c.out(3, n);
+    Tensor host = at::detail::empty_cpu({n}, at::kFloat);
+    float a = static_cast<float>(start.toDouble());
+    float b = static_cast<float>(end.toDouble());
+    float step = n > 1 ? (b - a) / static_cast<float>(n - 1) : 0;
+    for (int64_t i = 0; i < n; i++)
+        host.mutable_data_ptr<float>()[i] =
+            i < n / 2 || n == 1 ? a + step * static_cast<float>(i)
+                                : b - step * static_cast<float>(n - i - 1);
+    write(y, host.to(y.scalar_type()), true);
+    c.result_of({3});
+    return true;
+}
+
+/* eye(n, m, out) */
+static bool eye(Call &c)
+{
+    int64_t sizes[2] = {c.integer(0), c.integer(1)};
+    const Tensor &y = c.out(2, sizes);
+    if (!dtype_of(y.scalar_type()) && y.scalar_type() != at::kLong)
+        return false;
+    set_all(y, 0);
+    int64_t n = std::min(sizes[0], sizes[1]);
+    int64_t stride = y.stride(0) + y.stride(1);
+    set_all(alias(y, y.scalar_type(), n, stride, y.storage_offset()), 1);
+    c.result_of({2});
+    return true;
+}
+
 } // namespace sesqui_torch
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
@@ -145,4 +181,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     using namespace sesqui_torch;
     op(m, "cat.out", cat);
     op(m, "arange.start_out", arange);
+    op(m, "linspace.out", linspace);
+    op(m, "eye.m_out", eye);
 }

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include <cstdlib>
+#include <new>
 #include <pthread.h>
 
 namespace sesqui_torch
@@ -52,10 +53,12 @@ static void fork_parent()
         d->mutex.unlock();
 }
 
+/* The child's thread has another number, so it does not own the lock. */
 static void fork_child()
 {
     forked = true;
-    fork_parent();
+    for (auto &d : devices().all)
+        new (&d->mutex) std::recursive_mutex;
 }
 
 static Devices &devices()

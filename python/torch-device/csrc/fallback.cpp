@@ -77,9 +77,23 @@ static void generators_replace(const c10::OperatorHandle &op,
     }
 }
 
+/* The gradients of these ops depend on whether A is contiguous. A copy on the
+ * CPU is, if A has gaps: then A becomes a transposed matrix without gaps. */
+static void layout_keep(const c10::OperatorHandle &op,
+                        torch::jit::Stack &stack)
+{
+    const std::string &name = op.schema().name();
+    if (name != "aten::_linalg_det" && name != "aten::_linalg_slogdet")
+        return;
+    c10::IValue &v = stack[stack.size() - op.schema().arguments().size()];
+    if (v.isTensor() && !v.toTensor().is_contiguous())
+        v = v.toTensor().mT().contiguous().mT();
+}
+
 void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet,
               torch::jit::Stack *stack)
 {
+    layout_keep(op, *stack);
     fallback_count(c10::toString(op.operator_name()));
     generators_replace(op, *stack);
     at::native::cpu_fallback(op, stack);

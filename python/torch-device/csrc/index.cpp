@@ -238,14 +238,21 @@ static bool along_axis(const Tensor &x, const Tensor &i)
            x.numel() <= std::numeric_limits<int32_t>::max();
 }
 
+/* A scalar as a vector. */
+static Tensor at_least_1d(const Tensor &x)
+{
+    return x.dim() == 0 ? unsqueezed(x, 0) : x;
+}
+
 /* gather(self, dim, index, sparse_grad, out) */
 static bool gather(Call &c)
 {
-    const Tensor &x = c.tensor(0), &i = c.tensor(2);
+    Tensor x = at_least_1d(c.tensor(0)), i = at_least_1d(c.tensor(2));
     if (!along_axis(x, i) || c.tensor(4).scalar_type() != x.scalar_type())
         return false;
     int64_t axis = wrapped(c.integer(1), x.dim());
-    const Tensor &y = c.out(4, i.sizes());
+    const Tensor &given = c.out(4, c.tensor(2).sizes());
+    Tensor y = at_least_1d(given);
     if (i.numel() > 0) {
         Tensor index = indices(i, "gather");
         index_check(c.queue(), i, index, x.size(axis), "gather");
@@ -272,12 +279,13 @@ static Tensor same_part(const Tensor &src, const Tensor &index)
 /* scatter_add(self, dim, index, src, out) */
 static bool scatter_add(Call &c)
 {
-    const Tensor &x = c.tensor(0), &i = c.tensor(2), &src = c.tensor(3);
+    Tensor x = at_least_1d(c.tensor(0)), i = at_least_1d(c.tensor(2));
+    Tensor src = at_least_1d(c.tensor(3));
     if (!along_axis(x, i) || !is_real(x) || !is_real(src) ||
         src.dim() != i.dim() || c.tensor(4).scalar_type() != x.scalar_type())
         return false;
     int64_t axis = wrapped(c.integer(1), x.dim());
-    const Tensor &y = c.out(4, x.sizes());
+    Tensor y = at_least_1d(c.out(4, c.tensor(0).sizes()));
     Tensor to = y.is_contiguous() ? y : fresh(x.sizes(), x.scalar_type(),
                                               c.device());
     if (!same_place(to, x))
@@ -291,7 +299,7 @@ static bool scatter_add(Call &c)
         scatter_rows(c.queue(), reshaped(to, n), reshaped(terms, m),
                      reshaped(at, m));
     }
-    if (!to.is_same(y))
+    if (!same_place(to, y))
         assign(y, to);
     c.result_of({4});
     return true;

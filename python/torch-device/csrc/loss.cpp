@@ -4,6 +4,7 @@
  * Losses of the library are float32. A loss of 16 bits is rounded from it. */
 #include "elementwise.h"
 #include "index.h"
+#include "reduce.h"
 
 #include <torch/library.h>
 
@@ -213,6 +214,91 @@ static bool pair_loss_backward(Call &c, PairLoss f, double parameter,
     return true;
 }
 
+/* max(log(x), -100), as torch limits it. */
+static Tensor limited_log(ssq_queue *q, Unary f, const Tensor &x)
+{
+    Tensor t = fresh(x.sizes(), at::kFloat, x.device());
+    unary(q, f, t, x);
+    binary(q, ssq_maximum, t, t, constant(-100, at::kFloat, x.device()));
+    return t;
+}
+
+static bool bce_ready(const Tensor &x, const Tensor &target,
+                      const Tensor &weight)
+{
+    return is_real(x) && is_real(target) && x.sizes() == target.sizes() &&
+           x.numel() > 0 && (!weight.defined() || is_real(weight));
+}
+
+/* A loss of each element, reduced. */
+static Tensor reduced(ssq_queue *q, const Tensor &t, int64_t reduction,
+                      at::ScalarType type)
+{
+    if (reduction == 0)
+        return cast(t, type);
+    Tensor y = fresh({}, type, t.device());
+    if (!reduce(q, reduction == 1 ? ssq_mean : ssq_sum, y, t, axes_all(t)))
+        throw Refused("too many dimensions");
+    return y;
+}
+
+/* -w (t log(x) + (1 - t) log(1 - x)): (self, target, weight, reduction) */
+static bool bce(Call &c)
+{
+    const Tensor &x = c.tensor(0), &target = c.tensor(1);
+    Tensor weight = c.maybe(2);
+    bool given = c.size() == 5;
+    if (!bce_ready(x, target, weight) || (given && !is_real(c.tensor(4))))
+        return false;
+    ssq_queue *q = c.queue();
+    Tensor a = limited_log(q, ssq_log, x), b = fresh_like(a);
+    unary(q, ssq_neg, b, x);
+    b = limited_log(q, ssq_log1p, b);
+    binary(q, ssq_sub, a, b, a); /* t (b - a) - b */
+    binary(q, ssq_mul, a, a, target);
+    binary(q, ssq_sub, a, a, b);
+    if (weight.defined())
+        binary(q, ssq_mul, a, a, weight);
+    Tensor y = reduced(q, a, c.integer(3), x.scalar_type());
+    if (given) {
+        assign(c.out(4, y.sizes()), y);
+        c.result_of({4});
+    } else {
+        c.result(y);
+    }
+    return true;
+}
+
+/* dy w (x - t) / max(x (1 - x), 1e-12):
+ * (grad_output, self, target, weight, reduction) */
+static bool bce_backward(Call &c)
+{
+    const Tensor &dy = c.tensor(0), &x = c.tensor(1), &target = c.tensor(2);
+    Tensor weight = c.maybe(3);
+    bool given = c.size() == 6;
+    if (!bce_ready(x, target, weight) || !is_real(dy) ||
+        (given && !is_real(c.tensor(5))))
+        return false;
+    ssq_queue *q = c.queue();
+    Tensor t = fresh(x.sizes(), at::kFloat, c.device()), u = fresh_like(t);
+    binary(q, ssq_sub, t, constant(1, at::kFloat, c.device()), x);
+    binary(q, ssq_mul, t, t, x);
+    binary(q, ssq_maximum, t, t, constant(1e-12, at::kFloat, c.device()));
+    binary(q, ssq_sub, u, x, target);
+    binary(q, ssq_div, t, u, t);
+    if (weight.defined())
+        binary(q, ssq_mul, t, t, weight);
+    if (c.integer(4) == 1)
+        scale(q, t, t, 1.0 / double(x.numel()));
+    Tensor dx = given ? c.out(5, x.sizes()) : fresh_like(x);
+    binary(q, ssq_mul, dx, t, dy);
+    if (given)
+        c.result_of({5});
+    else
+        c.result(dx);
+    return true;
+}
+
 /* (self, target, weight, pos_weight, reduction) */
 static bool bce_with_logits(Call &c)
 {
@@ -272,5 +358,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     op(m, "huber_loss_backward.out", [](Call &c) {
         return pair_loss_backward(c, huber, c.number(4), true);
     });
+    op(m, "binary_cross_entropy", bce);
+    op(m, "binary_cross_entropy.out", bce);
+    op(m, "binary_cross_entropy_backward", bce_backward);
+    op(m, "binary_cross_entropy_backward.grad_input", bce_backward);
     op(m, "binary_cross_entropy_with_logits", bce_with_logits);
 }

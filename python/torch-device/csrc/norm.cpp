@@ -63,8 +63,8 @@ static std::optional<std::array<Tensor, 3>> batch_norm(Call &c,
 {
     const Tensor &x = b.x;
     int64_t n = x.dim() >= 2 ? x.size(1) : 0;
-    if (!is_real(x) || x.dim() < 2 || x.numel() == 0 ||
-        (b.training && x.numel() / n < 2) || !absent_or_real(b.weight) ||
+    if (!is_real(x) || x.dim() < 2 || x.numel() == 0 || !(b.eps >= 0) ||
+        !(b.momentum >= 0 && b.momentum <= 1) || (b.training && x.numel() / n < 2) || !absent_or_real(b.weight) ||
         !absent_or_real(b.bias) || !absent_or_real(b.mean) ||
         !absent_or_real(b.var) || b.mean.defined() != b.var.defined() ||
         (!b.training && !b.mean.defined()))
@@ -143,7 +143,7 @@ static bool batch_norm_backward(Call &c)
     bool training = c.flag(7);
     auto wanted = c.at(9).toBoolList();
     if (!is_real(dy) || !is_real(x) || x.dim() < 2 || x.numel() == 0 ||
-        !absent_or_real(weight))
+        !(c.number(8) >= 0) || !absent_or_real(weight))
         return false;
     Channels channels(x);
     Tensor dx, dw, db;
@@ -183,8 +183,8 @@ static bool group_norm(Call &c)
     const Tensor &x = c.tensor(0);
     Tensor weight = c.maybe(1), bias = c.maybe(2);
     int64_t n = c.integer(3), groups = c.integer(6);
-    if (!is_real(x) || x.numel() == 0 || !absent_or_real(weight) ||
-        !absent_or_real(bias))
+    if (!is_real(x) || x.numel() == 0 || !(c.number(7) >= 0) ||
+        !absent_or_real(weight) || !absent_or_real(bias))
         return false;
     int64_t sizes[3] = {n, c.integer(4), c.integer(5)}, kept[2] = {n, groups};
     Tensor y = fresh(x.sizes(), x.scalar_type(), c.device());
@@ -280,8 +280,8 @@ static bool layer_norm(Call &c)
 {
     const Tensor &x = c.tensor(0);
     Tensor weight = c.maybe(2), bias = c.maybe(3);
-    if (!is_real(x) || x.numel() == 0 || !absent_or_real(weight) ||
-        !absent_or_real(bias))
+    if (!is_real(x) || x.numel() == 0 || !(c.number(4) >= 0) ||
+        !absent_or_real(weight) || !absent_or_real(bias))
         return false;
     Rows rows(x, c.list(1));
     Tensor y = fresh(x.sizes(), x.scalar_type(), c.device());
@@ -348,7 +348,9 @@ static bool rms_norm(Call &c)
 {
     const Tensor &x = c.tensor(0);
     Tensor weight = c.maybe(2);
-    if (!is_real(x) || x.numel() == 0 || !absent_or_real(weight))
+    double eps = c.none(3) ? eps_of(x.scalar_type()) : c.number(3);
+    if (!is_real(x) || x.numel() == 0 || !(eps >= 0) ||
+        !absent_or_real(weight))
         return false;
     Rows rows(x, c.list(1));
     Tensor y = fresh(x.sizes(), x.scalar_type(), c.device());
@@ -359,13 +361,35 @@ static bool rms_norm(Call &c)
         Ref rrstd(rows.column(rstd), OUT);
         check(ssq_rms_norm(c.queue(),
                            SSQ_RMS_NORM(.x = rx, .gamma = gamma, .y = ry,
-                                        .rstd = rrstd,
-                                        .eps = c.none(3)
-                                                   ? eps_of(x.scalar_type())
-                                                   : c.number(3))));
+                                        .rstd = rrstd, .eps = eps)));
     }
     c.results({y, rstd});
     return true;
+}
+
+/* The same on the CPU, which has no such op. */
+static void rms_norm_backward_on_host(Call &c)
+{
+    fallback_count("aten::_fused_rms_norm_backward");
+    Tensor dy = c.tensor(0).cpu(), x = c.tensor(1).cpu();
+    Tensor rstd = c.tensor(3).cpu(), weight = c.maybe(4), dx, dw;
+    auto wanted = c.at(5).toBoolList();
+    std::vector<int64_t> last, lead;
+    int64_t rows = x.dim() - static_cast<int64_t>(c.list(2).size());
+    for (int64_t d = 0; d < x.dim(); d++)
+        (d < rows ? lead : last).push_back(d);
+    Tensor z = x.mul(rstd);
+    Tensor g = weight.defined() ? dy.mul(weight.cpu()) : dy;
+    if (wanted[0])
+        dx = g.sub(z.mul(g.mul(z).mean(last, true)))
+                 .mul(rstd)
+                 .to(x.scalar_type())
+                 .to(c.device());
+    if (wanted[1] && weight.defined()) {
+        Tensor sum = lead.empty() ? dy.mul(z) : dy.mul(z).sum(lead);
+        dw = sum.to(weight.scalar_type()).to(c.device());
+    }
+    c.results({dx, dw});
 }
 
 /* (grad_out, input, normalized_shape, rstd, weight, output_mask) */
@@ -375,8 +399,10 @@ static bool rms_norm_backward(Call &c)
     Tensor weight = c.maybe(4);
     auto wanted = c.at(5).toBoolList();
     if (!is_real(dy) || !is_real(x) || x.numel() == 0 ||
-        !absent_or_real(weight))
-        return false;
+        !absent_or_real(weight)) {
+        rms_norm_backward_on_host(c);
+        return true;
+    }
     Rows rows(x, c.list(2));
     Tensor dx, dw;
     if (wanted[0])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* pool.cpp - pooling and nearest upsampling of images. */
 #include "reduce.h"
+#include "resample.h"
 
 #include <torch/library.h>
 
@@ -288,13 +289,19 @@ static bool adaptive_pool(Call &c)
     const Tensor &x = c.tensor(0);
     std::vector<int64_t> to = c.list(1);
     Pool p;
-    if (!is_real(x) || to.size() != 2 || !adaptive(p, x, to) || x.numel() == 0)
+    if (!is_real(x) || to.size() != 2 || x.numel() == 0 || to[0] <= 0 ||
+        to[1] <= 0)
         return false;
+    bool windows = adaptive(p, x, to);
     Dims sizes(x.sizes());
     sizes[sizes.size() - 2] = to[0];
     sizes[sizes.size() - 1] = to[1];
-    Tensor y = new_like(x, sizes, p.last);
-    average(c.queue(), p, x, y);
+    Tensor y = new_like(x, sizes, channels_last(x));
+    if (windows)
+        average(c.queue(), p, x, y);
+    else
+        resample(c.queue(), y, x, averages(to[0], x.size(-2), c.device()),
+                 averages(to[1], x.size(-1), c.device()), false);
     c.result(y);
     return true;
 }
@@ -304,10 +311,15 @@ static bool adaptive_pool_backward(Call &c)
     const Tensor &dy = c.tensor(0), &x = c.tensor(1);
     int64_t to[2] = {dy.size(-2), dy.size(-1)};
     Pool p;
-    if (!is_real(dy) || !is_real(x) || !adaptive(p, x, to) || x.numel() == 0)
+    if (!is_real(dy) || !is_real(x) || dy.numel() == 0)
         return false;
-    Tensor dx = new_like(x, x.sizes(), p.last);
-    average_backward(c.queue(), p, dy, dx);
+    bool windows = adaptive(p, x, to);
+    Tensor dx = new_like(x, x.sizes(), channels_last(x));
+    if (windows)
+        average_backward(c.queue(), p, dy, dx);
+    else
+        resample(c.queue(), dx, dy, averages(to[0], x.size(-2), c.device()),
+                 averages(to[1], x.size(-1), c.device()), true);
     c.result(dx);
     return true;
 }

@@ -448,11 +448,16 @@ static bool norm_to(ssq_queue *q, const Tensor &y, const Tensor &x, double p,
     }
     Reduce f = p == INFINITY    ? ssq_max
                : p == -INFINITY ? ssq_min
-               : p == 1 || p == 0 ? ssq_sum
-                                  : nullptr;
-    if (f == nullptr || !reduce(q, f, s, t, axes))
+                                : ssq_sum;
+    bool root = f == Reduce(ssq_sum) && p != 0 && p != 1;
+    if (root)
+        binary(q, ssq_pow, t, t, constant(p, at::kFloat, x.device()));
+    if (!reduce(q, f, s, t, axes))
         return false;
-    assign(y, s);
+    if (root)
+        binary(q, ssq_pow, y, s, constant(1 / p, at::kFloat, x.device()));
+    else
+        assign(y, s);
     return true;
 }
 
@@ -469,6 +474,22 @@ static bool norm(Call &c)
     if (!norm_to(c.queue(), y, x, p, axes))
         return false;
     c.result_of({last});
+    return true;
+}
+
+/* The sum of the diagonal. */
+static bool trace(Call &c)
+{
+    const Tensor &x = c.tensor(0);
+    if (!is_real(x) || x.dim() != 2)
+        return false;
+    int64_t n = std::min(x.size(0), x.size(1));
+    Tensor line = alias(x, x.scalar_type(), n, x.stride(0) + x.stride(1),
+                        x.storage_offset());
+    Tensor y = fresh({}, x.scalar_type(), c.device());
+    if (!reduce(c.queue(), ssq_sum, y, line, axes_all(line)))
+        return false;
+    c.result(y);
     return true;
 }
 
@@ -531,5 +552,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     op(m, "linalg_vector_norm.out", norm);
     op(m, "norm.out", norm);
     op(m, "norm.dtype_out", norm);
+    op(m, "trace", trace);
     op(m, "equal", equal);
 }

@@ -100,14 +100,65 @@ static bool masked_fill(Call &c, bool scalar)
     return true;
 }
 
+/* Integers: the values that fit are bounded by the extremes. */
+static bool clamp_integer(Call &c, const std::optional<at::Scalar> &lo,
+                          const std::optional<at::Scalar> &hi, size_t last)
+{
+    const Tensor &x = c.tensor(0);
+    at::ScalarType type = x.scalar_type();
+    auto operand = integer_operand(x, type, c.device());
+    if ((type != at::kLong && type != at::kInt) || !operand ||
+        c.tensor(last).scalar_type() != type)
+        return false;
+    Bounds b = operand->bounds;
+    for (const auto &bound : {lo, hi})
+        if (bound.has_value() &&
+            (!bound->isIntegral(false) ||
+             !Bounds{bound->toLong(), bound->toLong()}.narrow()))
+            return false;
+    const Tensor &y = c.out(last, x.sizes());
+    Tensor from = operand->x, t = fresh(x.sizes(), at::kInt, c.device());
+    assign(t, from);
+    auto limit = [&](Binary f, const std::optional<at::Scalar> &v) {
+        if (v.has_value())
+            binary(c.queue(), f, t, t,
+                   constant(double(v->toLong()), at::kInt, c.device()));
+    };
+    limit(ssq_maximum, lo);
+    limit(ssq_minimum, hi);
+    if (type == at::kInt) {
+        assign(y, t);
+        return true;
+    }
+    if (lo.has_value())
+        b = {std::max(b.low, lo->toLong()), std::max(b.high, lo->toLong())};
+    if (hi.has_value())
+        b = {std::min(b.low, hi->toLong()), std::min(b.high, hi->toLong())};
+    Wide wide(y);
+    assign(wide.low, t);
+    wide.finish(b);
+    return true;
+}
+
 /* clamp(self, min, max): scalars, either of which may be missing. */
 static bool clamp(Call &c, bool has_min, bool has_max)
 {
     const Tensor &x = c.tensor(0);
     size_t last = c.size() - 1;
-    if (!is_real(x) || !is_real(c.tensor(last)))
-        return false;
     size_t high = has_min && has_max ? 2 : 1;
+    if (!is_real(x)) {
+        std::optional<at::Scalar> least, most;
+        if (has_min && !c.none(1))
+            least = c.scalar(1);
+        if (has_max && !c.none(high))
+            most = c.scalar(high);
+        if (!clamp_integer(c, least, most, last))
+            return false;
+        c.result_of({last});
+        return true;
+    }
+    if (!is_real(c.tensor(last)))
+        return false;
     double lo = -1e300, hi = 1e300;
     if (has_min && !c.none(1))
         lo = c.number(1);

@@ -57,6 +57,9 @@ Ref::Ref(const Tensor &x, ssq_dtype dtype, int rank, const int64_t *sizes,
         real64_compute(x);
     if (access == OUT)
         block_written(block);
+    for (int i = 0; i < rank; i++)
+        if (sizes[i] == 0) /* an empty tensor may begin after its memory */
+            offset_bytes = 0;
     check(ssq_tensor_from_buffer(block.buffer, dtype, rank, sizes, strides,
                                  offset_bytes, &t_));
 }

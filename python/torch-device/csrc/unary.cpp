@@ -96,37 +96,49 @@ static void frac_formula(ssq_queue *q, const Tensor &y, const Tensor &x)
     binary(q, ssq_sub, y, x, t);
 }
 
-/* (e^x - e^-x) / 2 with u = e^x - 1: (u + u / (u + 1)) / 2 */
-static void sinh_formula(ssq_queue *q, const Tensor &y, const Tensor &x)
+/* e^|x| / 2, without an overflow before cosh has one. */
+static Tensor half_exp(ssq_queue *q, const Tensor &x)
 {
-    Tensor half = fresh_like(x, at::kFloat), u = fresh_like(x, at::kFloat);
-    Tensor v = fresh_like(x, at::kFloat);
-    unary(q, ssq_expm1, u, x);
-    binary(q, ssq_add, v, u, constant(1, at::kFloat, x.device()));
-    binary(q, ssq_div, v, u, v);
-    axpby(q, half, u, v, 0.5, 0.5);
-    /* For large x the quotient is Inf / Inf: use e^(x - log 2) there. */
-    Tensor big = fresh_like(x, at::kBool), abs = fresh_like(x, at::kFloat);
-    unary(q, ssq_abs, abs, x);
-    compare(q, ssq_gt, big, abs, constant(20, at::kFloat, x.device()));
-    binary(q, ssq_sub, abs, abs, constant(M_LN2, at::kFloat, x.device()));
-    unary(q, ssq_exp, abs, abs);
-    Tensor sign = fresh_like(x, at::kFloat);
-    unary(q, ssq_sign, sign, x);
-    binary(q, ssq_mul, abs, abs, sign);
-    where(q, y, big, abs, half);
+    Tensor t = fresh_like(x, at::kFloat), half = fresh_like(x, at::kFloat);
+    unary(q, ssq_abs, t, x);
+    scale(q, t, t, 0.5);
+    unary(q, ssq_exp, t, t);
+    scale(q, half, t, 0.5);
+    binary(q, ssq_mul, t, t, half);
+    return t;
+}
+
+/* e^-|x| / 2 from e^|x| / 2. */
+static Tensor quarter_of(ssq_queue *q, const Tensor &t)
+{
+    Tensor u = fresh_like(t);
+    binary(q, ssq_div, u, constant(0.25, at::kFloat, t.device()), t);
+    return u;
 }
 
 static void cosh_formula(ssq_queue *q, const Tensor &y, const Tensor &x)
 {
-    Tensor a = fresh_like(x, at::kFloat), b = fresh_like(x, at::kFloat);
-    Tensor shift = constant(M_LN2, at::kFloat, x.device());
-    binary(q, ssq_sub, a, x, shift); /* no overflow before cosh has one */
-    unary(q, ssq_exp, a, a);
-    unary(q, ssq_neg, b, x);
-    binary(q, ssq_sub, b, b, shift);
-    unary(q, ssq_exp, b, b);
-    binary(q, ssq_add, y, a, b);
+    Tensor t = half_exp(q, x);
+    binary(q, ssq_add, y, t, quarter_of(q, t));
+}
+
+/* For |x| < 1 with u = e^x - 1: (u + u / (u + 1)) / 2 */
+static void sinh_formula(ssq_queue *q, const Tensor &y, const Tensor &x)
+{
+    c10::Device device = x.device();
+    Tensor u = fresh_like(x, at::kFloat), v = fresh_like(x, at::kFloat);
+    unary(q, ssq_expm1, u, x);
+    binary(q, ssq_add, v, u, constant(1, at::kFloat, device));
+    binary(q, ssq_div, v, u, v);
+    axpby(q, u, u, v, 0.5, 0.5);
+    Tensor t = half_exp(q, x);
+    binary(q, ssq_sub, t, t, quarter_of(q, t));
+    unary(q, ssq_sign, v, x);
+    binary(q, ssq_mul, t, t, v);
+    unary(q, ssq_abs, v, x);
+    Tensor small = fresh_like(x, at::kBool);
+    compare(q, ssq_lt, small, v, constant(1, at::kFloat, device));
+    where(q, y, small, u, t);
 }
 
 static void sign_formula(ssq_queue *q, const Tensor &y, const Tensor &x)
@@ -179,7 +191,8 @@ static bool rounding(Call &c, Unary f)
     const Tensor &x = c.tensor(0);
     if (is_real(x))
         return unary_out(c, f);
-    if (c.tensor(1).scalar_type() != x.scalar_type())
+    if (!at::isIntegralType(x.scalar_type(), false) ||
+        c.tensor(1).scalar_type() != x.scalar_type())
         return false;
     assign(c.out(1, x.sizes()), x);
     c.result_of({1});
@@ -208,6 +221,46 @@ static bool logical_not(Call &c)
     compare(c.queue(), ssq_eq, out.y, x, constant(0, type, x.device()));
     out.finish();
     c.result_of({1});
+    return true;
+}
+
+static bool is_infinity(Call &c, double value)
+{
+    const Tensor &x = c.tensor(0);
+    if (!is_real(x))
+        return false;
+    Out out(c, 1, x.sizes(), at::kBool);
+    compare(c.queue(), ssq_eq, out.y, x,
+            constant(value, at::kFloat, x.device()));
+    out.finish();
+    c.result_of({1});
+    return true;
+}
+
+/* nan_to_num(self, nan, posinf, neginf, out) */
+static bool nan_to_num(Call &c)
+{
+    const Tensor &x = c.tensor(0);
+    at::ScalarType type = x.scalar_type();
+    if (!is_real(x) || c.tensor(4).scalar_type() != type)
+        return false;
+    double most = type == at::kHalf       ? 65504
+                  : type == at::kBFloat16 ? 0x1.fep127
+                                          : 0x1.fffffep127;
+    double nan = c.none(1) ? 0 : c.number(1);
+    double high = c.none(2) ? most : c.number(2);
+    double low = c.none(3) ? -most : c.number(3);
+    const Tensor &y = c.out(4, x.sizes());
+    ssq_queue *q = c.queue();
+    auto at = [&](double v) { return constant(v, at::kFloat, c.device()); };
+    Tensor is = fresh_like(x, at::kBool), t = fresh_like(x);
+    compare(q, ssq_eq, is, x, x);
+    where(q, t, is, x, at(nan));
+    compare(q, ssq_eq, is, x, at(INFINITY));
+    where(q, t, is, at(high), t);
+    compare(q, ssq_eq, is, x, at(-INFINITY));
+    where(q, y, is, at(low), t);
+    c.result_of({4});
     return true;
 }
 
@@ -262,6 +315,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
         return is_real(c.tensor(0)) ? formula_out(c, trunc_formula)
                                     : rounding(c, ssq_floor);
     });
+    op(m, "isposinf.out", [](Call &c) { return is_infinity(c, INFINITY); });
+    op(m, "isneginf.out", [](Call &c) { return is_infinity(c, -INFINITY); });
+    op(m, "nan_to_num.out", nan_to_num);
     op(m, "isnan", [](Call &c) { return test_out(c, ssq_isnan); });
     op(m, "logical_not.out", logical_not);
     op(m, "bitwise_not.out", bitwise_not);

@@ -311,3 +311,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     op(m, "fill_.Tensor", fill_tensor);
     op(m, "zero_", zero);
 }
+
+/* copy_from() reads these bits itself. By default PyTorch would clone the
+ * tensor first, which calls it again. */
+TORCH_LIBRARY_IMPL(aten, Conjugate, m)
+{
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(aten, Negative, m)
+{
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
