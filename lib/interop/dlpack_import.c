@@ -318,6 +318,13 @@ static ssq_status copying_run(const struct copying *c, ssq_queue *queue,
                : st;
 }
 
+/* Refuse a copy on a queue that is being captured: it would not run now. */
+static ssq_status dlpack_import_check_copy(ssq_queue *queue, bool copy,
+                                           const char *what)
+{
+    return copy ? queue_check_runs(queue, what) : SSQ_OK;
+}
+
 /* Later work of the queue waits for the producer. The semaphore must exist
  * until the wait is over. So a byte is copied after it, and this command holds
  * the buffer. */
@@ -406,6 +413,8 @@ static ssq_status import(const struct dlpack_import_foreign *f,
         st = dlpack_import_take_memory(f, queue, &in);
         if (st == SSQ_OK)
             st = dlpack_import_decide(f, &in, a, &copy);
+        if (st == SSQ_OK)
+            st = dlpack_import_check_copy(queue, copy, f->what);
         if (st == SSQ_OK)
             st = dlpack_import_make(f, &in, queue, copy, tensor);
     }

@@ -165,6 +165,9 @@ static void test_library(void)
                 "ncclGroupEnd", "the group has ended: later calls say so");
     core_status(ssq_comm_status(r.comm), SSQ_ERR_COMM, "ncclGroupEnd",
                 "and its status does");
+    struct CUstream_st *stream = NULL;
+    core_status(ssq_cuda_queue_stream(r.queue, &stream), SSQ_ERR_COMM,
+                "ncclGroupEnd", "asking for its stream says so");
     core_status(ssq_queue_sync(r.queue), SSQ_ERR_COMM, "ncclGroupEnd",
                 "and the queue's");
     ssq_tensor_destroy(&x);

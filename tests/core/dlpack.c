@@ -629,6 +629,23 @@ static void vulkan(void)
     ssq_tensor_destroy(&x);
 }
 
+/* A copy in a capture would not run now: the tensor would have no values. */
+static void captured(void)
+{
+    struct lent *l = lend();
+    ssq_tensor *x = NULL;
+    ssq_graph *graph = NULL;
+    NEED(ssq_graph_begin_dry(queue));
+    core_status(ssq_tensor_from_dlpack(
+                    queue, &l->dl,
+                    SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS), &x),
+                SSQ_ERR_INVALID, "captured", "a copy in a dry capture");
+    tap_ok(deleted == 0 && x == NULL, "the caller still owns the struct");
+    NEED(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x));
+    NEED(ssq_graph_end(queue, &graph));
+    gone(&x, "without a copy");
+}
+
 static void on(const char *name)
 {
     dev = core_open(name);
@@ -644,6 +661,7 @@ static void on(const char *name)
         dtypes();
         at_random();
         misuse();
+        captured();
         described();
     }
     if (strncmp(name, "vulkan", 6) == 0)

@@ -356,6 +356,48 @@ static void test_refusals(const struct pack_harness *harness)
     ssq_tensor_destroy(&b);
 }
 
+/* The queue fails, since the graph's second op has no memory. Until packing
+ * again succeeds on another queue, the weights are refused, even if they have
+ * no elements. */
+static void test_failed_queue(const struct harness *harness)
+{
+    const int64_t none[] = {64, 0}, image[] = {1, 1, 64, 64};
+    ssq_tensor *a = matrix(harness, SSQ_F32, 64, 64, 1), *b = NULL, *p = NULL;
+    ssq_tensor *d = NULL, *x = NULL, *y = NULL;
+    ssq_queue *q = core_queue(harness->dev);
+    ssq_graph *graph = NULL;
+    NEED(ssq_tensor_reshape(a, 4, image, &x));
+    NEED(ssq_tensor_create(harness->dev, SSQ_F32, 4, image, &y));
+    NEED(ssq_tensor_create(harness->dev, SSQ_F32, 2, none, &b));
+    NEED(ssq_tensor_create(harness->dev, SSQ_F32, 2, none, &d));
+    NEED(ssq_gemm_pack(q, b, false, &p));
+    NEED(ssq_graph_begin(q));
+    NEED(ssq_fill(q, SSQ_FILL(.x = a, .value = 1.0)));
+    NEED(ssq_conv2d(q, SSQ_CONV2D(.x = x, .w = x, .y = y,
+                                  .padding = {63, 63, 0, 0})));
+    NEED(ssq_graph_end(q, &graph));
+    granted = 0;
+    ssq_status st = ssq_graph_launch(q, graph);
+    granted = -1;
+    core_status(st, SSQ_ERR_NOMEM, "", "%s: a queue fails", harness->name);
+    core_status(ssq_gemm_repack(q, p), SSQ_ERR_NOMEM, "",
+                "%s: packing again on it", harness->name);
+    core_status(ssq_gemm(harness->q, SSQ_GEMM(.a = a, .b = p, .d = d)),
+                SSQ_ERR_INVALID, "could not be packed again",
+                "%s: then the weights are refused", harness->name);
+    NEED(ssq_gemm_repack(harness->q, p));
+    core_status(ssq_gemm(harness->q, SSQ_GEMM(.a = a, .b = p, .d = d)), SSQ_OK,
+                "", "%s: and accepted after a success", harness->name);
+    ssq_graph_destroy(&graph);
+    ssq_queue_destroy(&q);
+    ssq_tensor_destroy(&p);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&d);
+    ssq_tensor_destroy(&a);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+}
+
 int main(void)
 {
     const ssq_allocator allocator = {sizeof(allocator), grant, take_back, NULL};
@@ -371,6 +413,8 @@ int main(void)
         test_torn(&harness);
         test_tape(&harness);
         test_refusals(&harness);
+        if (strcmp(name, "reference") == 0)
+            test_failed_queue(&harness);
         ssq_queue_destroy(&harness.q);
         ssq_device_close(&harness.dev);
     }

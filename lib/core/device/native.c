@@ -150,6 +150,8 @@ ssq_status native_queue_handle(const char *backend, ssq_queue *queue,
                                const char *what, void **handle)
 {
     ssq_status st = native_check_device(queue->device, backend, what);
+    if (st == SSQ_OK)
+        st = queue_check(queue, what);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&queue->lock);

@@ -202,7 +202,5 @@ ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
         st = check_operand(queue, packed, name, "packed");
     if (st == SSQ_OK && p == NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: the tensor is not packed", name);
-    if (st != SSQ_OK || view_elements(&packed->view) == 0)
-        return st;
-    return pack_fill(queue, packed, p);
+    return st == SSQ_OK ? pack_fill(queue, packed, p) : st;
 }
