@@ -26,6 +26,7 @@
 #define SCALER_BACKOFFS    13u
 #define SCALER_EVENTS      14u
 #define SCALER_ACTION      15u
+#define SCALER_STATE_WORDS 16u
 /* Scaler block: the machine's knobs, of ssq_scaler_options. A factor is a
  * binary64 in two words; tolerance a threshold M in two words and its shift:
  * see wide.h. */
@@ -44,9 +45,11 @@
 #define SCALER_RESET_ON_INF 28u
 #define SCALER_MATCH_EQUAL  29u
 #define SCALER_MAX_SKIPS    30u
-/* 1: apply a non-finite step now: floor APPLY and scale <= min (fastai). Set by
- * each update for the step that follows: a step is skipped when its verdict is
- * bad and this word is 0. */
+/* 1: floor APPLY, and scale <= min (fastai). Each update sets it for the step
+ * that follows. tick_begin() has the rule: if it is 1, a step whose gradients
+ * are not finite is applied, and if it is 0, skipped. If labels are out of
+ * range, the step is skipped in either case. Without a scaler nothing reads
+ * this word. */
 #define SCALER_POISON          31u
 #define SCALER_UP_LO           32u
 #define SCALER_DOWN_LO         33u

@@ -11,39 +11,47 @@ cat >"$tmp/machine.k" <<'EOF'
 KERNEL(update) BUF_RW(0, u32, block) ENDARGS
 BODY
     if (GLOBAL_ID == 0u) {
-        MACHINE_UPDATE(false, 0u)
+        STRUCT(machine) m;
+        MACHINE_LOAD(m, WORD)
+        m = machine_next(m, false, 0u);
+        MACHINE_STORE(m, WORD)
     }
 END
 EOF
 
-# Every function once.
+# Every kind, and every function beside them.
 cat >"$tmp/optimizers.k" <<'EOF'
 #include "kernels/amp/tick.h"
 #define F(i) AS_F32(x[i])
+#define WORD(i) x[8u + i]
 KERNEL(update) BUF_RW(0, u32, x) ENDARGS
 BODY
-    u32 flags = x[0];
-    u32 t = x[1];
-    EXACT float g = gradient_true(F(2), F(3), F(4), flags);
-    EXACT float p = F(5);
-    EXACT float m = adam_m(F(6), g, F(7), F(8), flags);
-    EXACT float v = moment_square(F(9), g, F(10), F(11));
-    EXACT float d = adam_delta(m, moment_max(v, F(12)), F(13), F(14), F(15));
-
-    if ((flags & FLAG_APEX) != 0u)
-        d = adam_apex(m, v, p, F(13), F(14), F(15), F(16));
-    g = gradient_decay(g, p, F(16));
-    d += sgd_delta(g, sgd_buffer(m, g, F(17), F(18), t), F(17), F(19), flags);
-    v = rmsprop_denom(v, moment_lerp(m, g, F(8)), F(15), flags);
-    d += rmsprop_delta(g, v, F(19)) + rmsprop_buffer(m, g, v, F(17));
-    d += adagrad_delta(g, adagrad_sum(v, g), adagrad_lr(F(19), F(20), t),
-                       F(15));
-    d *= lamb_ratio(F(21), F(22), F(19), F(16), flags);
-    d *= clip_coefficient(F(23), F(24)) * lamb_divisor(F(23), F(25));
-    d += accumulate_add(gradient_unscale(g, F(3)), one_minus(F(7)));
-    p = p_step(p_keep(p, F(26)), d);
-    x[5] = split_join(split_model(AS_U32(p)), split_rest(AS_U32(p)));
-    x[0] = magnitude_exponent(AS_U32(s_abs(p)));
+    EXACT STRUCT(element) e;
+    EXACT STRUCT(step_group) w;
+    STEP_GROUP_LOAD(w, WORD)
+    w.flags = x[0];
+    w.t = x[1];
+    w.coupled = w.decay;
+    e.value = F(2);
+    e.grad = gradient_true(F(3), F(4), F(5), w.flags);
+    e.a = F(6);
+    e.b = F(7);
+    e.c = F(8);
+    e.delta = 0.0f;
+    w.lr = adagrad_lr(w.lr, F(17), w.t);
+    for (u32 kind = 0u; kind < 16u; kind++)
+        e = kind_step(kind, e, w);
+    e = lamb_direction(e, w);
+    e.delta *= lamb_ratio(F(9), F(10), F(11), F(12), w.flags);
+    e.delta *= clip_coefficient(F(13), F(14)) * lamb_divisor(F(13), F(15));
+    e.delta += accumulate_add(gradient_unscale(e.grad, F(4)), one_minus(F(16)));
+    e.value = p_step(p_keep(e.value, w.keep), e.delta);
+    x[2] = split_join(split_model(AS_U32(e.value)),
+                      split_rest(AS_U32(e.value)));
+    x[6] = AS_U32(e.a);
+    x[7] = AS_U32(e.b);
+    x[8] = AS_U32(e.c);
+    x[0] = magnitude_exponent(AS_U32(s_abs(e.value)));
 END
 EOF
 

@@ -5,7 +5,7 @@
 #include "backends/reference/reference.h"
 #include "kernels/amp/machine.h"
 
-/* Access to word i in MACHINE_UPDATE, which the kernel uses, too. */
+/* Word i of a block, for MACHINE_LOAD and MACHINE_STORE. */
 #define WORD(i) block[i]
 
 /* Add the verdict of a check to the scaler's. A clean check does not reset the
@@ -28,7 +28,10 @@ static ssq_status reference_scaler_update_run(struct backend_queue *queue,
 {
     (void)queue;
     uint32_t *block = view_host(&op->block);
-    MACHINE_UPDATE(op->set != 0, op->value)
+    struct machine m;
+    MACHINE_LOAD(m, WORD)
+    m = machine_next(m, op->set != 0, op->value);
+    MACHINE_STORE(m, WORD)
     return SSQ_OK;
 }
 

@@ -4,11 +4,14 @@
 
 #include "kernels/amp/machine.h"
 
-/* MACHINE_UPDATE is also part of the kernel scaler_update.k, so the host's
- * steps are the same as the device's. */
+/* The kernel scaler_update.k calls the same function, so the host's steps are
+ * the same as the device's. */
 #define WORD(i) words[i]
 
 void machine_update(uint32_t *words)
 {
-    MACHINE_UPDATE(false, 0)
+    struct machine m;
+    MACHINE_LOAD(m, WORD)
+    m = machine_next(m, false, 0);
+    MACHINE_STORE(m, WORD)
 }

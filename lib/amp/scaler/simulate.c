@@ -12,47 +12,33 @@
 
 #include <math.h>
 
-/* A binary64 machine: its scales are doubles, all else are words. */
-struct wide_machine {
-    uint32_t words[SCALER_WORDS]; /* counters and enums; scales are not read */
-    double real[SCALER_WORDS];    /* SCALE, MIN, MAX and INVERSE, no others */
-    double up, down, tolerance;   /* growth and backoff factor */
-};
-
 #define REAL            double
-#define REAL_GET(i)     m->real[i]
-#define REAL_SET(i, x)  m->real[i] = x
-#define REAL_FINITE(x)  isfinite(x)
-#define REAL_UP(x)      ((x)*m->up)
-#define REAL_DOWN(x)    ((x)*m->down)
-#define REAL_INVERSE(x) (1.0 / (x))
-#define REAL_TOLERATED                                                         \
-    ((double)WORD(SCALER_OVF) / (double)WORD(SCALER_SINCE) < m->tolerance)
-#define REAL_ONE     1.0
-#define REAL_1_5     1.5
-#define REAL_1_00001 1.00001
+#define REAL_FACTORS    double up, down, tolerance;
+#define REAL_UP(M, X)   ((X) * (M).up)
+#define REAL_DOWN(M, X) ((X) * (M).down)
+#define REAL_TOLERATED(M)                                                      \
+    ((double)(M).word[SCALER_OVF] / (double)(M).word[SCALER_SINCE] <           \
+     (M).tolerance)
+#define REAL_FINITE(X) isfinite(X)
+#define REAL_ONE       1.0
+#define REAL_1_5       1.5
+#define REAL_1_00001   1.00001
 #include "kernels/amp/machine.h"
-#define WORD(i) m->words[i]
-
-static void update_wide(struct wide_machine *m)
-{
-    MACHINE_UPDATE(false, 0.0)
-}
 
 /* Set the words of the float32 machine, and the scales as doubles. */
 static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
-                       struct wide_machine *m)
+                       struct machine *m)
 {
-    options_words(o, m->words);
-    state_words(o, s, m->words);
-    m->real[SCALER_SCALE] = s->scale;
-    m->real[SCALER_MIN] = o->min_scale;
-    m->real[SCALER_MAX] = o->max_scale;
+    options_words(o, m->word);
+    state_words(o, s, m->word);
+    m->scale = s->scale;
+    m->least = o->min_scale;
+    m->largest = o->max_scale;
     m->up = o->growth_factor;
     m->down = o->backoff_factor;
     m->tolerance = o->tolerance;
     /* again, in double: state_words() used the rounded scale */
-    m->words[SCALER_POISON] =
+    m->word[SCALER_POISON] =
         o->floor == SSQ_FLOOR_APPLY && s->scale <= o->min_scale;
 }
 
@@ -62,18 +48,18 @@ static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                      const uint8_t *overflow, double *scales,
                      ssq_scale_action *actions)
 {
-    struct wide_machine m = {{0}, {0}, 0.0, 0.0, 0.0};
+    struct machine m;
     wide_begin(o, s, &m);
     for (size_t i = 0; i < n; i++) {
         if (scales != NULL)
-            scales[i] = m.real[SCALER_SCALE];
-        m.words[SCALER_VERDICT] = overflow[i];
-        update_wide(&m);
+            scales[i] = m.scale;
+        m.word[SCALER_VERDICT] = overflow[i];
+        m = machine_next(m, false, 0.0);
         if (actions != NULL)
-            actions[i] = (ssq_scale_action)m.words[SCALER_ACTION];
+            actions[i] = (ssq_scale_action)m.word[SCALER_ACTION];
     }
-    words_state(m.words, s);
-    s->scale = m.real[SCALER_SCALE]; /* the word has the initial scale */
+    words_state(m.word, s);
+    s->scale = m.scale; /* the word has the initial scale */
 }
 
 /* The same for a float32 machine, as on devices. */
