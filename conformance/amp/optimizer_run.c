@@ -25,6 +25,8 @@ const struct storage optimizer_storages[STORAGES + RARE] = {
      false},
     {"bf16, f32 gradients, split master", SSQ_BF16, SSQ_F32, SSQ_MASTER_SPLIT,
      false},
+    {"bf16, f32 gradients, no master", SSQ_BF16, SSQ_F32, SSQ_MASTER_NONE,
+     false},
 };
 
 /* One dimension, two, none of whose elements exist, and three; the

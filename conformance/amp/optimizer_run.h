@@ -15,7 +15,7 @@ struct storage {
     bool flat; /* one master for all of a group */
 };
 #define STORAGES 7 /* with which all configurations run */
-#define RARE     6 /* with which each kind runs once */
+#define RARE     7 /* with which each kind runs once */
 extern const struct storage optimizer_storages[STORAGES + RARE];
 
 /** A case: all parameters, masters and slots end inside of their bounds. */

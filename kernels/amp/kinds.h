@@ -2,9 +2,9 @@
 /* kinds.h - the kinds of optimizers: one list, and one element of each.
  *
  * OPTIMIZER_KINDS has a line for each kind: its number, its name, and what a
- * step needs that tick has to work out. The number is key KIND of param_step.k
- * and says nothing else: a kind takes the next one. Whom the line is given to
- * says whose arithmetic it is:
+ * step needs that its prologue has to compute. The number is key KIND of
+ * param_step.k and says nothing else: a kind takes the next one. Whom the line
+ * is given to says whose arithmetic it is:
  *
  *   OWN   NAME_step() of this header, with programs of its own
  *   LIKE  that of the kind in the last column, and the same programs
@@ -13,8 +13,8 @@
  * lib/amp/optimizer/optimizer_kinds.c.
  *
  * The steps are written once, for kernels and reference. They get an element
- * and the words of its group by value and return the element: where the truth
- * is, and which slots there are, is none of their business. */
+ * and the words of its group by value and return the element. They do not
+ * depend on where the master copy is, and on which slots there are. */
 #ifndef KERNELS_AMP_KINDS_H
 #define KERNELS_AMP_KINDS_H
 
@@ -45,7 +45,7 @@ OPTIMIZER_KINDS(OPT_OWN, OPT_LIKE)
 enum opt_kind { OPTIMIZER_KINDS(OPT_OWN, OPT_LIKE) OPT_KINDS };
 #endif
 
-/* What tick works out for a kind: NEEDS_*. */
+/* What the step's prologue computes for a kind: NEEDS_*. */
 #define KIND_NEEDS(N, NAME, NEEDS)                                             \
     if (kind == U32(N))                                                        \
         needs = NEEDS;
@@ -75,7 +75,7 @@ FN u32 kind_program(u32 kind)
 
 /* One element on its way through a step. */
 struct element {
-    float value; /* its truth */
+    float value; /* the exact value */
     float grad;
     float a; /* slots, 0 where there is none */
     float b;
@@ -133,22 +133,26 @@ FN float sgd_buffer(float x, float g, float momentum, float damping, u32 t)
     return t == 1u ? s_canonical(g) : moment_mix(x, g, momentum, damping);
 }
 
-FN float sgd_delta(float g, float x, float momentum, float lr, u32 flags)
+/* a if c, else b. What c is, is the same for all elements. */
+FN float group_choice(bool c, float a, float b)
 {
-    EXACT float d = momentum == 0.0f                ? g
-                    : (flags & FLAG_NESTEROV) != 0u ? g + momentum * x
-                                                    : x;
+    u32 mask = c ? 0xffffffffu : 0u;
 
-    d = lr * d;
-    return d;
+    return AS_F32((AS_U32(a) & mask) | (AS_U32(b) & ~mask));
 }
 
 FN_INLINE STRUCT(element) sgd_step(STRUCT(element) e, STRUCT(step_group) w)
 {
+    bool buffered = w.momentum != 0.0f;
+
     e.grad = gradient_decay(e.grad, e.value, w.decay);
-    if (w.momentum != 0.0f)
-        e.a = sgd_buffer(e.a, e.grad, w.momentum, w.damping, w.t);
-    e.delta = sgd_delta(e.grad, e.a, w.momentum, w.lr, w.flags);
+    EXACT float x = sgd_buffer(e.a, e.grad, w.momentum, w.damping, w.t);
+    EXACT float d = e.grad + w.momentum * x;
+
+    d = (w.flags & FLAG_NESTEROV) != 0u ? d : x;
+    d = group_choice(buffered, d, e.grad);
+    e.a = group_choice(buffered, x, e.a);
+    e.delta = p_keep(w.lr, d);
     return e;
 }
 
@@ -161,24 +165,27 @@ FN float adam_m(float m, float g, float b, float c, u32 flags)
                                      : moment_lerp(m, g, c);
 }
 
-/* torch: step_size m / (sqrt(v) / sqrt(bc2) + eps) */
-FN_INLINE float adam_delta(float m, float v, float step_size, float root2,
-                           float eps)
+/* torch: size m / (sqrt(v) / root2 + eps)
+ * apex:  (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u
+ *
+ * Their quotients are the same code, with other operands: a quotient is most of
+ * what a GPU without an exact one has to compile. */
+FN_INLINE float adam_quotient(STRUCT(element) e, float v, bool apex,
+                              STRUCT(step_group) w)
 {
-    EXACT float denom = s_quotient(s_root(v), root2) + eps;
-    EXACT float n = step_size * m;
+    EXACT float square = v;
 
-    return s_quotient(n, denom);
-}
+    if (apex)
+        square = s_quotient(v, w.bc2);
+    EXACT float root = s_root(square);
+    EXACT float part =
+        s_quotient(apex ? e.a : root, apex ? w.bc1 : w.root2);
+    EXACT float denom = (apex ? root : part) + w.eps;
+    EXACT float n = apex ? part : w.size * e.a;
+    EXACT float u = s_quotient(n, denom);
 
-/* apex: (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u. */
-FN_INLINE float adam_apex(float m, float v, float p, float bc1, float bc2,
-                          float eps, float decay)
-{
-    EXACT float denom = s_root(s_quotient(v, bc2)) + eps;
-    EXACT float u = s_quotient(s_quotient(m, bc1), denom);
-
-    u = decay == 0.0f ? u : u + decay * p;
+    if (apex && w.decay != 0.0f)
+        u = u + w.decay * e.value;
     return u;
 }
 
@@ -188,18 +195,17 @@ FN_INLINE STRUCT(element) adam_step(STRUCT(element) e, STRUCT(step_group) w)
     e.grad = gradient_decay(e.grad, e.value, w.coupled);
     e.a = adam_m(e.a, e.grad, w.momentum, w.c1, w.flags);
     e.b = moment_square(e.b, e.grad, w.beta2, w.c2);
-    if ((w.flags & FLAG_APEX) != 0u) {
-        e.delta = p_keep(
-            w.lr, adam_apex(e.a, e.b, e.value, w.bc1, w.bc2, w.eps, w.decay));
-    } else {
-        EXACT float v = e.b;
+    EXACT float v = e.b;
 
-        if ((w.flags & FLAG_AMSGRAD) != 0u) {
-            e.c = moment_max(e.c, v);
-            v = e.c;
-        }
-        e.delta = adam_delta(e.a, v, w.size, w.root2, w.eps);
+    bool apex = (w.flags & FLAG_APEX) != 0u;
+
+    if (!apex && (w.flags & FLAG_AMSGRAD) != 0u) {
+        e.c = moment_max(e.c, v);
+        v = e.c;
     }
+    e.delta = adam_quotient(e, v, apex, w);
+    if (apex)
+        e.delta = p_keep(w.lr, e.delta);
     return e;
 }
 
@@ -209,44 +215,34 @@ FN_INLINE STRUCT(element) adam_step(STRUCT(element) e, STRUCT(step_group) w)
  * it counts as 0 here. */
 FN float rmsprop_denom(float square, float mean, float eps, u32 flags)
 {
-    EXACT float v = square;
+    EXACT float v = square - mean * mean;
 
-    if ((flags & FLAG_CENTERED) != 0u) {
-        v = square - mean * mean;
-        v = v < 0.0f ? 0.0f : v;
-    }
+    v = v < 0.0f ? 0.0f : v;
+    v = (flags & FLAG_CENTERED) != 0u ? v : square;
     v = s_root(v) + eps;
     return v;
 }
 
-/* The buffer: momentum x + g / denom. */
-FN float rmsprop_buffer(float x, float g, float denom, float momentum)
-{
-    EXACT float y = momentum * x + s_quotient(g, denom);
-
-    return s_canonical(y);
-}
-
-FN float rmsprop_delta(float g, float denom, float lr)
-{
-    EXACT float n = lr * g;
-
-    return s_quotient(n, denom);
-}
-
+/* With momentum the step is lr times the buffer, momentum x + g / denom; else
+ * lr g / denom. */
 FN_INLINE STRUCT(element) rmsprop_step(STRUCT(element) e, STRUCT(step_group) w)
 {
+    bool buffered = w.momentum != 0.0f;
+
     e.grad = gradient_decay(e.grad, e.value, w.decay);
     e.a = moment_square(e.a, e.grad, w.beta2, w.c2);
-    if ((w.flags & FLAG_CENTERED) != 0u)
-        e.c = moment_lerp(e.c, e.grad, w.c2);
-    EXACT float denom = rmsprop_denom(e.a, e.c, w.eps, w.flags);
+    EXACT float mean = moment_lerp(e.c, e.grad, w.c2);
 
-    e.delta = rmsprop_delta(e.grad, denom, w.lr);
-    if (w.momentum != 0.0f) {
-        e.b = rmsprop_buffer(e.b, e.grad, denom, w.momentum);
-        e.delta = p_keep(w.lr, e.b);
-    }
+    e.c = (w.flags & FLAG_CENTERED) != 0u ? mean : e.c;
+    EXACT float denom = rmsprop_denom(e.a, e.c, w.eps, w.flags);
+    EXACT float n = w.lr * e.grad;
+    EXACT float part = s_quotient(buffered ? e.grad : n, denom);
+    EXACT float x = w.momentum * e.b + part;
+
+    x = s_canonical(x);
+    e.b = buffered ? x : e.b;
+    x = w.lr * x;
+    e.delta = buffered ? x : part;
     return e;
 }
 
@@ -284,7 +280,7 @@ FN_INLINE STRUCT(element)
     e.grad = s_quotient(e.grad, w.divisor);
     e.a = moment_mix(e.a, e.grad, w.momentum, w.c1);
     e.b = moment_square(e.b, e.grad, w.beta2, w.c2);
-    e.delta = adam_apex(e.a, e.b, e.value, w.bc1, w.bc2, w.eps, w.decay);
+    e.delta = adam_quotient(e, e.b, true, w);
     return e;
 }
 

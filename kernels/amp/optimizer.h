@@ -7,10 +7,10 @@
  * torch.optim (single tensor), apex FusedAdam and FusedLAMB; where the order
  * of roundings differs between the two, both forms exist.
  *
- * A step is: check writes the record, tick the words of the step, the
- * optimizer pass everything else. Only that last pass changes state (t and the
- * random counter included), so a step that could not be enqueued whole has
- * changed nothing. */
+ * A step is: check writes the record, the prologue (tick) the words of the
+ * step, the optimizer pass everything else. Only that last pass changes state
+ * (t and the random counter included), so a step that could not be enqueued
+ * whole has changed nothing. */
 #ifndef KERNELS_AMP_OPTIMIZER_H
 #define KERNELS_AMP_OPTIMIZER_H
 
@@ -19,7 +19,7 @@
 /* Control block of an optimizer. Words are u32; f: the bits of a float32. */
 #define CONTROL_T 0u      /* successful steps */
 #define CONTROL_RANDOM 1u /* counter of stochastic rounding */
-/* ... of the step under way, written by tick */
+/* ... of the step under way, written by its prologue */
 #define CONTROL_SKIP 2u   /* this step changes nothing */
 #define CONTROL_NEXT_T 3u /* t after this step */
 #define CONTROL_FACTOR 4u /* f: gradient * this is the true gradient */
@@ -45,7 +45,7 @@
 #define GROUP_DECAY 10u      /* f */
 #define GROUP_LR_DECAY 11u   /* f */
 #define GROUP_MAX_NORM 12u   /* f: lamb's */
-/* ... of the step under way, written by tick */
+/* ... of the step under way, written by its prologue */
 #define GROUP_STEP_LR 16u      /* f: the lr in use; adagrad's decayed one */
 #define GROUP_STEP_MOMENTUM 17u /* f: momentum or beta1 in use */
 #define GROUP_STEP_C 18u        /* f: 1 - beta1 in use */
@@ -68,17 +68,17 @@
 
 /* Parameter table: TABLE_WORDS words per parameter. */
 #define TABLE_GROUP 0u
-#define TABLE_ID 1u    /* hash of the name */
-#define TABLE_TRUTH 2u /* TRUTH_* */
+#define TABLE_ID 1u     /* hash of the name */
+#define TABLE_MASTER 2u /* MASTER_* */
 #define TABLE_FIRST_LO 3u
 #define TABLE_FIRST_HI 4u /* elements of the whole before a shard */
 #define TABLE_WORDS 8u
 
 /* Where the exact value of a parameter is. */
-#define TRUTH_SELF 0u  /* float32, in the parameter */
-#define TRUTH_F32 1u   /* float32 master */
-#define TRUTH_SPLIT 2u /* bf16 parameter and 16 more bits */
-#define TRUTH_NONE 3u  /* 16 bits, rounded stochastically */
+#define MASTER_SELF 0u  /* float32, in the parameter */
+#define MASTER_F32 1u   /* float32 master */
+#define MASTER_SPLIT 2u /* bf16 parameter and 16 more bits */
+#define MASTER_NONE 3u  /* 16 bits, rounded stochastically */
 
 /* Statistics: STAT_WORDS words per parameter. */
 #define STAT_ZEROS_LO 0u

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h - one element on its way through a step, in steps.
+/* step.h - one element of a step: what memory has of it, and its exact value.
  *
- * The text of param_step.k and lamb_norm.k: they declare operands table,
- * control, params, p, g, a, b, TRUTH(number), and say at the top of a task
- * STEP_FIND(row, from) and STEP_GROUP(w, row), for the struct step_group w.
- * What is not there is not asked for: HAS is a literal, the bits of operands
- * that a loop has. */
+ * param_step.k and lamb_norm.k declare the operands table, control, params, p,
+ * g, a, b and, as the last one, IF_MASTER(BUF_RW(number, .., master) SEP). At
+ * the top of a task they write STEP_FIND(row, from), STEP_TASK(task, w, row).
+ * Operand master has the exact value, or what a 16-bit parameter lacks of it.
+ * Elements go through functions as structs. Only the macros that load and store
+ * them name operands.
+ *
+ * HAS are the bits of the operands that a loop reads. If it is a literal, the
+ * compiler removes the loads of all others. */
 #ifndef KERNELS_AMP_STEP_H
 #define KERNELS_AMP_STEP_H
 
@@ -13,29 +17,34 @@
 #include "kernels/amp/step_args.h"
 #include "kernels/operands/quads.h"
 
+#define HAS_P (1u << STEP_P) /* its bits before the step */
 #define HAS_A (1u << STEP_A)
 #define HAS_B (1u << STEP_B)
 #define HAS_C (1u << STEP_C)
-#define COUNT 1u /* the old model is read too */
 
 #ifndef FORM /* the header by itself */
 #define FORM FORM_SELF
 #define GRAD 4
 #endif
+#define IS_FORM(form, N) IS_KEY(FORM, form, N)
 
-#if FORM == FORM_SELF
+/* The bytes of a parameter, and of the operand that keeps its exact value. */
+#if FORM == FORM_SELF || FORM == FORM_COPY
 #define P_BYTES 4
-#elif FORM == FORM_COPY
-#define P_BYTES    4
-#define TRUTH_CELL float
-#elif FORM != FORM_SHORT
-#define P_BYTES    2
-#define TRUTH_CELL float
 #else
-#define P_BYTES    2
-#define TRUTH_CELL u16
+#define P_BYTES 2
+#endif
+#if FORM == FORM_SELF || FORM == FORM_NONE
+#define IF_MASTER(X) /* such an operand does not exist */
+#elif FORM == FORM_SPLIT
+#define MASTER_BYTES 2
+#define IF_MASTER(X) X
+#else
+#define MASTER_BYTES 4
+#define IF_MASTER(X) X
 #endif
 
+/* The dtypes: of the form, or a parameter of the launch. */
 #if FORM == FORM_F16
 #define P_DTYPE DT_F16
 #elif FORM == FORM_BF16
@@ -51,59 +60,119 @@
 #define G_DTYPE pc.step.g_dtype
 #endif
 
-/* The truth, operand B. */
-#if FORM == FORM_SELF
-#define TRUTH(B)
-#define FIND_TRUTH(ROW, FROM)
-#else
-#define TRUTH(B) BUF_RW(B, TRUTH_CELL, truth) SEP
-#define FIND_TRUTH(ROW, FROM)                                                  \
-    u32 truth_from = AT(table, ROW + ROW_AT + STEP_TRUE) + FROM;
-#endif
+/* ---- a task ---- */
 
-/* Where element 0 of the task is in each operand. */
+/* Where its element 0 is in each operand. */
 #define STEP_FIND(ROW, FROM)                                                   \
     u32 p_from = AT(table, ROW + ROW_AT + STEP_P) + FROM;                      \
     u32 g_from = AT(table, ROW + ROW_AT + STEP_G) + FROM;                      \
     u32 a_from = AT(table, ROW + ROW_AT + STEP_A) + FROM;                      \
     u32 b_from = AT(table, ROW + ROW_AT + STEP_B) + FROM;                      \
-    FIND_TRUTH(ROW, FROM)
+    IF_MASTER(u32 master_from = AT(table, ROW + ROW_AT + STEP_MASTER) + FROM;)
 
-/* The words that hold for the whole task, into the struct step_group GROUP. */
+/* What its elements have in common besides the words of their group. Members
+ * that are literals leave nothing of what they exclude. */
+struct step_task {
+    u32 form; /* key FORM: IS_FORM(form, FORM_SPLIT) */
+    u32 grad_bytes;
+    u32 p_dtype;
+    u32 g_dtype;
+    u32 entry; /* the parameter's first word in params */
+    u32 flags; /* of the group */
+    float factor;
+    float coef;
+};
+
+/* Load TASK, and GROUP, a struct step_group, for the task of ROW. */
 #define STEP_WORD(W) AT(control, words + W)
-#define STEP_GROUP(GROUP, ROW)                                                 \
-    u32 entry = AT(table, ROW + ROW_TENSOR) * TABLE_WORDS;                     \
-    u32 words = AT(params, entry + TABLE_GROUP) * GROUP_WORDS + CONTROL_WORDS; \
-    u32 flags = STEP_WORD(GROUP_FLAGS);                                        \
-    EXACT float factor = AS_F32(AT(control, CONTROL_FACTOR));                  \
-    EXACT float coef = AS_F32(AT(control, CONTROL_COEF));                      \
+#define STEP_TASK(TASK, GROUP, ROW)                                            \
+    EXACT STRUCT(step_task) TASK;                                              \
     EXACT STRUCT(step_group) GROUP;                                            \
+    TASK.form = U32(FORM);                                                     \
+    TASK.grad_bytes = U32(GRAD);                                               \
+    TASK.p_dtype = P_DTYPE;                                                    \
+    TASK.g_dtype = G_DTYPE;                                                    \
+    TASK.entry = AT(table, ROW + ROW_TENSOR) * TABLE_WORDS;                    \
+    u32 words =                                                                \
+        AT(params, TASK.entry + TABLE_GROUP) * GROUP_WORDS + CONTROL_WORDS;    \
+    TASK.flags = STEP_WORD(GROUP_FLAGS);                                       \
+    TASK.factor = AS_F32(AT(control, CONTROL_FACTOR));                         \
+    TASK.coef = AS_F32(AT(control, CONTROL_COEF));                             \
     STEP_GROUP_LOAD(GROUP, STEP_WORD)                                          \
-    GROUP.flags = flags;                                                       \
+    GROUP.flags = TASK.flags;                                                  \
     GROUP.t = AT(control, CONTROL_NEXT_T);                                     \
     GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
-/* An element's operand N is AS(N), as quads.h has it. Its truth, whose form
- * TRUE says; its gradient; the element E of both and of slots a and b. */
-#define READ_SELF(AS)   AS_F32(AS(p))
-#define READ_MASTER(AS) AS(truth)
-#define READ_COPY(AS)   READ_MASTER(AS)
-#define READ_NONE(AS)   cell_2(U32(AS(p)), P_DTYPE)
-#define READ_SPLIT(AS)  AS_F32(split_join(U32(AS(p)), U32(AS(truth))))
-#define READ_GRAD(AS)   TENSOR_NAME(cell_, GRAD)(U32(AS(g)), G_DTYPE)
-#define STEP_LOAD(E, TRUE, HAS, AS)                                            \
-    STEP_ELEMENT(E, READ_##TRUE(AS), READ_GRAD(AS), HAS, AS)
-#define STEP_ELEMENT(E, VALUE, GRADIENT, HAS, AS)                              \
-    EXACT STRUCT(element) E;                                                   \
-    E.value = VALUE;                                                           \
-    E.grad = gradient_true(GRADIENT, factor, coef, flags);                     \
-    E.a = 0.0f;                                                                \
-    E.b = 0.0f;                                                                \
-    E.c = 0.0f;                                                                \
-    E.delta = 0.0f;                                                            \
+/* ---- an element ---- */
+
+/* What its operands contain: bits, and the floats of slots. */
+struct step_cells {
+    u32 p;
+    u32 g;
+    u32 master;
+    float a;
+    float b;
+    float c;
+    u32 lost; /* 1: 16 bits have no room for the update */
+};
+
+FN STRUCT(step_cells) cells_of_gradient(u32 g)
+{
+    STRUCT(step_cells) x;
+
+    x.p = 0u;
+    x.g = g;
+    x.master = 0u;
+    x.a = 0.0f;
+    x.b = 0.0f;
+    x.c = 0.0f;
+    x.lost = 0u;
+    return x;
+}
+
+/* Load X: its operand N is AS(N), as quads.h has it. Slot c is the caller's. */
+#define CELLS_LOAD(X, HAS, AS)                                                 \
+    STRUCT(step_cells) X = cells_of_gradient(U32(AS(g)));                      \
+    IF_MASTER(X.master = U32(AS(master));)                                     \
+    if (((HAS)&HAS_P) != 0u)                                                   \
+        X.p = U32(AS(p));                                                      \
     if (((HAS)&HAS_A) != 0u)                                                   \
-        E.a = AS(a);                                                           \
+        X.a = AS(a);                                                           \
     if (((HAS)&HAS_B) != 0u)                                                   \
-        E.b = AS(b);
+        X.b = AS(b);
+
+/* The gradient as memory has it. */
+FN float cells_gradient(STRUCT(step_cells) x, STRUCT(step_task) task)
+{
+    return IS_KEY(GRAD, task.grad_bytes, 4) ? AS_F32(x.g)
+                                            : cell_2(x.g, task.g_dtype);
+}
+
+/* The exact value, of which the parameter may be a rounded copy. */
+FN float cells_value(STRUCT(step_cells) x, STRUCT(step_task) task)
+{
+    u32 bits = IS_FORM(task.form, FORM_SELF) ? x.p : x.master;
+
+    if (IS_FORM(task.form, FORM_SPLIT))
+        bits = split_join(x.p, x.master);
+    if (IS_FORM(task.form, FORM_NONE))
+        bits = AS_U32(cell_2(x.p, task.p_dtype));
+    return AS_F32(bits);
+}
+
+/* The element that an optimizer's kind gets. */
+FN STRUCT(element)
+    cells_element(STRUCT(step_cells) x, float grad, STRUCT(step_task) task)
+{
+    EXACT STRUCT(element) e;
+
+    e.value = cells_value(x, task);
+    e.grad = gradient_true(grad, task.factor, task.coef, task.flags);
+    e.a = x.a;
+    e.b = x.b;
+    e.c = x.c;
+    e.delta = 0.0f;
+    return e;
+}
 
 #endif

@@ -13,16 +13,17 @@
 #define STEP_A    2u /* slots */
 #define STEP_B    3u
 #define STEP_C    4u
-#define STEP_TRUE 5u /* master or remainder */
+#define STEP_MASTER 5u /* master or remainder */
 
-/* Key FORM: where the truth is. */
+/* Key FORM: where the exact value is. */
 #define FORM_SELF   0 /* a float32 parameter */
 #define FORM_MASTER 1 /* 16 bits and a float32 master */
-#define FORM_SHORT  2 /* 16 bits, and 16 more or none */
+#define FORM_SPLIT  2 /* 16 bits, and 16 more */
 #define FORM_COPY   3 /* a float32 parameter and a float32 master */
+#define FORM_NONE   4 /* 16 bits, rounded stochastically */
 /* FORM_MASTER of one dtype, gradients of 2 bytes included: faster */
-#define FORM_F16  4
-#define FORM_BF16 5
+#define FORM_F16  5
+#define FORM_BF16 6
 
 #define STEP_CHUNK 4096u
 
@@ -37,8 +38,8 @@ struct step_words {
     u32 counted; /* count what is rounded away */
 };
 
-/* The truth is the last operand, and FORM_SELF goes without it. The host has no
- * FORM: it leaves the word out when it launches. */
+/* The exact value's is the last operand, which FORM_SELF and FORM_NONE do not
+ * have. The host has no FORM: it leaves the word out when it launches. */
 struct step_args {
     u32 table_at;
     u32 control_at;
@@ -50,8 +51,8 @@ struct step_args {
     u32 a_at;
     u32 b_at;
     u32 c_at;
-#if !defined(FORM) || FORM != FORM_SELF
-    u32 truth_at;
+#if !defined(FORM) || (FORM != FORM_SELF && FORM != FORM_NONE)
+    u32 master_at;
 #endif
     STRUCT(row_table) list;
     STRUCT(step_words) step;
@@ -66,8 +67,8 @@ struct lamb_norm_args {
     u32 g_at;
     u32 a_at;
     u32 b_at;
-#if !defined(FORM) || FORM != FORM_SELF
-    u32 truth_at;
+#if !defined(FORM) || (FORM != FORM_SELF && FORM != FORM_NONE)
+    u32 master_at;
 #endif
     STRUCT(row_table) list;
     STRUCT(step_words) step;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick.h - the words of the step under way, from verdict, clock and schedules.
+/* tick.h - the words of the step under way, from the overflow flag,
+ * clock and schedules.
  *
  * This is the flow of the op tick, for its kernel and its reference alike. They
  * fetch words, look schedules up and store what comes out; everything that is
@@ -16,7 +17,7 @@
 struct tick_given {
     u32 last_t;    /* steps that have been done */
     bool scaled;   /* there is a scaler, and gradients carry its scale */
-    bool bad;      /* its verdict */
+    bool bad;      /* gradients are not finite: the overflow flag */
     bool labels;   /* some were out of range */
     bool poisoned; /* at its floor, where SSQ_FLOOR_APPLY skips nothing */
     bool unscaled; /* gradients are true already */

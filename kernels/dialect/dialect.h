@@ -424,16 +424,21 @@ FN float AS_F32(u32 u)
 /* Rounded twice; FMA is for ops that doc/design/numbers.md puts in class R. */
 #define MAD(a, b, c) ((a) * (b) + (c))
 
-/* Whether `kind` is N. ONE_VARIANT says that a text is compiled for one variant
- * alone. Then key KIND decides, two literals are compared, and a front end
- * drops the code of all other kinds. Otherwise an optimizer inlines it all
- * first: spirv-opt took 12 s for a variant of param_step.k, and takes 0.7 s. */
-#if defined(ONE_VARIANT) && defined(KIND)
-#ifdef VULKAN
-#define IS_KIND(kind, N) (U32(KIND) == U32(N))
+/* Whether `value` is N, in a function that gets the literal of a KEY.
+ * ONE_VARIANT says that a text is compiled for one variant alone. Then the key
+ * decides, two literals are compared, and a front end drops the code of all
+ * other values. Otherwise an optimizer inlines it all first: spirv-opt took
+ * 12 s for a variant of param_step.k, and takes 0.7 s. IS_KIND is for key KIND.
+ */
+#ifndef ONE_VARIANT
+#define IS_KEY(KEY, value, N) ((value) == U32(N))
+#elif defined(VULKAN)
+#define IS_KEY(KEY, value, N) (U32(KEY) == U32(N))
 #else
-#define IS_KIND(kind, N) (U32(KIND) == U32(N) && (kind) == U32(N))
+#define IS_KEY(KEY, value, N) (U32(KEY) == U32(N) && (value) == U32(N))
 #endif
+#if defined(ONE_VARIANT) && defined(KIND)
+#define IS_KIND(kind, N) IS_KEY(KIND, kind, N)
 #else
 #define IS_KIND(kind, N) ((kind) == U32(N))
 #endif

@@ -73,6 +73,14 @@ typedef float QUAD_float __attribute__((ext_vector_type(4)));
 #define QUAD_FETCH(T, N) N##_quad = *(const QUAD(T) *)&AT(N, N##_from + j);
 #define QUAD_LOAD(T, N)  QUAD_NEW(T, N) QUAD_FETCH(T, N)
 #define QUAD_STORE(T, N) *(QUAD(T) *)&AT(N, N##_from + j) = N##_quad;
+/* The same if condition C holds. */
+#define QUAD_LOAD_IF(C, T, N)                                                  \
+    QUAD_NEW(T, N)                                                             \
+    if (C)                                                                     \
+        QUAD_FETCH(T, N)
+#define QUAD_STORE_IF(C, T, N)                                                 \
+    if (C)                                                                     \
+        QUAD_STORE(T, N)
 /* DO for each of the four. */
 #define QUAD_X(N)     N##_quad.x
 #define QUAD_Y(N)     N##_quad.y

@@ -15,7 +15,8 @@
 #define DIV_SEED(a, b) ((a) / (b))
 #define SQRT_SEED(x)   NATIVE_SQRT(x)
 #endif
-#define SEED_STEPS 8u /* units a seed may be off */
+/* A seed may be off by 8 units. 8 are taken from it: what lacks is 0 to 16, and
+ * is added in powers of two, where the remainder has room for them. */
 
 /* Round and pack m * 2^(e - 152), bit 25 of m set, bit 0 sticky; e wraps. */
 FN u32 f32_round(u32 e, u32 m)
@@ -46,17 +47,17 @@ FN u32 div_magnitudes(u32 a, u32 b)
         e -= 1u;
     }
     EXACT float seed = DIV_SEED(F32(ma), F32(mb)) * 8388608.0f;
-    u32 q = U32(seed);
+    u32 q = U32(seed) - 8u;
     u32 r = (ma << 23u) - q * mb;
 
-    for (u32 i = 0u; i < SEED_STEPS; i++) {
-        if (r >= 0x80000000u) {
-            q -= 1u;
-            r += mb;
-        } else if (r >= mb) {
-            q += 1u;
-            r -= mb;
-        }
+    UNROLL for (u32 i = 0u; i < 5u; i++)
+    {
+        u32 units = 16u >> i;
+        u32 more = mb << (4u - i);
+        bool room = r >= more;
+
+        q += room ? units : 0u;
+        r -= room ? more : 0u;
     }
     q <<= 1u;
     r <<= 1u;
@@ -120,17 +121,17 @@ FN float sqrt_corrected(float x)
     if ((k & 1u) != 0u)
         m <<= 1u;
     EXACT float seed = SQRT_SEED(F32(m) * 8388608.0f);
-    u32 s = U32(seed);
+    u32 s = U32(seed) - 8u;
     u32 r = (m << 23u) - s * s;
 
-    for (u32 i = 0u; i < SEED_STEPS; i++) {
-        if (r >= 0x80000000u) {
-            s -= 1u;
-            r += s + s + 1u;
-        } else if (r > s + s) {
-            r -= s + s + 1u;
-            s += 1u;
-        }
+    UNROLL for (u32 i = 0u; i < 5u; i++)
+    {
+        u32 units = 16u >> i;
+        u32 more = (s << (5u - i)) + units * units; /* (s + units)^2 - s^2 */
+        bool room = r >= more;
+
+        s += room ? units : 0u;
+        r -= room ? more : 0u;
     }
     return AS_F32(((k >> 1u) << 23u) + s - 0x800000u + (r > s ? 1u : 0u));
 }

@@ -50,4 +50,40 @@ FN void f16_block_store(u16 *h, const float *v, size_t n)
 #define F16_BLOCKS 0
 #endif
 
+#ifdef NATIVE
+/* n neighbours, which are f16 or else bf16, as float32s. */
+FN void halves_load(float *restrict v, const u16 *restrict h, bool f16,
+                    size_t n)
+{
+    if (f16) {
+#if F16_BLOCKS
+        f16_block_load(v, h, n);
+#else
+        LANES_LOOP for (size_t i = 0; i < n; i++)
+            v[i] = f16_load(h[i]);
+#endif
+    } else {
+        LANES_LOOP for (size_t i = 0; i < n; i++)
+            v[i] = bf16_load(h[i]);
+    }
+}
+
+/* The other way: float32s, rounded to nearest. */
+FN void halves_store(u16 *restrict h, const float *restrict v, bool f16,
+                     size_t n)
+{
+    if (f16) {
+#if F16_BLOCKS
+        f16_block_store(h, v, n);
+#else
+        LANES_LOOP for (size_t i = 0; i < n; i++)
+            h[i] = U16(f16_store(v[i]));
+#endif
+    } else {
+        LANES_LOOP for (size_t i = 0; i < n; i++)
+            h[i] = U16(bf16_store(v[i]));
+    }
+}
+#endif
+
 #endif

@@ -32,7 +32,7 @@ static bool in_shards(const struct parameter *has, const ssq_optimizer *o)
  * the parameter. */
 static bool has_master(const struct parameter *has)
 {
-    return has->master_kind == TRUTH_F32 || has->master_kind == TRUTH_SPLIT;
+    return has->master_kind == MASTER_F32 || has->master_kind == MASTER_SPLIT;
 }
 
 static ssq_status exact_of_ranks(const struct parameter *has, ssq_queue *queue,
@@ -74,7 +74,7 @@ ssq_status param_exact(const struct param *p, ssq_queue *queue,
             *value = p->origin->tensor;
         return SSQ_OK;
     }
-    if (has->master_kind == TRUTH_F32) {
+    if (has->master_kind == MASTER_F32) {
         *value = master;
         return SSQ_OK;
     }
@@ -116,7 +116,7 @@ ssq_status param_write_begin(struct param_writing *w, ssq_params *params,
         .params = params, .param = p, .optimizer = optimizer};
     if (v->dtype == SSQ_F32)
         w->to = p->tensor;
-    else if (master != NULL && has->master_kind == TRUTH_F32 &&
+    else if (master != NULL && has->master_kind == MASTER_F32 &&
              !in_shards(has, optimizer))
         w->to = master;
     else if (has == NULL || optimizer->state == NULL)
@@ -151,7 +151,7 @@ ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
     } else if (st == SSQ_OK && w->made != NULL && in_shards(has, w->optimizer))
         st = shards_write(queue, w->optimizer, w->optimizer->state,
                           (size_t)(has - w->optimizer->params), w->to);
-    else if (st == SSQ_OK && master != NULL && has->master_kind == TRUTH_SPLIT)
+    else if (st == SSQ_OK && master != NULL && has->master_kind == MASTER_SPLIT)
         st = split_write(queue, w->to, p->tensor, master);
     else if (st == SSQ_OK && w->to != p->tensor)
         st = param_exact_cast(queue, w->to, p->tensor);

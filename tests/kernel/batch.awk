@@ -14,10 +14,13 @@ function collect(file,    line, name) {
             name = substr(line, RSTART, RLENGTH)
             gsub(/^[A-Z]+\(|\)$|^struct | \{$/, "", name)
             rename[name] = 1
-        } else if (line ~ /^FN /) {
-            name = line
-            sub(/^FN [a-z0-9_]+ /, "", name)
-            sub(/\(.*/, "", name)
+        } else if (line ~ /^FN/) {
+            # the name may be on the next line
+            if (!match(line, /[a-z][a-z0-9_]*\(/)) {
+                getline line <(top "/" file)
+                match(line, /[a-z][a-z0-9_]*\(/)
+            }
+            name = substr(line, RSTART, RLENGTH - 1)
             rename[name] = 1
         } else if (line ~ /^ *# *define /) {
             name = line

@@ -38,10 +38,13 @@ ptx() {
         "$1: $(grep -c 'mul\.rn\.f32' "$tmp/object") exact products"
 }
 
-${AWK:-awk} -f "$srcdir/tests/scalar/every.awk" \
-    "$srcdir"/kernels/scalar/*.h >"$kernel"
+# What scalar.h includes of the directory.
+headers=$(sed -n "s|^#include \"\(kernels/scalar/.*\)\"|$srcdir/\1|p" \
+    "$srcdir/kernels/scalar/scalar.h")
+# shellcheck disable=SC2086 # words are meant
+${AWK:-awk} -f "$srcdir/tests/scalar/every.awk" $headers >"$kernel"
 functions=$(sed -n 's|^#define FUNCTIONS \([0-9]*\)u$|\1|p' "$kernel")
-declared=$(cat "$srcdir"/kernels/scalar/*.h | grep -c '^FN ')
+declared=$(cat $headers | grep -c '^FN ')
 tap_ok "$((functions != declared || functions < 60))" \
     "the kernel calls all $declared functions"
 
@@ -123,8 +126,9 @@ bits() {
     tap_empty "equal bits: $name: $(grep -c '' "$tmp/sums") functions"
 }
 
+# shellcheck disable=SC2086 # words are meant
 ${AWK:-awk} -v public=1 -f "$srcdir/tests/scalar/every.awk" \
-    "$srcdir"/kernels/scalar/*.h >"$tmp/public.k"
+    $headers >"$tmp/public.k"
 set -- ${CC:-cc}
 bits "${CC:-cc} -O0" "$@" -O0
 bits "${CC:-cc} -O3" "$@" -O3

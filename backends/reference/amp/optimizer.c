@@ -51,7 +51,7 @@ optimizer_job(uint32_t kind, const uint32_t *control, const uint32_t *table,
     const uint32_t *g =
         control + CONTROL_WORDS + entry[TABLE_GROUP] * GROUP_WORDS;
     return (struct reference_job){.kind = kind,
-                                  .master_kind = entry[TABLE_TRUTH],
+                                  .master_kind = entry[TABLE_MASTER],
                                   .control = control,
                                   .table = entry,
                                   .group = optimizer_group(kind, control, g),
@@ -94,9 +94,9 @@ static void slot_store(const struct reference_job *j, int slot, int64_t i,
 static float master_load(const struct reference_job *j, int64_t i)
 {
     const void *p = view_host(j->param);
-    if (j->master_kind == TRUTH_F32)
+    if (j->master_kind == MASTER_F32)
         return slot_load(j, SLOT_MASTER, i);
-    if (j->master_kind != TRUTH_SPLIT)
+    if (j->master_kind != MASTER_SPLIT)
         return load_f32(p, j->param->dtype, i);
     const uint8_t *rest = view_host(&j->slot[SLOT_MASTER]);
     return AS_F32(split_join(load_bits(p, SSQ_BF16, i), split_load(rest, i)));
@@ -123,9 +123,9 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
 {
     bool half = j->param->dtype == SSQ_F16;
     switch (j->master_kind) {
-    case TRUTH_SPLIT:
+    case MASTER_SPLIT:
         return split_model(AS_U32(value));
-    case TRUTH_NONE:
+    case MASTER_NONE:
         return half ? f16_store_sr(value, optimizer_random(j, i))
                     : bf16_store_sr(value, optimizer_random(j, i));
     default:
@@ -138,9 +138,9 @@ static uint32_t model_bits(const struct reference_job *j, int64_t i,
 static bool master_store(const struct reference_job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
-    if (j->master_kind == TRUTH_F32)
+    if (j->master_kind == MASTER_F32)
         slot_store(j, SLOT_MASTER, i, value);
-    if (j->master_kind == TRUTH_SPLIT)
+    if (j->master_kind == MASTER_SPLIT)
         split_store(view_host(&j->slot[SLOT_MASTER]), i,
                     split_rest(AS_U32(value)));
     if (j->param->dtype == SSQ_F32) {

@@ -309,14 +309,14 @@ static ssq_status optimizer_make_room(ssq_optimizer *o)
 static uint32_t master_kind_of(const ssq_optimizer *o, ssq_dtype dtype)
 {
     if (dtype == SSQ_F32)
-        return o->options.flat_master ? TRUTH_F32 : TRUTH_SELF;
+        return o->options.flat_master ? MASTER_F32 : MASTER_SELF;
     switch (o->options.master) {
     case SSQ_MASTER_SPLIT:
-        return TRUTH_SPLIT;
+        return MASTER_SPLIT;
     case SSQ_MASTER_NONE:
-        return TRUTH_NONE;
+        return MASTER_NONE;
     default:
-        return TRUTH_F32;
+        return MASTER_F32;
     }
 }
 

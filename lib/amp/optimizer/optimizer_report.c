@@ -16,7 +16,7 @@
 static const char *slot_name(uint32_t kind, uint32_t master_kind, size_t slot)
 {
     if (slot == SLOT_MASTER)
-        return master_kind == TRUTH_SPLIT ? "remainder" : "master";
+        return master_kind == MASTER_SPLIT ? "remainder" : "master";
     return optimizer_kinds[kind].slot[slot - SLOT_A].name;
 }
 
@@ -29,8 +29,8 @@ static ssq_status states_of(const ssq_optimizer *o, size_t i, char *name,
     const struct parameter *p = &o->params[i];
     ssq_status st = SSQ_OK;
     for (int slot = 0; slot < SLOTS && st == SSQ_OK; slot++) {
-        bool split = slot == SLOT_MASTER && p->master_kind == TRUTH_SPLIT;
-        bool there = slot == SLOT_MASTER ? split || p->master_kind == TRUTH_F32
+        bool split = slot == SLOT_MASTER && p->master_kind == MASTER_SPLIT;
+        bool there = slot == SLOT_MASTER ? split || p->master_kind == MASTER_F32
                                          : p->group->slot[slot];
         if (!there)
             continue;
@@ -205,13 +205,13 @@ ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
         return error_set(SSQ_ERR_NOT_FOUND,
                          "optimizer_master: no parameter %.40s%s", name,
                          p == NULL ? "" : " in this group");
-    if (p->master_kind != TRUTH_SELF && p->master_kind != TRUTH_F32)
+    if (p->master_kind != MASTER_SELF && p->master_kind != MASTER_F32)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_master: %.40s has no float32 master: "
                          "masters are %s",
                          name,
-                         p->master_kind == TRUTH_SPLIT ? "split" : "none");
-    *master = p->master_kind == TRUTH_SELF
+                         p->master_kind == MASTER_SPLIT ? "split" : "none");
+    *master = p->master_kind == MASTER_SELF
                   ? p->param
                   : o->state->slot[(size_t)(p - o->params) * SLOTS];
     return SSQ_OK;

@@ -85,7 +85,7 @@ static bool has_slot(const ssq_optimizer *o, const struct state *s, size_t i,
     if (shard_count(o, s, i) == 0 && view_elements(&p->param->view) > 0)
         return false;
     if (slot == SLOT_MASTER)
-        return p->master_kind == TRUTH_F32 || p->master_kind == TRUTH_SPLIT;
+        return p->master_kind == MASTER_F32 || p->master_kind == MASTER_SPLIT;
     return p->group->slot[slot];
 }
 
@@ -96,7 +96,7 @@ static uint64_t slot_bytes(const ssq_optimizer *o, const struct state *s,
 {
     const struct parameter *p = &o->params[i];
     uint64_t n = (uint64_t)shard_count(o, s, i);
-    return n * (slot == SLOT_MASTER && p->master_kind == TRUTH_SPLIT ? 2 : 4);
+    return n * (slot == SLOT_MASTER && p->master_kind == MASTER_SPLIT ? 2 : 4);
 }
 
 /* Set *part to elements from .. from + n - 1 of a flat tensor, in the
@@ -378,7 +378,7 @@ static struct view_list *master_list(const ssq_optimizer *o,
             const ssq_tensor *m = s->slot[i * SLOTS + SLOT_MASTER];
             struct view p = shard_view(o, s, i, &o->params[i].param->view);
             if (m == NULL ||
-                (to_model && o->params[i].master_kind != TRUTH_F32))
+                (to_model && o->params[i].master_kind != MASTER_F32))
                 continue;
             struct cut cut = cut_param(o, s, i);
             if (l != NULL) {
@@ -444,7 +444,7 @@ static ssq_status optimizer_state_make_table(ssq_queue *queue,
         const struct parameter *p = &o->params[i];
         w[TABLE_GROUP] = p->group->index;
         w[TABLE_ID] = p->id;
-        w[TABLE_TRUTH] = p->master_kind;
+        w[TABLE_MASTER] = p->master_kind;
         uint64_t first = p->first + (uint64_t)shard_from(s, i);
         w[TABLE_FIRST_LO] = (uint32_t)first;
         w[TABLE_FIRST_HI] = (uint32_t)(first >> 32);
@@ -501,13 +501,13 @@ static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
         const struct parameter *p = &o->params[i];
         const ssq_tensor *master = s->slot[i * SLOTS + SLOT_MASTER];
         if ((master == NULL && s->shards == NULL) ||
-            p->master_kind == TRUTH_SELF || p->master_kind == TRUTH_NONE ||
+            p->master_kind == MASTER_SELF || p->master_kind == MASTER_NONE ||
             !origin_fresh(p->origin) || view_elements(&p->param->view) == 0)
             continue;
         if (s->shards != NULL) {
             st = shards_write(queue, o, s, i, p->origin->tensor);
             origin_settle(p->origin);
-        } else if (p->master_kind == TRUTH_F32)
+        } else if (p->master_kind == MASTER_F32)
             st = ssq_copy(queue, SSQ_COPY(.x = p->origin->tensor, .y = master));
         else {
             st = split_write(queue, p->origin->tensor, p->param, master);

@@ -58,7 +58,7 @@ ssq_status shards_exact(ssq_queue *queue, const ssq_optimizer *o, size_t i,
     const struct view *v = &p->param->view;
     ssq_tensor *rest = NULL;
     ssq_status st = tensor_create(o->device, SSQ_F32, v->rank, v->shape, made);
-    if (st == SSQ_OK && p->master_kind == TRUTH_F32)
+    if (st == SSQ_OK && p->master_kind == MASTER_F32)
         st = shards_whole(queue, o, i, SLOT_MASTER, COMM_ALL, *made);
     else if (st == SSQ_OK) {
         st = make_rest(o, i, &rest);
@@ -81,7 +81,7 @@ ssq_status shards_write(ssq_queue *queue, const ssq_optimizer *o,
     ssq_tensor *rest = NULL;
     if (view_elements(&p->param->view) == 0)
         return SSQ_OK;
-    if (p->master_kind != TRUTH_SPLIT) {
+    if (p->master_kind != MASTER_SPLIT) {
         ssq_status st = ssq_cast(queue, SSQ_CAST(.x = from, .y = p->param));
         return st == SSQ_OK
                    ? copy_part(queue, o, s, i, SLOT_MASTER, from, false)

@@ -14,20 +14,21 @@
 #define KEY_P(KEY)    ((KEY) >> 8 & 0xffu)
 #define KEY_G(KEY)    ((KEY)&0xffu)
 
-/* Return the form of an entry: where the exact parameter is stored. FORM_SHORT
- * includes 16-bit parameters without a master or a remainder. */
+/* Return the form of an entry: where the exact parameter is stored. */
 static int optimizer_form_of(const struct view *param,
                              const struct view *master)
 {
     bool full = master->buffer != NULL && master->dtype == SSQ_F32;
     if (param->dtype == SSQ_F32)
         return full ? FORM_COPY : FORM_SELF;
-    return full ? FORM_MASTER : FORM_SHORT;
+    if (full)
+        return FORM_MASTER;
+    return master->buffer != NULL ? FORM_SPLIT : FORM_NONE;
 }
 
 /* Set an entry from its views, v[PARAM_VIEWS], in the kernels' order. The exact
- * value is last, since one form has none. A remainder (u8) is bound as 16-bit
- * words. */
+ * value is last, since some forms have none. A remainder (u8) is bound as
+ * 16-bit words. */
 static void optimizer_entry(const struct view *v, struct amp_entry *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
@@ -37,8 +38,8 @@ static void optimizer_entry(const struct view *v, struct amp_entry *row)
     row->view[STEP_A] = &v[2 + SLOT_A];
     row->view[STEP_B] = &v[2 + SLOT_B];
     row->view[STEP_C] = &v[2 + SLOT_C];
-    row->view[STEP_TRUE] = master;
-    row->unit[STEP_TRUE] = form == FORM_SHORT ? 2 : 4;
+    row->view[STEP_MASTER] = master;
+    row->unit[STEP_MASTER] = form == FORM_SPLIT ? 2 : 4;
     row->key = KEY(form, v[0].dtype, v[1].dtype);
 }
 
@@ -56,8 +57,8 @@ static void lamb_entry(const void *op, size_t i, struct amp_entry *row)
     uint8_t form = KEY_FORM(row->key);
     if (form != FORM_MASTER && form != FORM_COPY)
         return;
-    row->view[STEP_P] = row->view[STEP_TRUE];
-    row->view[STEP_TRUE] = NULL;
+    row->view[STEP_P] = row->view[STEP_MASTER];
+    row->view[STEP_MASTER] = NULL;
     row->key = KEY(FORM_SELF, SSQ_F32, KEY_G(row->key));
 }
 
@@ -69,6 +70,12 @@ static void lamb_size(const void *op, size_t i, struct amp_entry *row)
     row->key = KEY(FORM_SELF, row->view[STEP_P]->dtype, 0);
 }
 
+/* Return whether a form has an operand for the exact value. */
+static bool form_has_master(int form)
+{
+    return form != FORM_SELF && form != FORM_NONE;
+}
+
 /* End a launch. A form without an exact value has one operand less, and
  * therefore one offset less. Offsets are the first words of the parameters and
  * are set at the launch. So the last one is omitted by skipping one word at the
@@ -76,7 +83,7 @@ static void lamb_size(const void *op, size_t i, struct amp_entry *row)
 static void end_launch(struct plan *p, const struct entry_launch *b,
                        const void *args, size_t bytes, uint64_t loops)
 {
-    size_t skip = KEY_FORM(b->key) == FORM_SELF ? sizeof(uint32_t) : 0;
+    size_t skip = form_has_master(KEY_FORM(b->key)) ? 0 : sizeof(uint32_t);
     plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks, loops);
 }
 
@@ -133,8 +140,8 @@ static void optimizer_pass(struct plan *p, const struct optimizer_op *op,
     entries_bind(r, b, STEP_G, ACCESS_READ);
     for (uint32_t k = STEP_A; k <= STEP_C; k++)
         entries_bind(r, b, k, ACCESS_UPDATE);
-    if (form != FORM_SELF)
-        entries_bind(r, b, STEP_TRUE, ACCESS_UPDATE);
+    if (form_has_master(form))
+        entries_bind(r, b, STEP_MASTER, ACCESS_UPDATE);
     end_launch(p, b, &a, sizeof(a),
                entries_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
 }
@@ -197,8 +204,8 @@ static void norms(struct plan *p, const struct lamb_op *op,
     plan_bind(p, parts, ACCESS_WRITE);
     for (uint32_t k = STEP_P; k <= STEP_B; k++)
         entries_bind(r, b, k, ACCESS_READ);
-    if (form != FORM_SELF)
-        entries_bind(r, b, STEP_TRUE, ACCESS_READ);
+    if (form_has_master(form))
+        entries_bind(r, b, STEP_MASTER, ACCESS_READ);
     end_launch(p, b, &a, sizeof(a), entries_norm_loops(p, ELEMENT_LOOPS));
 }
 
