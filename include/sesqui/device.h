@@ -27,11 +27,11 @@
  *    SSQ_ERR_DEVICE in the child; so do calls on its queues and other objects.
  *    The exceptions are in status.h. The child may destroy inherited objects:
  *    no driver is called.
- *  - The child cannot open a device of a driver that the parent had loaded.
- *    "auto" fails there, too, if such a driver is of cuda, vulkan or opencl and
- *    no better backend is left. It fails even if it would have chosen cpu, for
- *    example if the only OpenCL device is PoCL's processor. Open "cpu" by its
- *    name then, or set SSQ_DEVICE=cpu.
+ *  - The child cannot open a device of a driver that the parent had loaded: the
+ *    call returns SSQ_ERR_DEVICE. "auto" does so, too, if such a driver is of
+ *    cuda, vulkan or opencl and no better backend is left. It fails even if it
+ *    would have chosen cpu, for example if the only OpenCL device is PoCL's
+ *    processor. Open "cpu" by its name then, or set SSQ_DEVICE=cpu.
  *  - Devices of cpu, reference and guard keep working in the child. fork waits
  *    for other threads that are in the library, also until an op, a launch of a
  *    graph or a wait for a queue on such a device has ended.
@@ -223,8 +223,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *   - SSQ_ERR_NOT_FOUND    no such device (the message lists the devices of the
  *                          backend, or why it has none, or all backends);
  *                          memory is too short to load the driver; SSQ_IMPL in
- *                          the environment names an op or implementation that
- *                          does not exist
+ *                          the environment is malformed, or names an op or
+ *                          implementation that does not exist
  *   - SSQ_ERR_INVALID      a variable of the environment has a value that is
  *                          not allowed, for example SSQ_UNCERTIFIED=yes
  *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test (the message names
@@ -305,7 +305,8 @@ typedef struct ssq_memory_info {
 /** Return how much device memory the library's buffers hold now, including
  *  scratch of work that has not been retired. Not counted, nor limited by
  *  options.memory_limit: imported and exported buffers, a queue's own memory
- *  (workspaces of matmuls on cuda, staging memory on vulkan), and kernels.
+ *  (workspaces of matmuls on cuda, staging memory on vulkan), the working
+ *  memory of ops on cpu, reference and guard, and kernels.
  *  @param info  in: struct_size; out: the rest
  *  @return as every call
  *  @note Since 0.1. */
@@ -401,10 +402,11 @@ typedef struct ssq_queue_stats {
     uint64_t submissions; /**< commands handed to the device since the queue
                                was created. An op with several kernels is one
                                command; so is a transfer, and a run of ops that
-                               the driver recorded as a graph. An op that is
-                               split (binding_bytes) can be one command for
-                               each window. To count a part of a program,
-                               subtract two values. */
+                               the driver recorded as a graph. A transfer that
+                               goes through device memory (ssq_tensor_write) is
+                               two. An op that is split (binding_bytes) can be
+                               one command for each window. To count a part of
+                               a program, subtract two values. */
 } ssq_queue_stats;
 #define SSQ_QUEUE_STATS_INIT                                                   \
     {                                                                          \
@@ -445,12 +447,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
 
 /** Make later work on the queue wait for the event's last record. The event may
  *  have been recorded on another queue of the same device.
- *  @return SSQ_ERR_INVALID  the event was never recorded; a graph is being
- *                           captured on the queue. If the queue that the event
- *                           was recorded on has already failed, its error is
- *                           returned, and `queue` can still be used. If it
- *                           fails later, before the event is reached, `queue`
- *                           can fail with the same error.
+ *  @return
+ *   - SSQ_ERR_INVALID  the event was never recorded; a graph is being captured
+ *                      on the queue
+ *   - SSQ_ERR_DEVICE   a collective before the event was pending when this
+ *                      process was forked
+ *   - the error of the queue that the event was recorded on, if that has
+ *     already failed. `queue` can still be used. If that queue fails later,
+ *     before the event is reached, `queue` can fail with the same error.
  *  @sync waits on a Vulkan device without timeline semaphores: for the event.
  *        On other devices the host does not wait.
  *  @threads object Another thread may use the event's queue. */
