@@ -47,6 +47,7 @@ typedef struct ssq_tensor ssq_tensor;
  *   - SSQ_ERR_NOMEM    also: bytes is more than one buffer of the device can
  *                      have (opencl, vulkan). The message has the bytes that
  *                      were asked for, that are in use, and that the device has
+ *                      or options.memory_limit allows
  *  @sync waits if device memory is short: for all work on all queues of the
  *        device */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
@@ -194,7 +195,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_transpose(const ssq_tensor *tensor,
 
 /** Create a view with repeated elements, by NumPy's rules. A dimension of size
  *  1 is repeated (stride 0), and leading dimensions are added. For example, {3,
- *  1} can become {2, 3, 4}. The view can only be an input of ops.
+ *  1} can become {2, 3, 4}. A view with repeated elements can only be an input
+ *  of ops.
  *  @param rank   at least the tensor's rank
  *  @param shape  `rank` sizes
  *  @param view   out; owned by the caller; release it with
