@@ -81,7 +81,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
  *   - Integer to float: to nearest even with any `rounding`. Overflow gives
  *     infinity.
  *   - Integer to integer: saturating.
- *   - To bool: 0 if the value is 0, else 1 (also for NaN).
+ *   - To bool: 0 if the value is 0, else 1 (also for NaN). From bool: each byte
+ *     other than 0 is 1.
  *   - Equal dtypes, except bool: the bits are copied.
  *  @param dst   out: n elements of dst_dtype, aligned for it. It may be src if
  *               both dtypes have the same size. Otherwise it must not overlap
