@@ -208,8 +208,9 @@ typedef struct ssq_allocator {
 } ssq_allocator;
 
 /** Use the caller's allocator for the library's own objects in host memory. Not
- *  covered: drivers, the C library, buffers of cpu, reference and guard, and
- *  one block for each loaded driver, which lives as long as the process.
+ *  covered: drivers, the C library, buffers of cpu, reference and guard, the
+ *  working memory of ops on cpu, and one block for each loaded driver, which
+ *  lives as long as the process.
  *
  *  The library calls the callbacks on the caller's threads or on internal ones,
  *  but only one at a time. They must not call the library.
