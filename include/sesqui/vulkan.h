@@ -40,10 +40,9 @@ typedef enum ssq_vulkan_feature {
     SSQ_VULKAN_INT16 = 1,    /**< shaderInt16; without it some kernels, for
                                   example of ssq_gather_rows with f16, are
                                   refused with SSQ_ERR_UNSUPPORTED */
-    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; without it some
-                                  kernels, for example of ssq_attention, are
-                                  refused. So is the self-test: unless its
-                                  result is known, the device does not open */
+    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; required: without it
+                                  the self-test cannot run, and the device does
+                                  not open */
     SSQ_VULKAN_INT8 = 4,     /**< shaderInt8; as shaderInt16, with u8 */
     SSQ_VULKAN_TIMELINE = 8, /**< timelineSemaphore; without it
                                   ssq_queue_wait waits on the host */
@@ -91,8 +90,9 @@ typedef struct ssq_vulkan_native {
     }
 
 /** Open a device over the caller's VkDevice. The work of its queues
- *  (ssq_queue_create) is submitted to native->queue, in order with the caller's
- *  own submissions.
+ *  (ssq_queue_create) is submitted to native->queue, after what the caller has
+ *  submitted before the call that enqueues it. It may be submitted later than
+ *  that call: call ssq_queue_sync before you submit work that must follow it.
  *  @param native   copied
  *  @param options  NULL: the defaults
  *  @param device   out; owned by the caller; release it with
