@@ -55,8 +55,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
     ssq_device **device);
 
 /** Create a queue over the caller's stream. Work of the library and of the
- *  caller runs in the order of the calls. ssq_queue_destroy waits for the work,
- *  and leaves native unchanged.
+ *  caller runs in the order of the calls; for exceptions see
+ *  ssq_cuda_queue_stream. ssq_queue_destroy waits for the work, and leaves
+ *  native unchanged.
  *
  *  Capture. You may capture the stream with CUDA's own calls, in any mode
  *  (cudaStreamBeginCapture, torch.cuda.graph). Then ops, steps of optimizers
@@ -95,8 +96,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
  *  which runs between the queue's earlier and later work. For example, a
  *  consumer of DLPack passes it to the producer, which makes it wait.
  *
- *  The stream does not have work yet that waits for a collective (comm.h).
- *  Call ssq_queue_sync if the other library's work must follow it.
+ *  The stream does not have work yet that waits for a collective (comm.h), or
+ *  that a trainer's .replay holds back (trainer.h). Call ssq_queue_sync if the
+ *  other library's work must follow it.
  *  @param queue   of a device of the cuda backend
  *  @param stream  out; owned by the queue, or by the caller of
  *                 ssq_cuda_queue_create. Valid as long as the queue exists.
@@ -157,8 +159,8 @@ typedef struct ssq_cuda_allocator {
  *  returned later. Both go to the allocator that they came from.
  *  @param allocator  copied; NULL: the driver again. Its functions must work
  *                    until the device is closed and its last object destroyed:
- *                    slabs are returned only then, by ssq_device_trim, or when
- *                    device memory is short.
+ *                    slabs of small buffers are returned only then, by
+ *                    ssq_device_trim, or when device memory is short.
  *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
  *  @sync host, except that a driver without memory pools may wait for the
  *        device when memory is returned
