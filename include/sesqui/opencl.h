@@ -49,8 +49,9 @@ ssq_opencl_device_open(struct _cl_context *context, struct _cl_device_id *id,
                        const ssq_device_options *options, ssq_device **device);
 
 /** Create a queue over the caller's command queue. Commands of the library and
- *  of the caller run in the order of the calls. The caller must flush its own
- *  commands.
+ *  of the caller run in the order of the calls, except work that waits for a
+ *  collective (comm.h) or that a trainer's .replay holds back (trainer.h). The
+ *  caller must flush its own commands.
  *
  *  ssq_queue_destroy waits for the work, and leaves native unchanged.
  *  ssq_event_elapsed returns SSQ_ERR_UNSUPPORTED unless native was made with
