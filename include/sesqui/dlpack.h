@@ -359,10 +359,11 @@ typedef struct ssq_from_dlpack_args {
  *                          copy is necessary and not allowed; the device cannot
  *                          use the memory (ssq_cuda_buffer_import,
  *                          ssq_opencl_buffer_import); args.copy is not valid
- *   - SSQ_ERR_INVALID      this thread captures a graph on the device, and the
- *                          tensor is copied, has no elements or is on Vulkan; a
- *                          graph is being captured on the queue, and the device
- *                          is Vulkan
+ *   - SSQ_ERR_INVALID      a graph is being captured on the queue, or the
+ *                          caller captures its stream (cuda.h), and the tensor
+ *                          is copied or is on Vulkan; this thread captures a
+ *                          graph on the device, and the tensor is copied, has
+ *                          no elements or is on Vulkan
  *   - SSQ_ERR_UNSUPPORTED  another major version than 1: call only the deleter;
  *                          a dtype; a negative stride; the device is "guard";
  *                          the cl_mem or VkBuffer is larger than the device can
