@@ -61,7 +61,7 @@ typedef struct ssq_shared_memory {
  *   - SSQ_ERR_INVALID      bytes is 0
  *   - SSQ_ERR_UNSUPPORTED  the device cannot export memory
  *   - SSQ_ERR_NOMEM        also: bytes is more than a buffer of the device may
- *                          have
+ *                          have; the process has too many open files
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_export(ssq_device *device,
                                                     uint64_t bytes,
