@@ -19,7 +19,7 @@
  *    choices do not change until it is closed.
  *  - The rules choose if the file is missing or damaged, or does not contain
  *    the shape. They also choose if the file was written for another driver,
- *    GPU, vendor library or version of this library.
+ *    GPU or processor, or another version of cuBLASLt or of this library.
  *  - The error bounds of ssq_gemm hold for every choice. The last bits of a
  *    result may differ between choices.
  *  - The cache removes its oldest files when it is larger than SSQ_CACHE_MB
