@@ -44,6 +44,9 @@
  *    not define: doc/design/dlpack.md is a proposal. An import needs a device
  *    over its VkDevice (ssq_vulkan_device_open).
  *
+ * device_id is the number of the device. An import compares it for kDLCUDA and
+ * kDLCUDAManaged only.
+ *
  * "guard" has no memory that another library can use: SSQ_ERR_UNSUPPORTED.
  *
  * Dtypes: float 32 and 16, bfloat 16, int 32 and uint 8, with one lane. An
