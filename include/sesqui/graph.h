@@ -58,8 +58,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
  *  ops. Each op on the queue is checked and its implementation is chosen, as in
  *  a capture. Nothing is recorded, no kernel is compiled, and no scratch is
  *  allocated. An op that the device does not support returns its usual error,
- *  and the capture continues. End it with ssq_graph_end. Work that a trainer's
- *  replay holds back is first handed to the device.
+ *  and the capture continues. Exception: a refusal that is found only when a
+ *  kernel is compiled or runs is not returned, for example if a Vulkan device
+ *  was made without SSQ_VULKAN_INT16 (vulkan.h). End it with ssq_graph_end.
+ *  Work that a trainer's replay holds back is first handed to the device.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
  *  @sync async
  *  @note Since 0.1. */
