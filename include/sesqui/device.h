@@ -79,9 +79,12 @@ typedef enum ssq_capability {
     SSQ_CAP_ARITHMETIC = 2,    /**< native scalar or vector arithmetic; today
                                     no device has this bit */
     SSQ_CAP_MATRIX = 4,        /**< matrix units multiply it with float32
-                                    accumulation (tensor cores, coopmat) */
-    SSQ_CAP_STORAGE_EMULATED = 8,     /**< storage uses integer code */
-    SSQ_CAP_ARITHMETIC_EMULATED = 16, /**< arithmetic is float32 */
+                                    accumulation (tensor cores, coopmat, AMX) */
+    SSQ_CAP_STORAGE_EMULATED = 8,     /**< kernels may load and store it as
+                                           16-bit integers; today every device
+                                           has this bit */
+    SSQ_CAP_ARITHMETIC_EMULATED = 16, /**< arithmetic is float32; today every
+                                           device has this bit */
     SSQ_CAP_MATRIX_EMULATED = 32      /**< the driver reports matrix units, but
                                            other code is as fast; today no
                                            device has this bit */
