@@ -92,10 +92,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
 /** Create a tensor on a part of a buffer. It holds the buffer.
  *  @param strides  `rank` values in elements, each at least 0; NULL:
  *                  contiguous. A tensor whose elements overlap can only be an
- *                  input of ops. So can one in which a stride does not step
- *                  over all that the smaller strides reach, for example shape
- *                  {2, 3} with strides {3, 2}. Strides of sizes of 1 do not
- *                  matter.
+ *                  input of ops. So can one with a stride that is not larger
+ *                  than the largest offset that the smaller strides reach. For
+ *                  example, shape {2, 3} with strides {3, 2}: 3 < 2 * 2.
+ *                  Strides of sizes of 1 do not matter.
  *  @param offset   bytes from the buffer's start; a multiple of the element
  *                  size
  *  @param tensor   out; owned by the caller; release it with
