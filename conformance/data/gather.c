@@ -236,6 +236,28 @@ static bool gather_run_refused(struct harness *b)
     return harness_unchanged(b, &x) && harness_unchanged(b, &y);
 }
 
+/* A table without rows, of tensors that have no memory. */
+static bool gather_run_no_memory(struct harness *b)
+{
+    const int64_t table[] = {0, 6};
+    const double value[] = {0, -1, 7}, want[18] = {0};
+    const struct shape s = {2, {3, 6}};
+    struct operand index, y;
+    ssq_tensor *x = NULL;
+    harness_values(b, &index, SSQ_I32, 1, s.d, LAYOUT_DENSE, value);
+    harness_output(b, &y, SSQ_F16, s.rank, s.d, LAYOUT_DENSE);
+    harness_status(b, ssq_tensor_create(ssq_queue_device(b->queue), SSQ_F32, 2,
+                                        table, &x));
+    ssq_gather_rows_args args = SSQ_GATHER_ROWS_INIT;
+    args.x = x;
+    args.index = index.t;
+    args.y = y.t;
+    harness_status(b, ssq_gather_rows(b->queue, &args));
+    ssq_tensor_destroy(&x);
+    harness_read(b, &y);
+    return harness_exact(b, &y, want) && harness_unchanged(b, &index);
+}
+
 static void describe_lookup(const char *op, size_t i, char *text, size_t bytes)
 {
     const struct lookup *l = &lookups[i];
@@ -252,17 +274,21 @@ static void describe_gather(size_t i, char *text, size_t bytes)
     if (i < LOOKUPS)
         describe_lookup("gather", i, text, bytes);
     else
-        snprintf(text, bytes, "gather and scatter_add refuse misuse");
+        snprintf(text, bytes, "%s",
+                 i == LOOKUPS ? "gather and scatter_add refuse misuse"
+                              : "gather from a table without memory");
 }
 
 static bool run_gathers(struct harness *b, size_t i)
 {
-    return i < LOOKUPS ? run_gather(b, &lookups[i]) : gather_run_refused(b);
+    if (i < LOOKUPS)
+        return run_gather(b, &lookups[i]);
+    return i == LOOKUPS ? gather_run_refused(b) : gather_run_no_memory(b);
 }
 
 const struct suite gather_suite = {.op = "gather",
                                    .name = "gather",
-                                   .n = LOOKUPS + 1,
+                                   .n = LOOKUPS + 2,
                                    .describe = describe_gather,
                                    .run = run_gathers,
                                    .bit_equal = true,

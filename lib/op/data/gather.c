@@ -50,6 +50,8 @@ ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
         st = check_alias(args->y, "y", args->index, "index", false, name);
     if (st != SSQ_OK || view_elements(&args->y->view) == 0)
         return st;
+    if (args->x->view.shape[0] == 0) /* x may have no memory to bind */
+        return enqueue_fill(queue, &args->y->view, 0.0);
     struct gather_op op = {.op = OP_HEADER(gather, x),
                            .index_rank = args->index->view.rank,
                            .x = tensor_view(args->x, ACCESS_READ),
