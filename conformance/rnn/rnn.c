@@ -42,6 +42,7 @@ static const char *const words[] = {
     "4 steps of 1x5 to 3, one of the sequences of wider tensors",
     "gradients that overflow f16 are seen in dx",
     "refuses wrong arguments",
+    "no steps, hn in h0's place in another dtype",
     "3 steps of 2x3 to 2, reset first, as ONNX",
     "5 steps of 3x7 to 6, reset first, has the bits of gemms and cells",
 };
@@ -71,8 +72,10 @@ static bool rnn_run(struct harness *b, size_t i, bool gru)
     case DRAWN + 4:
         return rnn_run_refusals(b, gru);
     case DRAWN + 5:
-        return rnn_run_golden_onnx(b);
+        return rnn_run_no_steps(b, gru);
     case DRAWN + 6:
+        return rnn_run_golden_onnx(b);
+    case DRAWN + 7:
         return rnn_run_composed(b, gru, true);
     default:
         return rnn_run_entry(b, &e);

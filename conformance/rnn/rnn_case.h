@@ -60,6 +60,7 @@ bool rnn_run_golden_onnx(struct harness *b);
 bool rnn_run_composed(struct harness *b, bool gru, bool reset_first);
 bool rnn_run_slice(struct harness *b, bool gru);
 bool rnn_run_overflow(struct harness *b, bool gru);
+bool rnn_run_no_steps(struct harness *b, bool gru);
 bool rnn_run_refusals(struct harness *b, bool gru);
 
 #endif

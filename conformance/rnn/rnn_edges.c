@@ -312,6 +312,44 @@ bool rnn_run_overflow(struct harness *b, bool gru)
     return !b->failed;
 }
 
+/* Without steps hn is h0 converted, also if it is in the same place. */
+bool rnn_run_no_steps(struct harness *b, bool gru)
+{
+    const struct rnn_entry e = {.gru = gru, .batch = 1, .in = 3, .h = 2};
+    const float value[] = {3, -0.5f};
+    const int64_t state[] = {1, 2};
+    struct rnn_operands o;
+    ssq_buffer *both = NULL;
+    ssq_tensor *h0 = NULL, *hn = NULL, *y = NULL;
+    ssq_device *d = ssq_queue_device(b->queue);
+    float have[2] = {0, 0};
+    rnn_make_inputs(b, &e, &o);
+    harness_status(b, ssq_buffer_create(d, 4, &both));
+    harness_status(
+        b, ssq_tensor_from_buffer(both, SSQ_BF16, 2, state, NULL, 0, &h0));
+    harness_status(
+        b, ssq_tensor_from_buffer(both, SSQ_F16, 2, state, NULL, 0, &hn));
+    harness_status(b,
+                   ssq_tensor_create(d, SSQ_BF16, 3, (int64_t[]){0, 1, 2}, &y));
+    harness_status(
+        b, ssq_tensor_write(b->queue, h0, value, sizeof(value), SSQ_F32));
+    o.h0.t = h0;
+    o.hn.t = hn;
+    o.y.t = y;
+    harness_status(b, rnn_run_forward(b, &e, &o));
+    harness_status(b,
+                   ssq_tensor_read(b->queue, hn, have, sizeof(have), SSQ_F32));
+    harness_status(b, ssq_queue_sync(b->queue));
+    ssq_tensor_destroy(&h0);
+    ssq_tensor_destroy(&hn);
+    ssq_tensor_destroy(&y);
+    ssq_buffer_destroy(&both);
+    if (have[0] != value[0] || have[1] != value[1])
+        return harness_fail(b, "hn is %g %g, expected 3 -0.5", (double)have[0],
+                            (double)have[1]);
+    return !b->failed;
+}
+
 #define REFUSED(F, A, WORDS)                                                   \
     harness_refused_as(b, SSQ_ERR_INVALID, F(b->queue, &(A)), WORDS)
 

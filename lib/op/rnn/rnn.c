@@ -211,13 +211,14 @@ bool rnn_empty(const struct rnn *r)
 }
 
 /* Copy `from` to `to`, or fill `to` with 0 if `from` is NULL. Does nothing if
- * `to` is NULL, or if both are the same place. */
+ * `to` is NULL, or if both are the same elements. */
 static ssq_status rnn_pass(ssq_queue *queue, const ssq_tensor *from,
                            const ssq_tensor *to)
 {
     struct view x = tensor_view(from, ACCESS_READ);
     struct view y = tensor_view(to, ACCESS_WRITE);
-    if (to == NULL || (from != NULL && view_same_place(&x, &y)))
+    if (to == NULL ||
+        (from != NULL && x.dtype == y.dtype && view_same_place(&x, &y)))
         return SSQ_OK;
     return from == NULL ? enqueue_fill(queue, &y, 0.0)
                         : enqueue_copy(queue, &x, &y);
