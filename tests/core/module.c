@@ -539,6 +539,61 @@ static int fall_back_without_memory(void *arg)
     return bad + (ssq_allocator_set(NULL) != SSQ_OK);
 }
 
+/* y = x, x: two copies, each on the host. */
+static ssq_status copy_twice(struct bench *b, const ssq_tensor *y)
+{
+    const ssq_tensor *x[] = {b->x, b->x};
+    ssq_concat_args args = SSQ_CONCAT_INIT;
+
+    args.x = x;
+    args.n = 2;
+    args.y = y;
+    return ssq_concat(b->q, &args);
+}
+
+/* The Nth allocation of a call of two ops fails: either nothing was written, or
+ * the queue has failed. */
+static int fall_back_in_part(void *arg)
+{
+    static const ssq_allocator allocator = {sizeof(allocator), fail_alloc,
+                                            fail_free, NULL};
+    struct bench b;
+    ssq_tensor *y;
+    float out[200] = {0};
+    int bad = 0, parts = 0;
+
+    (void)arg;
+    NEED(ssq_allocator_set(&allocator));
+    b = bench_open(true);
+    y = core_vector(b.dev, SSQ_F32, 200);
+    NEED(fill(&b, b.x, 5));
+    for (long n = 1;; n++) {
+        NEED(fill(&b, y, 1));
+        NEED(ssq_queue_sync(b.q));
+        calls = 0;
+        fail_at = n;
+        ssq_status st = copy_twice(&b, y);
+        bool failed = calls >= n;
+        fail_at = 0;
+        bool lost = fill(&b, b.h, 0) != SSQ_OK;
+        bad += lost && (st != SSQ_ERR_NOMEM || ssq_queue_sync(b.q) != st);
+        if (lost) {
+            ssq_queue_destroy(&b.q);
+            b.q = core_queue(b.dev);
+        }
+        NEED(ssq_tensor_read(b.q, y, out, sizeof(out), SSQ_F32));
+        NEED(ssq_queue_sync(b.q));
+        bad += (out[0] == 5 && out[199] != 5) != lost;
+        parts += lost;
+        if (!failed)
+            break;
+    }
+    bad += parts == 0 || out[199] != 5;
+    ssq_tensor_destroy(&y);
+    bench_close(&b);
+    return bad + (ssq_allocator_set(NULL) != SSQ_OK);
+}
+
 static int fall_back_in_capture(void *arg)
 {
     struct module_bench b = bench_open(true);
@@ -583,6 +638,10 @@ static void test_fallback(void)
            "each allocation of a fallback fails once: NOMEM, and the result "
            "is untouched: %s",
            tap_status(st));
+    st = tap_fork(fall_back_in_part, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "a call of two ops that fails between them fails the queue: %s",
+           tap_status(st));
     st = tap_fork(fall_back_in_capture, NULL, 20);
     tap_ok(tap_exited(st, 0), "but not in a capture: %s", tap_status(st));
 }
@@ -608,5 +667,5 @@ int main(void)
     snprintf(path, sizeof(path), "%s/cuda.so", dir);
     unlink(path);
     rmdir(dir);
-    return tap_done(30);
+    return tap_done(31);
 }

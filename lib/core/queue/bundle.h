@@ -13,6 +13,7 @@ struct bundle {
     ssq_graph *graph; /* the capture's, or a separate one; NULL: no bundle */
     unsigned depth;   /* nested begins without an end */
     size_t from;      /* commands of the capture before the bundle */
+    bool partial;     /* a part of it has run: it cannot be dropped any more */
 };
 
 /** Submit the commands of the bundle so far, and leave the bundle until

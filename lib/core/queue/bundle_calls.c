@@ -15,6 +15,7 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
 {
     if (queue->bundle.depth++ > 0)
         return SSQ_OK;
+    queue->bundle.partial = false;
     queue->bundle.graph = queue->capture.graph;
     queue->bundle.from =
         queue->capture.graph == NULL ? 0 : queue->capture.graph->n;
@@ -26,13 +27,10 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
     return st;
 }
 
-/* Submitted commands hold the graph until the device has finished them, so this
- * function can drop its reference. */
-ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
+/* End the outermost bundle. Submitted commands hold the graph until the device
+ * has finished them, so this function can drop its reference. */
+static ssq_status bundle_close(ssq_queue *queue, ssq_status st)
 {
-    /* The callers pass an inner failure on, up to the outermost end. */
-    if (--queue->bundle.depth > 0)
-        return st;
     ssq_graph *g = queue->bundle.graph;
     queue->bundle.graph = NULL;
     if (g == NULL) /* all its ops match a trace: replay.h */
@@ -46,6 +44,17 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
         st = queue_submit(queue, g->commands, g->n, &g->object);
     object_put(&g->object);
     return replay_bundle_end(queue, st);
+}
+
+/* The callers pass an inner failure on, up to the outermost end. If a part of
+ * the bundle has run on the host, its outputs are half written: the queue
+ * fails. */
+ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
+{
+    if (--queue->bundle.depth > 0)
+        return st;
+    st = bundle_close(queue, st);
+    return st != SSQ_OK && queue->bundle.partial ? queue_fail(queue, st) : st;
 }
 
 size_t capture_length(const ssq_queue *queue)
@@ -78,6 +87,7 @@ ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
         st = queue_submit(queue, g->commands, g->n, &g->object);
     if (st != SSQ_OK)
         return st;
+    queue->bundle.partial = queue->bundle.partial || g->n > 0;
     object_put(&g->object);
     queue->bundle.graph = NULL;
     *graph = fresh;

@@ -293,7 +293,9 @@ ssq_status fallback_run(ssq_queue *queue, const struct op *op)
         replay_resume(queue);
     }
     bundle_resume(queue, bundle);
-    if (st == SSQ_OK)
-        atomic_fetch_add(&d->fallbacks, 1);
-    return st;
+    if (st != SSQ_OK)
+        return st;
+    queue->bundle.partial = true;
+    atomic_fetch_add(&d->fallbacks, 1);
+    return SSQ_OK;
 }
