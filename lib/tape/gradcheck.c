@@ -399,9 +399,7 @@ static ssq_status check_arguments(const ssq_tape *tape, ssq_gradcheck_fn fn,
                          "%s: step is %g, ulps %g: expected above 0, and "
                          "finite",
                          op, args->step, args->ulps);
-    if (queue_capturing(tape->queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", op);
-    return SSQ_OK;
+    return queue_check_runs(tape->queue, op);
 }
 
 ssq_status ssq_gradcheck(ssq_tape *tape, ssq_gradcheck_fn fn, void *user,

@@ -112,6 +112,19 @@ ssq_status check_places(const ssq_tape *t, const char *what)
                      "%s: parameters were removed since the pass began", what);
 }
 
+/* Refuse to create a parameter in a capture: its initial values would be
+ * written by each launch, and by nothing before the first. */
+static ssq_status param_var_check_runs(const ssq_tape *t, const char *whole)
+{
+    ssq_status st = queue_check_runs(t->queue, "var_param");
+    return st == SSQ_ERR_INVALID
+               ? error_set(st,
+                           "var_param: \"%s\" does not exist, and a graph is "
+                           "being captured: run a pass before the capture",
+                           whole)
+               : st;
+}
+
 static ssq_status find_or_make(ssq_tape *t, const char *name,
                                const ssq_param_args *args, uint32_t *id)
 {
@@ -128,11 +141,8 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
         st = check_again(param_of(t->params, (uint32_t)i), args);
     } else {
         st = params_may_make(t->params, whole, t->training);
-        if (st == SSQ_OK && queue_capturing(t->queue))
-            st = error_set(SSQ_ERR_INVALID,
-                           "var_param: \"%s\" does not exist, and a graph is "
-                           "being captured: run a pass before the capture",
-                           whole);
+        if (st == SSQ_OK)
+            st = param_var_check_runs(t, whole);
         if (st != SSQ_OK)
             return st;
         ssq_param_args made = *args;

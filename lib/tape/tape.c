@@ -62,8 +62,8 @@ ssq_status ssq_tape_create(ssq_queue *queue, ssq_params *params,
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          params == NULL ? "params" : "tape");
     ssq_status st = queue_check(queue, what);
-    if (st == SSQ_OK && queue_capturing(queue))
-        st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", what);
+    if (st == SSQ_OK)
+        st = queue_check_runs(queue, what);
     if (st != SSQ_OK)
         return st;
     if (params->device != queue->device)

@@ -320,6 +320,49 @@ static void refused_trainer(void)
     ssq_device_close(&dev);
 }
 
+static ssq_var squares(ssq_tape *tape, void *name)
+{
+    return ssq_square_var(
+        ssq_var_param(tape, name,
+                      SSQ_PARAM(.rank = 1, .shape = {4},
+                                .init = SSQ_INIT_CONSTANT, .value = 2.0)));
+}
+
+/* A tape and a parameter are written when they are created. In a capture of the
+ * program they would have no values before its first launch. */
+static void refused_tape(void)
+{
+    char old[] = "old", new[] = "new";
+    ssq_device *dev = NULL;
+    ssq_queue *q;
+    ssq_params *p = NULL;
+    ssq_tape *tape = NULL, *other = NULL;
+    NEED(ssq_device_open("cuda:0", NULL, &dev));
+    NEED(ssq_cuda_queue_create(dev, stream, &q));
+    NEED(ssq_params_create(dev, NULL, NULL, &p));
+    NEED(ssq_tape_create(q, p, &tape));
+    ssq_tape_begin(tape, true);
+    (void)squares(tape, old);
+    NEED(ssq_tape_status(tape));
+    OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    core_status(ssq_tape_create(q, p, &other), SSQ_ERR_INVALID, "captures",
+                "a tape");
+    core_status(ssq_gradcheck(tape, squares, old, NULL, NULL), SSQ_ERR_INVALID,
+                "captures", "a check of gradients");
+    ssq_tape_begin(tape, true);
+    (void)squares(tape, new);
+    core_status(ssq_tape_status(tape), SSQ_ERR_INVALID, "captured",
+                "a parameter");
+    CUgraphExec exec = instantiate();
+    OWN(cuGraphExecDestroy(exec));
+    tap_ok(other == NULL && ssq_params_count(p) == 1,
+           "no tape and no parameter are created in a program's capture");
+    ssq_tape_destroy(&tape);
+    ssq_params_destroy(&p);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 /* A read that is refused leaves nothing in the capture, also one that would
  * convert first. */
 static void refused_read(void)
@@ -429,6 +472,7 @@ int main(void)
     default_stream();
     refused_read();
     refused_trainer();
+    refused_tape();
     pools();
     OWN(cuStreamDestroy_v2(stream));
     OWN(cuCtxPopCurrent_v2(NULL));
@@ -437,5 +481,5 @@ int main(void)
            fakecuda_live());
     tap_ok(fakecuda_refused(text, sizeof(text)) == 0,
            "nothing was against the documentation: %s", text);
-    return tap_done(31);
+    return tap_done(35);
 }
