@@ -26,15 +26,16 @@
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
- * calls of the pass do nothing, and return inert vars, which have no tensor.
+ * calls of the pass enqueue nothing. Vars that they return are inert: they have
+ * no tensor.
  * ssq_tape_backward and ssq_tape_status return the error, so that one check per
  * pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched too.
  *
  * Memory. The tape owns the device memory of the results and gradients of a
  * pass, and reuses it in the next pass. The memory is not free for other
- * objects before the tape is destroyed. Parameters, their gradients and their
- * casts belong to the set. In a pass with the ops and shapes of an earlier
- * pass, the tape allocates no device memory (ssq_tape_stats_get).
+ * objects before the tape is destroyed. Parameters, their gradients and the
+ * casts that passes share belong to the set. In a pass with the ops and shapes
+ * of an earlier pass, the tape allocates no device memory (ssq_tape_stats_get).
  *
  * Writes between forward and backward. If an input or a parameter is written
  * after an op has read it, and the backward pass needs it, the backward fails.
@@ -50,8 +51,9 @@
  * buffer on the same bytes, for example a second import.
  *
  * Captures. Create tapes and parameters before a graph is captured. While the
- * tape's queue captures, ssq_tape_create returns SSQ_ERR_INVALID, and a layer
- * that needs a new parameter latches it.
+ * queue captures a graph, or the program captures its stream (cuda.h),
+ * ssq_tape_create returns SSQ_ERR_INVALID, and a layer that needs a new
+ * parameter latches it. Below, both are meant by "a graph is being captured".
  *
  * A launch writes the memory of the captured pass, which later passes of the
  * tape use, too. Do not launch between the forward part and the backward of
@@ -193,7 +195,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
  *  name. It stops doing so after the set was loaded from a file or a trainer
  *  has made its first step. A pass for evaluation creates none. A mistyped name
  *  is therefore an error at the layer's line, not a new layer with random
- *  values. The message names the most similar parameter.
+ *  values. The message suggests a similar name, if there is one.
  *
  *  After this call all passes also create parameters that match, until the next
  *  call. For example, before weights are loaded into an empty set:
@@ -247,7 +249,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
  *   After an error the optimizer has no new parameter. Gradients may have been
  *   created.
  *  @sync waits for a fill if a parameter has no gradient yet, on an internal
- *        queue: not for other work */
+ *        queue. It does not wait for other work, except for all work of the
+ *        device after a backward of the set has failed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       ssq_optimizer *optimizer,
                                                       const char *pattern,
@@ -302,7 +305,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
  *  values, also with flat_master. A 16-bit parameter has the values of its
  *  master. Without a master it has the values that it was rounded from, by
  *  ssq_params_write, a load or .from of a trainer. It has its own values if
- *  it was never rounded or was written since. The same holds if `optimizer` has
+ *  none of these has rounded it, if it was written since, or if `optimizer` has
  *  it without a master (SSQ_MASTER_NONE) and was used.
  *
  *  If the optimizer is distributed, all ranks must make this call.
@@ -337,10 +340,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
  *  writes the parameter. If the optimizer is distributed, write the same values
  *  on all ranks.
  *  @param optimizer  the one that has the parameters; pass it if there is one.
- *                    NULL: none has them, or masters must not change. In the
- *                    second case the next step overwrites a 16-bit parameter
- *                    from its master; a float32 parameter is its own master and
- *                    keeps the values, except with flat_master
+ *                    NULL: none has them, or float32 masters must not change.
+ *                    In the second case the next step overwrites parameters
+ *                    that have such a master. A split master has the written
+ *                    parameter as its upper half, and keeps its lower half.
+ *                    Parameters without a master keep the values.
  *  @param name, host, n  as in ssq_params_read
  *  @return as ssq_params_read without SSQ_ERR_COMM: the call needs no other
  *          rank. After SSQ_ERR_NOMEM or the queue's error some parameters or
@@ -361,7 +365,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_write(ssq_params *params,
  *  @param params  held; several tapes may share a set
  *  @param tape    out: owned by the caller; release it with ssq_tape_destroy().
  *                 It holds the queue
- *  @return SSQ_ERR_INVALID  the queue captures a graph */
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_create(ssq_queue *queue,
                                                   ssq_params *params,
                                                   ssq_tape **tape);
@@ -461,8 +465,9 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *  and if they depend on no parameter and no watched var.
  *  @param result  the value that is kept, with its memory. Vars for which
  *                 ssq_var_tensor was called before the pop, and autocast's
- *                 casts of vars from outside, are kept too. Other vars of the
- *                 region become invalid. SSQ_VAR_NONE: no result
+ *                 casts of vars from outside, are kept too. Other
+ *                 results of recorded ops become invalid, and views of them.
+ *                 SSQ_VAR_NONE: no result
  *  @return result; inert after an error
  *  @note Latches SSQ_ERR_INVALID: a pop without a push; result is not a var of
  *        this pass. ssq_tape_backward, ssq_tape_grad and ssq_tape_check fail
@@ -508,10 +513,10 @@ SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
  *                          message names the op
  *   - otherwise the error of a backward op, for example SSQ_ERR_COMM of a batch
  *     norm over ranks
- *   The tape latches these errors, and the scale does not count as used. If the
- *   backward had already begun, all
- *   gradients of the set are clean: sums of earlier passes are lost. If it was
- *   the first to write a gradient, ssq_param_info.grad is NULL again. */
+ *   The tape latches these errors, and the scale does not count as used. If
+ *   gradients may have been written, all gradients of the set are clean: sums
+ *   of earlier passes are lost. If the backward was the first to write a
+ *   gradient, ssq_param_info.grad is NULL again. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
                                                     ssq_var loss,
                                                     ssq_scaler *scaler);
@@ -551,7 +556,7 @@ typedef struct ssq_tape_grad_args {
  *  mul at the line of a silu. With create_graph, regions to be recomputed that
  *  gradients flow through are kept in memory from then on. In a pause nothing
  *  is recorded, also with create_graph.
- *  @param loss   a single element
+ *  @param loss   a single element, of this pass
  *  @param vars   count vars that loss depends on: parameters (ssq_var_param,
  *                ssq_var_named), results of ssq_var_watch, or vars made from
  *                these
@@ -561,12 +566,13 @@ typedef struct ssq_tape_grad_args {
  *                for a parameter if the set has float32_gradients. The
  *                gradient of loss itself is float32. All are inert after an
  *                error, or if tape is NULL
- *  @note Latches the errors of ssq_tape_backward, and:
+ *  @note Latches the errors of ssq_tape_backward, but loss need not depend on a
+ *        parameter, and:
  *         - SSQ_ERR_INVALID      vars or grads is NULL, and count is not 0;
- *                                struct_size is wrong; a
- *                                var cannot have a gradient, for example an
- *                                input or a detached one; loss does not depend
- *                                on a var
+ *                                struct_size is wrong; a var is not of this
+ *                                pass or cannot have a gradient, for example
+ *                                an input or a detached one; loss does not
+ *                                depend on a var
  *         - SSQ_ERR_UNSUPPORTED  with create_graph, an op between loss and vars
  *                                has no second derivative; the message names
  *                                it. Such ops are max, min, pooling, attention,
@@ -587,12 +593,12 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
  *
  *  The pass does not change and may continue, also after an error: the tape
  *  latches nothing. Gradient tensors of parameters are created, without
- *  contents. While a graph is being captured on the queue, the call returns
- *  SSQ_ERR_INVALID.
- *  @return SSQ_OK, or an error of ssq_tape_backward. The message has the line,
- *          scope, op and shapes of the last refused op of the pass and the
- *          number of other ones. Each of them is logged as a warning
- *          (SSQ_VERBOSE=autograd)
+ *  contents. After ssq_graph_begin on the queue, until ssq_graph_end, the call
+ *  returns SSQ_ERR_INVALID.
+ *  @return SSQ_OK, or an error of ssq_tape_backward. If ops are refused, the
+ *          message has the line, scope, op and shapes of the last one in the
+ *          pass, and the number of other ones. Each of them is logged as a
+ *          warning (SSQ_VERBOSE=autograd)
  *  @sync async, for work that a trainer's replay holds back; waits as
  *        ssq_buffer_create, for gradients and regions to be recomputed
  *  @note Since 0.1. */
@@ -634,9 +640,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
  *  destroyed before. Inert, without an error, if tape is NULL.
  *
  *  A backward that needs it fails if it was written since an op has read it.
- *  Other parts of its buffer may be written; a write that
- *  interleaves with the tensor, for example to its even elements, may count as
- *  a write to it (ops.h).
+ *  Other parts of its buffer may be written. A write to elements between those
+ *  of the tensor may count as a write to it (ops.h): for example, to the even
+ *  elements if the tensor has the odd ones.
  *
  *  Latches SSQ_ERR_INVALID: tensor is NULL or of another device.
  *  @param tensor  on the tape's device; not NULL
@@ -672,17 +678,18 @@ typedef struct ssq_param_args {
  *  compared with args.
  *
  *  Latches:
- *   - SSQ_ERR_INVALID    the parameter has another shape, or is a state and
- *                        args.state is false (or the reverse); name is not
- *                        valid (ssq_tape_push); args is NULL or refused;
- *                        parameters were removed since the pass began; it does
- *                        not exist, and a graph is being captured on the queue
+ *   - SSQ_ERR_INVALID    the parameter has another shape: for example,
+ *                        "fc1.weight" as [512,784] and later as [512,10]; it is
+ *                        a state and args.state is false, or the reverse; name
+ *                        is not valid, or with its scopes too long
+ *                        (ssq_tape_push); args is NULL or refused; parameters
+ *                        were removed since the pass began; it does not exist,
+ *                        and a graph is being captured
  *   - SSQ_ERR_NOT_FOUND  it does not exist, and this pass must not create it
  *                        (ssq_params_allow)
  *   - the errors of ssq_tensor_create and ssq_init, if it is created: for
  *     example, SSQ_ERR_NOT_FOUND for an unknown nonlinearity. In a trainer with
- *     comm also the error of the copy from rank 0; the parameter then exists
- *  For example, "fc1.weight" as [512,784] and later as [512,10]. */
+ *     comm also the error of the copy from rank 0; the parameter then exists */
 SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
                                  const char *name, const ssq_param_args *args);
 #define ssq_var_param(...) ssq_var_param_at(SSQ_AT, __VA_ARGS__)
@@ -737,7 +744,8 @@ SSQ_API ssq_var ssq_var_watch_at(const char *where, ssq_var x);
 #define ssq_var_watch(...) ssq_var_watch_at(SSQ_AT, __VA_ARGS__)
 
 /** Cast to another dtype, as ssq_cast, to nearest even. If x has the dtype, the
- *  result is x.
+ *  result is x itself.
+ *  @param x      of any dtype
  *  @param dtype  SSQ_F32, SSQ_F16 or SSQ_BF16; another one latches
  *                SSQ_ERR_INVALID */
 SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);
