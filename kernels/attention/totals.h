@@ -20,8 +20,9 @@
     {                                                                          \
         u32 i = I0 + TILE_ROW(r);                                              \
         u32 j = J0 + TILE_COL(c);                                              \
-        ATTENTION_SCORE(score, PRODUCT[TILE_CELL(r, c, ATTENTION_COLS)], MASK, \
-                        i, j)                                                  \
+        TILE_PICK(x, PRODUCT, TILE_CELL(r, c, ATTENTION_COLS),                 \
+                  TILE_OWN(ROWS, ATTENTION_COLS))                              \
+        ATTENTION_SCORE(score, x, MASK, i, j)                                  \
         s[TILE_ROW(r) * U32(ATTENTION_COLS) + TILE_COL(c)] = AS_U32(score);    \
     }                                                                          \
     BARRIER();

@@ -37,7 +37,9 @@
  * where an offset and a count may wrap around together. UNROLL before a for of
  * constantly many rounds asks for no loop: what is private to an item stays
  * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
- * processor's loops become vector instructions.
+ * processor's loops become vector instructions. ROLLED asks for a loop, for few
+ * rounds of much code: the code of a GPU's kernel should fit into its cache.
+ * CUDA's compilers choose well.
  *
  * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
  * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD; where
@@ -406,6 +408,13 @@ FN float AS_F32(u32 u)
 #else
 #define UNROLL
 #endif
+#endif
+#if WG == 1 || defined(DIALECT_CUDA)
+#define ROLLED
+#elif defined(VULKAN)
+#define ROLLED [[dont_unroll]]
+#else
+#define ROLLED _Pragma("unroll 1")
 #endif
 #if WG == 1
 #define FLAT

@@ -28,8 +28,8 @@
 
 /* Each cell of this item. */
 #define EACH_OWN_CELL(R, I, ROWS, COLS)                                        \
-    for (u32 R = 0u; R < U32(TILE_OWN_ROWS(ROWS)); R++)                        \
-        for (u32 I = 0u; I < U32(TILE_OWN_COLS(COLS)); I++)
+    ROLLED for (u32 R = 0u; R < U32(TILE_OWN_ROWS(ROWS)); R++)                 \
+        ROLLED for (u32 I = 0u; I < U32(TILE_OWN_COLS(COLS)); I++)
 #define EACH_OWN_SUM(E, ROWS, COLS)                                            \
     LANES_LOOP FLAT for (INDEX E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
 
@@ -43,6 +43,18 @@
     for (u32 R##_e = LOCAL_ID; R##_e < U32((ROWS) * (COLS)); R##_e += U32(WG)) \
     FLAT for (u32 R##_one = 0u, R = R##_e / U32(COLS), C = R##_e % U32(COLS);  \
               R##_one < 1u; R##_one++)
+#endif
+
+/* Declares X, element I of A, which has N and belongs to an item. On a GPU an
+ * array that is indexed by a variable is in memory: there the loop picks the
+ * element out of registers. */
+#if WG == 1
+#define TILE_PICK(X, A, I, N) EXACT float X = A[I];
+#else
+#define TILE_PICK(X, A, I, N)                                                  \
+    EXACT float X = A[0];                                                      \
+    UNROLL for (u32 X##_e = 1u; X##_e < U32(N); X##_e++) if (X##_e == (I))     \
+        X = A[X##_e];
 #endif
 
 /* Each of N, by whichever item. */
