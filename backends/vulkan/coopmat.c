@@ -38,7 +38,7 @@ enum constant {
     SUBGROUP,
     SUBGROUPS_DOWN,
     SUBGROUPS_ACROSS,
-    SIDE,
+    MATRICES,
     STAGE_DEPTH,
     A_ROOM,
     B_ROOM,
@@ -147,16 +147,16 @@ static uint32_t coopmat_room(uint32_t lines, uint32_t elements)
     return lines * (elements / 8u + 1u);
 }
 
-/* The constants of a tile with side x side matrices for each subgroup; false:
- * it does not fit into shared memory or into a group. Shared memory holds two
+/* The constants of a tile with matrices x matrices for each subgroup; false: it
+ * does not fit into shared memory or into a group. Shared memory holds two
  * stages of each factor, one that is filled while the other is used, in
  * whichever order of lines takes more, and a matrix of sums for each subgroup.
  * Where that is too much, stages become shallower, down to one matrix. */
 static bool choose_constants(const struct vulkan_caps *caps,
-                             const struct coopmat_kind *kind, uint32_t side,
+                             const struct coopmat_kind *kind, uint32_t matrices,
                              uint32_t c[CONSTANTS])
 {
-    uint32_t m = DOWN * side * kind->m, n = ACROSS * side * kind->n;
+    uint32_t m = DOWN * matrices * kind->m, n = ACROSS * matrices * kind->n;
     uint32_t sums = DOWN * ACROSS * kind->m * kind->n * 4u;
     c[ITEMS] = DOWN * ACROSS * kind->subgroup;
     c[SHAPE_M] = kind->m;
@@ -165,7 +165,7 @@ static bool choose_constants(const struct vulkan_caps *caps,
     c[SUBGROUP] = kind->subgroup;
     c[SUBGROUPS_DOWN] = DOWN;
     c[SUBGROUPS_ACROSS] = ACROSS;
-    c[SIDE] = side;
+    c[MATRICES] = matrices;
     for (uint32_t depth = DEPTH; depth >= 8; depth /= 2) {
         if (depth % kind->k != 0)
             depth = kind->k; /* the least */
@@ -228,15 +228,15 @@ static void drop_tiles(struct backend_device *d, struct coopmat_kind *kind)
 
 /* The pipeline of a tile, or none where it does not fit: that is no error. */
 static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
-                            const struct coopmat_kind *kind, uint32_t side,
+                            const struct coopmat_kind *kind, uint32_t matrices,
                             struct coopmat_tile *tile)
 {
     uint32_t c[CONSTANTS];
     tile->code.entry.kernel = &kernel;
-    if (!choose_constants(&d->caps, kind, side, c))
+    if (!choose_constants(&d->caps, kind, matrices, c))
         return SSQ_OK;
-    tile->m = DOWN * side * kind->m;
-    tile->n = ACROSS * side * kind->n;
+    tile->m = DOWN * matrices * kind->m;
+    tile->n = ACROSS * matrices * kind->n;
     tile->depth = c[STAGE_DEPTH];
     return coopmat_make_pipeline(d, module, c, &tile->code.pipeline);
 }
@@ -390,7 +390,7 @@ static void log_kind(const struct services *core,
                        "coopmat: %s matrices of %ux%ux%u, subgroups of "
                        "%u, block %u",
                        type, kind->m, kind->n, kind->k, kind->subgroup,
-                       kind->block);
+                       kind->truncates_after);
     else
         core->log_line(SSQ_LOG_INFO, "vulkan", "coopmat: %s: %s", type,
                        kind->why.text);

@@ -55,9 +55,9 @@ struct coopmat_kind {
     struct why why;
     /* the shape of one multiplication, and the invocations that share it */
     uint32_t m, n, k, subgroup;
-    /* how many products are added before a sum is cut off, as in
+    /* how many products are added before a sum is truncated: the block of
      * ssq_gemm_explanation; 0: sums round to nearest */
-    uint32_t block;
+    uint32_t truncates_after;
     struct coopmat_tile tile[2]; /* small, large */
 };
 

@@ -262,7 +262,7 @@ static ssq_status test_rounding(struct vulkan_coopmat_test *t)
         return st;
     for (uint32_t i = 0; i < INEXACTS; i++)
         if (d[i * t->n + i] != inexacts[i].nearest)
-            t->kind->block = LEAST_BLOCK;
+            t->kind->truncates_after = LEAST_BLOCK;
     return SSQ_OK;
 }
 

@@ -159,5 +159,5 @@ void vulkan_gemm_explain(const struct backend_device *d,
     if (impl == GEMM_BY_PLAN)
         return; /* gemm_coopmat_check() tells why it was not this one */
     e->matrix_units = true;
-    e->block = gemm_coopmat_kind_of(d, op->a.dtype)->block;
+    e->block = gemm_coopmat_kind_of(d, op->a.dtype)->truncates_after;
 }

@@ -19,7 +19,7 @@ struct tick_given {
     bool scaled;   /* there is a scaler, and gradients carry its scale */
     bool bad;      /* gradients are not finite: the overflow flag */
     bool labels;   /* some were out of range */
-    bool poisoned; /* at its floor, where SSQ_FLOOR_APPLY skips nothing */
+    bool applies_bad; /* at its minimum, under SSQ_FLOOR_APPLY */
     bool unscaled; /* gradients are true already */
     float inverse; /* 1 / scale */
     float factor;  /* what the caller asks for besides */
@@ -51,9 +51,10 @@ FN STRUCT(tick_words) tick_begin(STRUCT(tick_given) given)
 
     /* This decides whether the step is skipped: always if a label is out of
      * range. If gradients are not finite, only with a scaler, and not if the
-     * scaler applies such steps at its minimum (SSQ_FLOOR_APPLY: poisoned).
+     * scaler applies such steps at its minimum (SSQ_FLOOR_APPLY).
      * Without a scaler a step that is not finite is applied. */
-    now.skip = given.labels || (given.scaled && given.bad && !given.poisoned);
+    now.skip = given.labels ||
+               (given.scaled && given.bad && !given.applies_bad);
     /* The clock stops at its end: t = 0 would begin sgd's buffers anew. */
     now.t = given.last_t == 0xffffffffu ? given.last_t : given.last_t + 1u;
     now.factor = given.scaled ? given.inverse : 1.0f;

@@ -2,20 +2,20 @@
 /* coopmat.comp - products of 16-bit floats by a subgroup's cooperative
  * matrices, summed in float32.
  *
- *                      TILE_N = ACROSS SIDE N
+ *                      TILE_N = ACROSS MATRICES N
  *                    +-----+-----+-----+-----+
  *              DEPTH |     |  b  |     |     |   a and b: raw bits in shared
  *                    +-----+-----+-----+-----+   memory, DEPTH of k; the next
  *     DEPTH                                      DEPTH is staged meanwhile.
  *    +------+        +--+--+-----+-----------+   Zeros past the edges
  *    |      |        |  |  |     |           |
- *    +------+        +--+--+     |           |   a subgroup sums SIDE by SIDE
- *    |  a   |        |  |  |     |           |   matrices of M by N, in its
- *    |      |        +--+--+-----+-----------+   registers
+ *    +------+        +--+--+     |           |   a subgroup sums a square of
+ *    |  a   |        |  |  |     |           |   MATRICES by MATRICES, each M
+ *    |      |        +--+--+-----+-----------+   by N, in its registers
  *    |      |        |subgroup   |           |
  *    +------+        |           |           |
  *     TILE_M         +-----------+-----------+
- *  = DOWN SIDE M
+ *  = DOWN MATRICES M
  *
  * Both keep in shared memory the order they have in memory: lines of 8 elements
  * at a time, and 8 more so that lines begin in different banks. A line of a is
@@ -45,12 +45,12 @@ layout(constant_id = 3) const uint K = 16;
 layout(constant_id = 4) const uint SUBGROUP = 32;
 layout(constant_id = 5) const uint DOWN = 2; /* subgroups */
 layout(constant_id = 6) const uint ACROSS = 2;
-layout(constant_id = 7) const uint SIDE = 2;
+layout(constant_id = 7) const uint MATRICES = 2;
 layout(constant_id = 8) const uint DEPTH = 32;
 layout(constant_id = 9) const uint A_ROOM = 320; /* uvec4s of one stage */
 layout(constant_id = 10) const uint B_ROOM = 320;
-const uint TILE_M = DOWN * SIDE * M;
-const uint TILE_N = ACROSS * SIDE * N;
+const uint TILE_M = DOWN * MATRICES * M;
+const uint TILE_N = ACROSS * MATRICES * N;
 
 /* 16-bit elements of a uvec4, and float32s that an item finishes at a time */
 #define PACKED 8u
@@ -126,7 +126,7 @@ void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
                 DEPTH / PACKED, pc.g.k, WHOLE_B);
 }
 
-#define EACH_SIDE(R) [[unroll]] for (uint R = 0u; R < SIDE; R++)
+#define EACH_MATRIX(R) [[unroll]] for (uint R = 0u; R < MATRICES; R++)
 
 /* X = the matrix at (LINE_0, WORD_0) of a stage whose lines have WORDS words,
  * and one that pads them. */
@@ -161,8 +161,8 @@ BODY
     /* Of another size than was asked for: leave, the self-test will see it. */
     if (gl_NumSubgroups != DOWN * ACROSS || gl_SubgroupSize != SUBGROUP)
         return;
-    uint i_own = gl_SubgroupID / ACROSS * SIDE * M;
-    uint j_own = gl_SubgroupID % ACROSS * SIDE * N;
+    uint i_own = gl_SubgroupID / ACROSS * MATRICES * M;
+    uint j_own = gl_SubgroupID % ACROSS * MATRICES * N;
     uint own = gl_SubgroupID * M * N;
     uint tall = (pc.g.m + TILE_M - 1u) / TILE_M;
     uint broad = (pc.g.n + TILE_N - 1u) / TILE_N;
@@ -170,8 +170,8 @@ BODY
         uint z = task / (tall * broad);
         uint i_0 = (task / broad - z * tall) * TILE_M;
         uint j_0 = task % broad * TILE_N;
-        MATRIX_SUM sum[SIDE * SIDE];
-        EACH_SIDE(r) EACH_SIDE(c) sum[r * SIDE + c] = MATRIX_SUM(0.0);
+        MATRIX_SUM sum[MATRICES * MATRICES];
+        EACH_MATRIX(r) EACH_MATRIX(c) sum[r * MATRICES + c] = MATRIX_SUM(0.0);
         uint turn = 0u;
         stage(turn, z, i_0, j_0, 0u);
         BARRIER();
@@ -179,33 +179,32 @@ BODY
             if (pc.g.k - from > DEPTH)
                 stage(1u - turn, z, i_0, j_0, from + DEPTH);
             for (uint q = 0u; q < DEPTH; q += K) {
-                MATRIX_A a[SIDE];
-                EACH_SIDE(r) {
+                MATRIX_A a[MATRICES];
+                EACH_MATRIX(r) {
                     LOAD_A(a[r], i_own + r * M, q)
                 }
-                EACH_SIDE(c) {
+                EACH_MATRIX(c) {
                     MATRIX_B b;
                     LOAD_B(b, q, j_own + c * N)
-                    EACH_SIDE(r) sum[r * SIDE + c] =
-                        coopMatMulAdd(a[r], b, sum[r * SIDE + c]);
+                    EACH_MATRIX(r) sum[r * MATRICES + c] =
+                        coopMatMulAdd(a[r], b, sum[r * MATRICES + c]);
                 }
             }
             BARRIER();
             turn = 1u - turn;
         }
-        [[dont_unroll]] for (uint f = 0u; f < SIDE * SIDE; f++) {
-            /* Registers cannot be indexed by f: the loops pick the matrix,
-             * so that the epilogue's code is here once and not SIDE * SIDE
-             * times. */
-            EACH_SIDE(r) EACH_SIDE(c) if (r * SIDE + c == f)
-                coopMatStore(sum[r * SIDE + c], sums, own, N, LAYOUT_ROWS);
+        [[dont_unroll]] for (uint f = 0u; f < MATRICES * MATRICES; f++) {
+            /* Registers cannot be indexed by f: the loops pick the matrix. The
+             * epilogue's code is then here only once. */
+            EACH_MATRIX(r) EACH_MATRIX(c) if (r * MATRICES + c == f)
+                coopMatStore(sum[r * MATRICES + c], sums, own, N, LAYOUT_ROWS);
             subgroupBarrier();
             for (uint e = gl_SubgroupInvocationID; e < M * N / LINE;
                  e += SUBGROUP) {
-                uint row = i_0 + i_own + f / SIDE * M + e / (N / LINE);
+                uint row = i_0 + i_own + f / MATRICES * M + e / (N / LINE);
                 uint column = e % (N / LINE) * LINE;
                 uint at = own + e * LINE;
-                column += j_0 + j_own + f % SIDE * N;
+                column += j_0 + j_own + f % MATRICES * N;
                 if (row < pc.g.m && column < pc.g.n) {
                     uint columns = min(pc.g.n - column, LINE);
                     float line[LINE];

@@ -163,7 +163,7 @@ static void coopmat_name(const VkSpecializationInfo *constants)
 {
     const uint32_t *c = constants->pData;
     snprintf(variant, sizeof(variant),
-             "gemm_coopmat DTYPE=%s M=%u N=%u K=%u SUBGROUP=%u SIDE=%u "
+             "gemm_coopmat DTYPE=%s M=%u N=%u K=%u SUBGROUP=%u MATRICES=%u "
              "DEPTH=%u",
              coopmat_kinds == 0 ? "f16" : "bf16", c[1], c[2], c[3], c[4], c[7],
              c[8]);

@@ -57,7 +57,7 @@ static struct tick_given tick_inputs(const struct tick_op *op,
                                .clip = AS_F32(c[CONTROL_CLIP])};
     if (block != NULL) {
         given.bad = record[RECORD_VERDICT] != 0;
-        given.poisoned = block[SCALER_POISON] != 0;
+        given.applies_bad = block[SCALER_POISON] != 0;
         given.inverse = AS_F32(block[SCALER_INVERSE]);
     }
     return given;
