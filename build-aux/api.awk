@@ -8,7 +8,7 @@
 #   4. lines $ "MACRO" EXPANSION: the expansion of every other macro
 #   5. lines % "HEADER" "FUNCTION" "SYNC" "THREADS", of marks.awk
 #
-# Sizes and offsets are those of LP64, which all targets have:
+# Sizes and offsets are LP64's, which all targets have:
 # tests/lint/api.sh compares them with the compiler's.
 
 function trim(s) {
@@ -497,7 +497,7 @@ BEGIN {
 }
 
 !second && /^# [0-9]+ "/ {
-    # a header is cut after those that it includes: when it ends
+    # a header is cut after the ones that it includes: when it ends
     if (ours && $4 == 2 && !(file in ended)) {
         ended[file] = 1
         headers[++nheaders] = file

@@ -7,15 +7,16 @@
 #
 # The files of a directory are listed nowhere else. autoreconf runs this before
 # automake reads lists.mk, and every make runs it again: a file that
-# was added or removed changes lists.mk, and so makes Makefile.in anew. lists.mk
-# is only written where it differs: the source of a release may be read-only.
+# was added or removed changes lists.mk, and so makes Makefile.in again.
+# lists.mk is only written where it differs: the source of a release may be
+# read-only.
 set -eu
 LC_ALL=C
 export LC_ALL
 
 # files VARIABLE PATTERN...: the list of what the patterns match. What editors
 # and merges leave behind has other names; a pattern that matches nothing
-# stands for itself. X_clblast.c is built on a condition: backend.mk has it.
+# represents itself. X_clblast.c is built on a condition: backend.mk has it.
 # If the build's folder is the source's, configure and make write files into the
 # directories: native_table.c and compiled.h are left out.
 files() {

@@ -59,7 +59,7 @@ static inline double bound_attention_exponent(double score_error, double t)
 }
 
 /* Relative error of total = sum(exp(s - m)), and of the quotient and the
- * dropout factor behind it. A sum in any order has n roundings. An
+ * dropout factor after it. A sum in any order has n roundings. An
  * implementation may go over blocks of at least 4 keys, and rescale its sums
  * by exp(m - m') between them, with 4u each: n more. total is at least 1, and
  * each term may underflow. */
@@ -96,7 +96,7 @@ static inline double bound_attention_rest(double moved, double total_error,
 }
 
 /* The sum of all P of a query, whose scores forward and backward are the same
- * bits: that of exp((s - lse) - rest), where rest stands for log(total) with
+ * bits: that of exp((s - lse) - rest), where rest represents log(total) with
  * 4u (|rest| + log(n)) and the error of total. Both differences round, 2u |t|,
  * of which the mean by P is at most log(n), and so does the exponent's sum with
  * rest; exp has 2u. P is rounded to c. */

@@ -39,7 +39,7 @@ struct rank_facts {
  * 0, D_r^2 is off by 2 D_r e_r + e_r^2, of which the mean is at most 2 own
  * sqrt(between) + own^2. Their first mean is off by `all`: the chain over
  * ranks, a product, a quotient. It and the squares about it are corrected like
- * those of a rank, by deviations that average to sqrt(between + more) at most.
+ * a rank's, by deviations that average to sqrt(between + more) at most.
  * Seven roundings more join the squares: two of D_r, its square, the sum, the
  * product, the quotient, and one of eps'. */
 static inline void norm_errors_ranks(struct norm_facts *f,

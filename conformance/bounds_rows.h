@@ -56,7 +56,7 @@ static inline double bound_log_softmax(const struct softmax_facts *f, double t)
                        1.0 + fabs(t) + fabs(f->log_total) + f->spread);
 }
 
-/* p (g - s), s = sum p g. There are k + 1 roundings in s, and two behind it.
+/* p (g - s), s = sum p g. There are k + 1 roundings in s, and two after it.
  * abs_s is sum |p g|; each of the n products may underflow. */
 static inline double bound_softmax_backward(double n, double p, double g,
                                             double abs_s, double tiny)
@@ -66,7 +66,7 @@ static inline double bound_softmax_backward(double n, double p, double g,
 }
 
 /* g - exp(y) s, s = sum g. There are k roundings in s, 2u in the exp, and two
- * roundings behind them. abs_s is sum |g|. */
+ * roundings after them. abs_s is sum |g|. */
 static inline double bound_log_softmax_backward(double n, double p, double g,
                                                 double abs_s, double tiny)
 {

@@ -341,7 +341,7 @@ void harness_enter(struct harness *b)
 }
 
 /* A case may have left an optimizer's step half done: a capture that ends so is
- * refused, and is over all the same. */
+ * refused, and is over nevertheless. */
 void harness_leave(struct harness *b)
 {
     ssq_graph *none = NULL;

@@ -2,7 +2,7 @@
 /* pairwise.c - a greedy generator of covering arrays.
  *
  * Each row starts from the first pair that is not covered yet; every other
- * factor then takes the level that covers most open pairs with those that
+ * factor then takes the level that covers most open pairs with the ones that
  * stand (after Cohen, Dalal, Fredman, Patton: the AETG system, IEEE TSE 23(7),
  * 1997, with one candidate per row and no chance). */
 #include "conformance/pairwise.h"

@@ -27,7 +27,7 @@
 
 #include <sesqui.h>
 
-/** How an operand lies in its buffer. Gaps and both ends hold sentinels that
+/** How an operand is in its buffer. Gaps and both ends hold sentinels that
  *  harness_read checks. */
 enum layout {
     LAYOUT_DENSE,
@@ -60,11 +60,11 @@ struct operand {
     int64_t n;         /* elements */
     double *value;     /* n values, dense row-major: given, or read back */
     uint32_t *bits;    /* n raw elements, likewise */
-    struct plot *plot; /* the harness's: how it lies in its buffer */
+    struct plot *plot; /* the harness': how it is in its buffer */
 };
 
 /** On what a case runs, and what came of it. The caller of harness_run fills in
- * the first half; the second begins anew with each case. */
+ * the first half; the second begins again with each case. */
 struct harness {
     ssq_device *device;
     ssq_queue *queue;
@@ -137,15 +137,15 @@ static inline int suite_turn(const char *kind)
 /** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */
 extern const struct suite *const suites[];
 
-/** Does a name select the suite? A name is that of its table, of its op, or of
+/** Does a name select the suite? A name is its table's, of its op, or of
  *  a public function that calls the op: "relu" selects the tables of "unary",
  *  "relu_backward" those of "unary_backward". NULL selects all. */
 bool suite_named(const struct suite *suite, const char *name);
-/** Name i of those that select a suite, sorted, without "NAME_backward"; NULL:
- *  there are no more. */
+/** Name i of the ones that select a suite, sorted, without "NAME_backward";
+ * NULL: there are no more. */
 const char *suite_name(size_t i);
 /** The op that a public function calls: "unary" for "relu"; NULL if the name is
- *  not that of a function. */
+ *  not a function's. */
 const char *suite_op(const char *function);
 
 /** Inputs are drawn from the case's own stream: the same on every device.
@@ -188,7 +188,7 @@ void *harness_alloc(struct harness *b, size_t bytes);
 void harness_start(struct harness *b);
 bool harness_more(struct harness *b);
 void harness_status(struct harness *b, ssq_status status);
-/** Where ops are only asked about, a case lies in a dry capture, in which some
+/** Where ops are only asked about, a case is in a dry capture, in which some
  *  calls are refused: making a scaler, sealing an optimizer. A case that needs
  *  them puts them between harness_leave and harness_enter. */
 void harness_leave(struct harness *b);

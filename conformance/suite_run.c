@@ -156,7 +156,7 @@ static bool suite_run_flushes(const struct suite *suite,
 }
 
 /* The reference runs first even when it was not asked for, and once more for
- * those that flush: it is of their report only if it fails there. */
+ * the ones that flush: it is of their report only if it fails there. */
 static bool suite_run_reported(const struct conformance_suite_run *r,
                                const struct harness *b, bool ok)
 {
@@ -284,7 +284,7 @@ static size_t run_flushed(struct conformance_suite_run *r, size_t i,
     return failed;
 }
 
-/* SSQ_TEST_STRIDE: every so many cases one is run, on all devices.
+/* SSQ_TEST_STRIDE: every this many cases one is run, on all devices.
  * "37,gemm=499" has another number for the suite gemm. */
 static size_t case_stride(const struct suite *suite)
 {

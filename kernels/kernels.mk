@@ -54,7 +54,7 @@ kernels/kernel_source.h.stamp: $(kernel_inputs)
 	$(embed) source.h $(srcdir) $(kernel_sources) \
 		>kernels/kernel_source.h.new && \
 		$(differing)
-# With the sources for NVIDIA's compilers alone behind those of the enum; what
+# With the sources for NVIDIA's compilers alone behind the enum's; what
 # is named after a source has no suffix.
 kernels/kernel_source.c: $(kernel_inputs) $(nvidia_sources) \
 		kernels/kernel_source.h

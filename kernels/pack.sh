@@ -43,8 +43,8 @@ spirv() {
 }
 
 # CUDA: PTX of the lowest level that has the instructions, so that every driver
-# takes it, whichever toolkit is installed; no contraction and no toolkit. A
-# source with a key LEVEL has instructions of that compute capability.
+# takes it, no matter which toolkit is installed; no contraction and no toolkit.
+# A source with a key LEVEL has instructions of that compute capability.
 ptx() {
     case " $* " in
     *' -DLEVEL=75 '*) version=65 level=75 ;;
@@ -166,7 +166,7 @@ device() {
     mv "$pack.new" "$pack"
 }
 
-# Which GPUs, and the modules of one after those of the other; a 0 ends either.
+# Which GPUs, and the modules of one after the other's; a 0 ends either.
 devices() {
     for pack; do
         matches "$pack"

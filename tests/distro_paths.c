@@ -2,7 +2,7 @@
 /* distro_paths.c - the files that a driver of tests/distro-env opens by name.
  *
  * rusticl reads the library of OpenCL's functions from /usr/lib/clc, wherever
- * rusticl itself lies. Preloaded into a program that runs in the folder ROOT,
+ * rusticl itself is. Preloaded into a program that runs in the folder ROOT,
  * this gives it the folder's. */
 #define _GNU_SOURCE /* RTLD_NEXT, O_TMPFILE */
 #include <dlfcn.h>

@@ -224,7 +224,7 @@ static inline void tap_child(int (*fn)(void *arg), void *arg, unsigned seconds)
     _exit(status);
 }
 
-/* Run fn(arg) in a child for at most so many seconds; return its wait status
+/* Run fn(arg) in a child for at most this many seconds; return its wait status
  * (WIFSIGNALED, WTERMSIG, ...; SIGALRM: the time was up), or -1. fn's result,
  * 0 to 255, is the child's exit status. */
 static inline int tap_fork(int (*fn)(void *arg), void *arg, unsigned seconds)

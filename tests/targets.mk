@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # targets.mk - the long checks: sanitizers, valgrind, coverage, full sweeps.
 #
-# Each builds in a directory of its own below this one and ends with the line
+# Each builds in its own directory below this one and ends with the line
 # "N passed, N failed, N skipped".
 
 # Programs and scripts that run the library; tests/lint looks at the build, and
@@ -172,7 +172,7 @@ check-validation: all
 	$(call run_one,variant-validation,tests/vulkan/validation.sh,); \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
-# Cooperative matrices, on a newer lavapipe in a folder of its own.
+# Cooperative matrices, on a newer lavapipe in its own folder.
 coopmat_env = $(abs_builddir)/coopmat-env
 coopmat_tests = $(filter tests/vulkan/coopmat_%,$(vulkan_tests))
 check-coopmat: all
@@ -257,7 +257,7 @@ check-elsewhere:
 	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 .PHONY: check-elsewhere
 
-# Ranks over each MPI that is there, in a build of its own.
+# Ranks over each MPI that is there, in its own build.
 mpis = mpicc.openmpi mpicc.mpich
 mpi_tests = tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mixture.sh \
 	tests/comm/examples.sh tests/comm/network.sh

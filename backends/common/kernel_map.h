@@ -2,7 +2,7 @@
 /* kernel_map.h - the kernels of a device, each made once.
  *
  * A kernel is made outside of the table's lock: who wants the same one waits
- * for it, everybody else goes on. */
+ * for it, everybody else continues. */
 #ifndef BACKENDS_COMMON_KERNEL_MAP_H
 #define BACKENDS_COMMON_KERNEL_MAP_H
 
@@ -31,8 +31,8 @@ ssq_status kernel_map_open(struct kernel_map *map, const struct services *core);
 void kernel_map_close(struct kernel_map *map);
 
 /** The entry of a kernel in a variant, once it is made. *mine: there was none,
- *  this one has room for so many bytes (the rest is 0), and the caller makes it
- *  and says kernel_map_built. NULL: no memory. */
+ *  this one has room for this many bytes (the rest is 0), and the caller makes
+ * it and says kernel_map_built. NULL: no memory. */
 struct kernel_map_entry *kernel_map_get(struct kernel_map *map,
                                         const struct kernel *kernel,
                                         const uint8_t key[LAUNCH_KEYS],

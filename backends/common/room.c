@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room.c - is there room for what a driver is about to do?
  *
- * Memory is asked for with one anonymous mapping that nobody touches and that
+ * Memory is asked for with one anonymous mapping that no one touches and that
  * is gone again: MAP_NORESERVE, so that a small machine is not refused what its
  * driver would never touch, and writable, so that RLIMIT_DATA counts it. */
 #define _GNU_SOURCE 1 /* MAP_ANONYMOUS, MAP_NORESERVE */
@@ -81,7 +81,7 @@ bool room_for_driver(const struct room_need *need, struct why *why)
 
 /* ---- the disk ---- */
 
-/* Where a driver keeps its cache; false: it has none, or nobody can tell. */
+/* Where a driver keeps its cache; false: it has none, or no one can tell. */
 static bool cache_path(const struct services *core,
                        const struct room_cache *cache, char *path, size_t bytes)
 {

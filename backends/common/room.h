@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* room.h - is there room for what a driver is about to do?
  *
- * A driver that finds none may end the process, which nobody can catch. What
- * can be asked beforehand is: whether so many bytes can still be mapped, which
- * finds RLIMIT_AS, RLIMIT_DATA and strict overcommitment; and whether the disk
- * of the driver's cache has room. Neither is a promise: another thread or
+ * A driver that finds none may end the process, which no one can catch. What
+ * can be asked beforehand is: whether this many bytes can still be mapped,
+ * which finds RLIMIT_AS, RLIMIT_DATA and strict overcommitment; and whether the
+ * disk of the driver's cache has room. Neither is a promise: another thread or
  * process may take it first. The questions cost some microseconds each. */
 #ifndef BACKENDS_COMMON_ROOM_H
 #define BACKENDS_COMMON_ROOM_H
@@ -17,7 +17,7 @@ struct room_need {
     uint32_t own_mib;         /* beside its threads' */
     uint32_t threads;         /* that it starts */
     uint32_t threads_per_cpu; /* and for each processor, */
-    uint32_t cpus_most;       /* but for more than so many; 0: for all */
+    uint32_t cpus_most;       /* except for more than so many; 0: for all */
 };
 
 /** What a driver's compiler maps for one kernel: measured under RLIMIT_AS, a
@@ -39,7 +39,7 @@ struct room_cache {
     uint64_t bytes;  /* that a driver needs there */
 };
 
-/** True if the disk has room for it, or nobody can tell. */
+/** True if the disk has room for it, or no one can tell. */
 bool room_for_cache(const struct services *core, const struct room_cache *cache,
                     struct why *why);
 

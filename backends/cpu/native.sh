@@ -28,7 +28,7 @@ shift 2
 
 # Instructions and the width of their vectors. Every kernel is exact: nothing
 # is contracted, and no compiler is told that NaNs, signs of zero or the order
-# of sums do not matter. Nobody reads errno or the flags of exceptions.
+# of sums do not matter. No one reads errno or the flags of exceptions.
 isa_flags() {
     case $1 in
     plain) echo "-DWIDTH=4 $quick" ;;

@@ -18,7 +18,7 @@ struct making {
     void *values;
 };
 
-/* One dimension of so many neighbours. */
+/* One dimension of this many neighbours. */
 static uint32_t cpu_table_form_of(uint32_t kind, uint32_t a, uint32_t b,
                                   uint32_t c)
 {

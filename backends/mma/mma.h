@@ -143,7 +143,7 @@ bool mma_last(const struct gemm_op *op);
 
 /* bind.c */
 /** Bind an operand's two forms, or one; mem NULL: it is absent, and the first
- *  operand stands for it. */
+ *  operand represents it. */
 void mma_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
               uint64_t bytes, unsigned forms, enum access access);
 

@@ -32,8 +32,8 @@ static const struct room_need to_open = {.call = "clCreateContext",
 static const struct room_cache pocl_cache = {
     .variable = "POCL_CACHE_DIR", .below = "pocl", .bytes = UINT64_C(4) << 20};
 
-/* A number that a device tells of itself, whichever of its three types it has;
- * 0 where the device does not answer, which *error remembers over several
+/* A number that a device tells of itself, no matter which of its three types it
+ * has; 0 where the device does not answer, which *error remembers over several
  * questions. */
 static cl_ulong opencl_device_number(cl_device_id id, cl_device_info what,
                                      cl_int *error)
@@ -104,7 +104,7 @@ static ssq_status measure_words(struct backend_device *d)
                            : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
-/* Add a platform's devices to the n that were found; unfit counts those that
+/* Add a platform's devices to the n that were found; unfit counts the ones that
  * were passed over. Returns how many there are then. */
 static unsigned add_devices(struct backend_instance *instance,
                             cl_platform_id platform, unsigned n,
@@ -137,7 +137,7 @@ unsigned opencl_count(struct backend_instance *instance, struct why *reason)
     if (!room_for_driver(&to_load, reason))
         return 0;
     cl_int e = CL(GetPlatformIDs)(MOST_PLATFORMS, platform, &platforms);
-    if (e != CL_SUCCESS) /* the loader's word for none is an error of its own */
+    if (e != CL_SUCCESS) /* the loader's word for none is its own error */
         platforms = 0;
     if (platforms > MOST_PLATFORMS)
         platforms = MOST_PLATFORMS;

@@ -29,7 +29,7 @@ void opencl_event_close(struct backend_event *event)
 
 /* A second record makes another marker: who waits for the first still does. It
  * is flushed, because a marker that the driver holds back is never reached, and
- * another queue that waits for it would not go on. */
+ * another queue that waits for it would not continue. */
 ssq_status opencl_event_record(struct backend_event *event,
                                struct backend_queue *queue)
 {

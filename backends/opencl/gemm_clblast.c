@@ -57,7 +57,7 @@ bool opencl_clblast_check(const struct backend_device *device,
 
 /* A matrix as BLAS sees it: where it begins, its leading dimension, and from
  * one matrix of the batch to the next, all in elements. columns: its columns
- * are what lies together. */
+ * are what is together. */
 struct gemm_clblast_matrix {
     cl_mem mem;
     size_t at, leading, batch;
@@ -86,7 +86,7 @@ ssq_status opencl_clblast_run(struct backend_queue *queue,
     struct gemm_clblast_matrix d = gemm_clblast_matrix_of(&op->d);
     size_t m = (size_t)op->m, n = (size_t)op->n, k = (size_t)op->k;
     float beta = op->c.buffer == NULL ? 0.0f : op->beta;
-    /* d decides the layout; a factor that lies the other way is a transposed
+    /* d decides the layout; a factor that is the other way is a transposed
      * one */
     CLBlastLayout layout =
         d.columns ? CLBlastLayoutColMajor : CLBlastLayoutRowMajor;

@@ -2,7 +2,7 @@
 /* matrix_units.c - whether a gemm on OpenCL runs on matrix units.
  *
  * OpenCL has no ratified way to them. NVIDIA's compiler takes the instructions
- * themselves, which mma uses. Some drivers bring a way of their own, which no
+ * themselves, which mma uses. Some drivers bring their own way, which no
  * kernel here uses: what a caller can act on is whether his device has one, and
  * so whether Vulkan on the same device is worth a look. */
 #include "backends/opencl/opencl.h"

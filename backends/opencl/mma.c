@@ -74,7 +74,7 @@ static int capability_of(struct backend_device *d)
                  mma_number(d, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV));
 }
 
-/* ---- a test's bench: a queue of its own ---- */
+/* ---- a test's bench: its own queue ---- */
 
 /* The compiler's refusal is final. A reason has little room: it begins with the
  * call that refused, and not with the options. */
@@ -221,7 +221,7 @@ bool opencl_mma_check(const struct backend_device *d, const struct gemm_op *op,
 {
     if (d->mma == NULL)
         return mma_refuse(why, "%s", d->mma_why.text);
-    /* the state of a variant is the device's, and has a lock of its own */
+    /* the state of a variant is the device's, and has its own lock */
     return mma_check(d->mma, (struct backend_device *)(uintptr_t)d, op, why);
 }
 

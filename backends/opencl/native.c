@@ -12,7 +12,8 @@ static ssq_status opencl_native_refuse_handle(const struct services *core,
     return core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
 }
 
-/* True if id is one of a context's devices, of which so many are looked at. */
+/* True if id is one of a context's devices, of which this many are looked at.
+ */
 #define MOST_IN_CONTEXT 64
 static bool context_has(cl_context context, cl_device_id id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.h - the OpenCL backend: any OpenCL 1.2 device, a module of its own.
+/* opencl.h - the OpenCL backend: any OpenCL 1.2 device, its own module.
  *
  * A device has a context, a queue an in-order command queue. All ops but the
  * copies from and to the host are plans of kernels, compiled here at their
@@ -65,7 +65,7 @@ struct backend_device {
      * compiled before, are not: what it finds changes their options */
     bool settled;
     /* the self-test found: vload_half gives the bits of f16_load,
-     * vstore_half_rte those of f16_store, so that kernels may use them */
+     * vstore_half_rte f16_store's, so that kernels may use them */
     bool half_load;
     bool half_store;
     bool unfused; /* fma() is no instruction: kernels do without */
@@ -97,7 +97,7 @@ struct opencl_mem {
 struct backend_queue {
     struct backend_device *device;
     cl_command_queue cl;
-    /* of the last thing enqueued for the command under way, or NULL: by
+    /* of the last thing enqueued for the command in progress, or NULL: by
      * command_end a mark takes its reference over */
     cl_event last;
     /* guards the rest: completed() comes from any thread, everything else from
@@ -108,7 +108,7 @@ struct backend_queue {
     /* commands that the core has ended, and those of them that are done */
     uint64_t submitted, finished;
     /* what submitted was when completed() was last asked: the same again, and
-     * nobody has enqueued anything since */
+     * no one has enqueued anything since */
     uint64_t asked;
     uint64_t unflushed; /* commands that the driver may still hold back */
     ssq_status status;  /* of the first failure; sticky */
@@ -161,7 +161,7 @@ ssq_status opencl_import(struct backend_device *device, const void *handle,
 void *opencl_mem_handle(const struct backend_mem *mem);
 
 /* memory.c */
-/** A memory over the caller's buffer of so many bytes, which is retained. */
+/** A memory over the caller's buffer of this many bytes, which is retained. */
 ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
                            uint64_t bytes, struct backend_mem **mem);
 ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,

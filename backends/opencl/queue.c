@@ -4,7 +4,7 @@
  * The event of each command's last part stands in a ring until it is seen
  * complete: the queue is in order, so that the first ones are always the
  * oldest. A driver may hold work back until it is flushed: the queue flushes
- * now and then, when an event is recorded, and when somebody asks for progress
+ * now and then, when an event is recorded, and when someone asks for progress
  * a second time without having given it more to do. */
 #include "backends/opencl/opencl.h"
 
@@ -210,7 +210,7 @@ void opencl_command_end(struct backend_queue *q)
     if (flush)
         q->unflushed = 0;
     pthread_mutex_unlock(&q->lock);
-    /* Without memory for the mark nobody could tell when the command is done:
+    /* Without memory for the mark no one could tell when the command is done:
      * wait for it instead. */
     if (!marked) {
         opencl_queue_finish(q);

@@ -27,7 +27,7 @@ static ssq_status pack_broken(const struct services *core,
 }
 
 /* Unpack a member into as many bytes as its module has: not one more or less,
- * and nothing behind it. */
+ * and nothing after it. */
 static ssq_status pack_unpack(const struct services *core,
                               const struct pack *pack,
                               const struct packed_module *m, const char *name,

@@ -37,7 +37,7 @@ struct pack {
             ".previous\n")
 
 /** Unpack a kernel's module in a variant; the caller frees *module, which has
- *  *size bytes and a 0 behind them. name: of both, for error texts.
+ *  *size bytes and a 0 after them. name: of both, for error texts.
  *  @return SSQ_ERR_UNSUPPORTED there is no such variant; SSQ_ERR_NOMEM;
  *          SSQ_ERR_DEVICE it does not unpack. */
 ssq_status pack_module(const struct services *core, const struct pack *pack,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Bytes that a kernel's group shares at most: those of binary_sum, which is
+/** Bytes that a kernel's group shares at most: binary_sum's, which is
  * also what Vulkan promises. */
 #define LOCAL_BYTES 16384u
 /** Groups that are taken to run at a time where a device does not say: a guess,

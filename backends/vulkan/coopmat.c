@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coopmat.c - find the matrices of a device, make their pipelines, try them.
  *
- * Shapes come from the device, best first: those that do most products at a
+ * Shapes come from the device, best first: the ones that do most products at a
  * time, where more than a 16x16x16 matrix's count as no better. The device does
  * not say for which size of subgroup a shape holds: its own size is tried
  * first, then the others that it has. The first shape and size that pass the
@@ -20,7 +20,7 @@
 /** Elements of k that a group puts into shared memory at a time; less where
  * that is short. */
 #define DEPTH 32u
-/** Shapes that are looked at; and those that are tried, since each try costs
+/** Shapes that are looked at; and the ones that are tried, since each try costs
  * the compilation of two pipelines for each size of subgroup. */
 #define MOST_SHAPES 64u
 #define MOST_TRIES  4u
@@ -83,8 +83,8 @@ static uint32_t worth(const struct coopmat_shape *s)
     return products > GOOD_PRODUCTS ? GOOD_PRODUCTS : products;
 }
 
-/* Put a shape into the list: the best first, those that are worth the same in
- * the device's order. Returns how many there are then. */
+/* Put a shape into the list: the best first, the ones that are worth the same
+ * in the device's order. Returns how many there are then. */
 static uint32_t coopmat_insert(struct coopmat_shape *list, uint32_t n,
                                struct coopmat_shape s)
 {
@@ -139,9 +139,9 @@ static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
 #define FULL_SUBGROUPS                                                         \
     VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
 
-/* The 16-byte words that a stage of so many lines takes. Each line is one word
- * longer than its elements, so that neighbouring lines begin in different banks
- * of shared memory. */
+/* The 16-byte words that a stage of this many lines takes. Each line is one
+ * word longer than its elements, so that neighbouring lines begin in different
+ * banks of shared memory. */
 static uint32_t coopmat_room(uint32_t lines, uint32_t elements)
 {
     return lines * (elements / 8u + 1u);
@@ -150,8 +150,9 @@ static uint32_t coopmat_room(uint32_t lines, uint32_t elements)
 /* The constants of a tile with matrices x matrices for each subgroup; false: it
  * does not fit into shared memory or into a group. Shared memory holds two
  * stages of each factor, one that is filled while the other is used, in
- * whichever order of lines takes more, and a matrix of sums for each subgroup.
- * Where that is too much, stages become shallower, down to one matrix. */
+ * in the order of lines that takes more, and a matrix of sums for each
+ * subgroup. Where that is too much, stages become shallower, down to one
+ * matrix. */
 static bool choose_constants(const struct vulkan_caps *caps,
                              const struct coopmat_kind *kind, uint32_t matrices,
                              uint32_t c[CONSTANTS])
@@ -244,7 +245,7 @@ static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
 /* ---- trying ---- */
 
 /* Try a shape with a size of subgroup: make a small and a large tile, and test
- * those that there are. A driver may well fail to compile this: that refuses
+ * the ones that there are. A driver may well fail to compile this: that refuses
  * the kind, and is an error only where the device is lost with it. */
 static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
                             struct coopmat_kind *kind)
@@ -333,7 +334,7 @@ static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
                : vulkan_error(d->core, "vkCreateShaderModule: gemm_coopmat", e);
 }
 
-/* Admit a kind or say why not. Errors are those that no other driver would
+/* Admit a kind or say why not. Errors are the ones that no other driver would
  * spare the program: no host memory, a lost device. */
 static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
 {

@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/** What is known of units that cut off: they add at least so many products
+/** What is known of units that cut off: they add at least this many products
  * exactly before they do. */
 #define LEAST_BLOCK 4u
-/** Groups of a launch: fewer than tiles, so that a group has to go on to
+/** Groups of a launch: fewer than tiles, so that a group has to continue to
  * another tile. */
 #define GROUPS 3u
 /** Launches of exact sums: orders of the operands, and kinds of numbers. */
@@ -173,7 +173,7 @@ static void coopmat_test_fill(struct vulkan_coopmat_test *t,
                 coopmat_test_encode(t, (float)b_value(t, s, q, j) * b_scale);
 }
 
-/* Compare all sums with those of integers; the first wrong one goes into the
+/* Compare all sums with integers'; the first wrong one goes into the
  * kind's why. */
 static bool coopmat_test_compare(struct vulkan_coopmat_test *t,
                                  const struct coopmat_test_set *s)

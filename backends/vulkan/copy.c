@@ -12,7 +12,7 @@
 
 #include "lib/core/module/data.h"
 
-/** Pieces of staging memory begin at multiples of so many bytes. */
+/** Pieces of staging memory begin at multiples of this many bytes. */
 #define PIECE_ALIGN 16u
 
 static const struct vulkan_mem *vulkan_copy_mem_of(const struct view *v)
@@ -20,7 +20,7 @@ static const struct vulkan_mem *vulkan_copy_mem_of(const struct view *v)
     return (const struct vulkan_mem *)v->buffer->mem;
 }
 
-/* With the queue's lock: is nothing recorded or under way? */
+/* With the queue's lock: is nothing recorded or in progress? */
 static bool is_quiet(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
@@ -72,7 +72,7 @@ static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
                             bytes, 1, access};
 }
 
-/* Record a copy, behind a barrier if the device's side needs one. The staging
+/* Record a copy, after a barrier if the device's side needs one. The staging
  * memory needs none: each part of it is used once. */
 static void vulkan_copy(struct backend_queue *q, struct vulkan_submission *s,
                         VkBuffer from, VkBuffer to, VkBufferCopy part,
@@ -83,8 +83,8 @@ static void vulkan_copy(struct backend_queue *q, struct vulkan_submission *s,
     s->launches++;
 }
 
-/* The first command may be refused with nothing under way; those behind it must
- * find the staging memory that they copy through. */
+/* The first command may be refused with nothing in progress; those after it
+ * must find the staging memory that they copy through. */
 ssq_status vulkan_reserve(struct backend_queue *q,
                           const struct command *commands, size_t n)
 {

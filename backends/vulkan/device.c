@@ -26,7 +26,7 @@ static const struct room_cache mesa_cache = {.variable =
                                              .below = "mesa_shader_cache",
                                              .off = "MESA_SHADER_CACHE_DISABLE",
                                              .bytes = UINT64_C(4) << 20};
-/** Milliseconds that a submission should take at most, if nobody says: a
+/** Milliseconds that a submission should take at most, if no one says: a
  * desktop that waits for its GPU still seems to move. */
 #define SUBMIT_MS 100u
 

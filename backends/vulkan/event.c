@@ -67,7 +67,7 @@ static void vulkan_event_keep(struct backend_event *event,
 }
 
 /* A second record makes another mark: who waits for the first still does. The
- * submission is sent, because a mark that nobody sends would never be reached:
+ * submission is sent, because a mark that no one sends would never be reached:
  * another queue's semaphore would wait for ever. */
 ssq_status vulkan_event_record(struct backend_event *event,
                                struct backend_queue *q)

@@ -225,7 +225,7 @@ uint32_t vulkan_features_wanted(const struct vulkan_caps *c,
             extensions[n++] = part->extension;
     }
     /* The float controls are execution modes of SPIR-V: an extension without
-     * features, which has to be switched on all the same. */
+     * features, which must be switched on nevertheless. */
     if (c->api < VK_API_VERSION_1_2 &&
         (c->denorm_preserve || c->nan_preserve || c->round_even)) {
         extensions[n++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;

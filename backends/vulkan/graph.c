@@ -4,7 +4,7 @@
  *
  * A graph is cut into parts, so that a queue can send what it has between two
  * of them. A queue whose submissions may not be as long as a part records the
- * launches of that part anew: the device is too slow to be given so many at
+ * launches of that part again: the device is too slow to be given this many at
  * once. */
 #include "backends/vulkan/queue.h"
 
@@ -15,7 +15,7 @@
  * descriptors, parameters. */
 struct graph_part {
     struct vulkan_recording rec;
-    /* rec.used of them, to be recorded anew; the core keeps them longer than
+    /* rec.used of them, to be recorded again; the core keeps them longer than
      * the graph */
     const struct launch **launches;
 };

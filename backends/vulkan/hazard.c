@@ -4,7 +4,7 @@
  * What is remembered are the parts that descriptors show to a kernel. A
  * descriptor's offset is rounded down, so that its first bytes may be some
  * before the operand's own: rounding to VULKAN_ALIGN is enough for every
- * device. A barrier is a global one: behind it nothing needs to be
+ * device. A barrier is a global one: after it nothing needs to be
  * remembered. */
 #include "backends/vulkan/vulkan.h"
 

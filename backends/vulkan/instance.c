@@ -22,8 +22,8 @@ struct listing {
     VkPhysicalDevice physical[VULKAN_MOST_DEVICES];
     struct vulkan_caps *caps; /* VULKAN_MOST_DEVICES of them */
     unsigned n;
-    /* there was none to ask one of those that are passed over: then the list is
-     * not what it should be */
+    /* there was none to ask one of the ones that are passed over: then the list
+     * is not what it should be */
     bool no_memory;
 };
 
@@ -88,7 +88,7 @@ static void instance_append(struct why *reason, const char *text)
 }
 
 /* List the devices that can be used; reason says why others are passed over,
- * one behind the other. */
+ * one after the other. */
 static VkResult list_devices(const struct services *core, VkInstance instance,
                              struct listing *l, struct why *reason)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a queue: launches go into its submissions, and somebody asks how
+/* queue.c - a queue: launches go into its submissions, and someone asks how
  * far it has come. */
 #include "backends/vulkan/queue.h"
 
@@ -27,8 +27,8 @@ static ssq_status make_timeline(struct backend_queue *q)
     return SSQ_OK;
 }
 
-/* Nothing of it is under way: whoever calls this has synced or given up. Marks
- * may still refer to its timeline. */
+/* Nothing of it is in progress: whoever calls this has synced or given up.
+ * Marks may still refer to its timeline. */
 static void destroy(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
@@ -122,7 +122,7 @@ void vulkan_command_end(struct backend_queue *q)
         if (q->recording->launches >= q->recording->limit)
             (void)vulkan_submission_send(q);
         /* Nothing of the command is recorded any more: it is done with the
-         * newest submission under way, or at once where there is none. */
+         * newest submission in progress, or at once where there is none. */
     } else {
         pthread_mutex_lock(&d->lock);
         if (q->first != NULL)
@@ -145,7 +145,7 @@ ssq_status vulkan_queue_failure(struct backend_queue *q)
 }
 
 /* Commands that have run. A device begins when a submission is full, so that
- * somebody who only asks would ask for ever: who asks twice with nothing
+ * someone who only asks would ask for ever: who asks twice with nothing
  * enqueued in between is taken to wait, and what is recorded is sent. */
 uint64_t vulkan_completed(struct backend_queue *q)
 {

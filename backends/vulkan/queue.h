@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.h - what a queue is made of: submissions, marks, a timeline.
  *
- *     recording -> under way -> idle -> recording ..
+ *     recording -> in progress -> idle -> recording ..
  *
- * A queue records into one submission at a time. What was sent is under way
- * until the device has run it and somebody has looked; retiring it then copies
+ * A queue records into one submission at a time. What was sent is in progress
+ * until the device has run it and someone has looked; retiring it then copies
  * what it brings home, completes its marks, and makes it idle.
  *
  * A queue's lock is held while anything of it is recorded or sent. The device's
- * lock, taken behind it, guards the submissions under way and the marks: any
+ * lock, taken after it, guards the submissions in progress and the marks: any
  * thread may find out how far a queue has come.
  *
  * A timeline is a semaphore whose value is the number of the last submission
@@ -19,8 +19,8 @@
 
 #include "backends/vulkan/vulkan.h"
 
-/** Launches of a submission that comes before any was timed, and those that a
- * submission has room for. */
+/** Launches of a submission that comes before any was timed, and the ones that
+ * a submission has room for. */
 #define FIRST_LIMIT         64u
 #define SUBMISSION_LAUNCHES 256u
 /** Moments that are noted in a submission: its begin, its end, and a mark. A
@@ -50,7 +50,7 @@ struct vulkan_timeline {
 };
 
 /** A point in a queue, which an event is recorded at. The submission that it
- * lies in has a reference while it runs, the event has one, and so has whoever
+ * is in has a reference while it runs, the event has one, and so has whoever
  * waits for it. All under the device's lock. */
 struct vulkan_mark {
     unsigned refs;
@@ -79,7 +79,7 @@ struct vulkan_arrival {
 /** A command buffer with all that it uses: filled, sent as one thing, used
  * again once it has run. */
 struct vulkan_submission {
-    struct vulkan_submission *next; /* under way, or idle */
+    struct vulkan_submission *next; /* in progress, or idle */
     VkCommandPool pool;       /* of its one command buffer, reset as a whole */
     VkQueryPool times;        /* VK_NULL_HANDLE: the device has no clock */
     struct vulkan_mem *ticks; /* where the device puts them */
@@ -118,12 +118,12 @@ struct backend_queue {
     struct vulkan_hazards hazards; /* since the last barrier recorded */
     uint64_t submitted;            /* commands that the core has ended */
     /* what submitted was when completed() was last asked: the same again, and
-     * nobody has enqueued anything since */
+     * no one has enqueued anything since */
     uint64_t asked;
     ssq_status status; /* of the first failure; sticky */
     char text[512];    /* of that failure */
     /* under the device's lock: */
-    struct vulkan_submission *first, *last; /* under way, oldest first */
+    struct vulkan_submission *first, *last; /* in progress, oldest first */
     struct vulkan_submission *idle;         /* to be used again */
     uint32_t limit; /* launches in the next submission: learn() in retire.c */
     uint64_t finished; /* commands that have run */
@@ -153,8 +153,8 @@ uint32_t vulkan_submission_time(struct vulkan_submission *submission);
 /** With the device's lock: retire the submissions that have run. Here and
  * below, *call is the name of the call that failed. */
 VkResult vulkan_retire(struct backend_queue *queue, const char **call);
-/** With the device's lock: give up what is under way or recorded; its marks get
- * the status. Nothing of it may be running, or the device is lost. */
+/** With the device's lock: give up what is in progress or recorded; its marks
+ * get the status. Nothing of it may be running, or the device is lost. */
 void vulkan_abandon(struct backend_queue *queue, ssq_status status);
 /** Wait for the submissions up to the one with number value, 0: the first under
  * way, and retire them. Without the device's lock; the queue's may be held. */
@@ -176,8 +176,9 @@ ssq_status vulkan_queue_fail(struct backend_queue *queue, const char *call,
                              VkResult result);
 /** The same, of a failure whose text is the thread's already. */
 ssq_status vulkan_queue_broken(struct backend_queue *queue, ssq_status status);
-/** With the queue's lock: let what is under way end, unless the device is lost,
- * and forget it all. Even where a wait fails, no more can be waited for. */
+/** With the queue's lock: let what is in progress end, unless the device is
+ * lost, and forget it all. Even where a wait fails, no more can be waited for.
+ */
 void vulkan_queue_give_up(struct backend_queue *queue, ssq_status status);
 /** With the device's lock: "last submitted: gemm_tiled, cast", what the
  *  device was doing; or "". */

@@ -26,11 +26,11 @@ static ssq_status vulkan_record_make_pool(struct vulkan_recording *r)
                : vulkan_error(r->device->core, "vkCreateDescriptorPool", e);
 }
 
-/** Sets that are asked for at a time: an array of so many layouts is on the
+/** Sets that are asked for at a time: an array of this many layouts is on the
  * stack. */
 #define SETS 64u
 
-/* All sets have the device's one layout, which has to be repeated for each. */
+/* All sets have the device's one layout, which must be repeated for each. */
 static ssq_status allocate_sets(struct vulkan_recording *r)
 {
     VkDescriptorSetLayout layouts[SETS];
@@ -114,7 +114,7 @@ void vulkan_recording_close(struct vulkan_recording *r)
 #define STAGES                                                                 \
     (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
 
-/* A barrier of all memory, behind which nothing has to be remembered. Its
+/* A barrier of all memory, behind which nothing must be remembered. Its
  * source is writes alone: that earlier reads are over before a later write
  * begins follows from the order of the stages. */
 void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,

@@ -3,7 +3,7 @@
  * for them.
  *
  * Any thread may retire any queue's: it takes the device's lock alone. Waiting
- * is done without that lock, so that other queues go on; whoever comes back
+ * is done without that lock, so that other queues continue; whoever returns
  * first retires, and the others find it done. */
 #include "backends/vulkan/queue.h"
 
@@ -84,8 +84,8 @@ static void learn(struct backend_queue *q, const struct vulkan_submission *s,
 }
 
 /* The submission is over, with this status: its marks are reached, and its
- * references to them and to those that it waited for are given back. ticks: the
- * times of its moments, NULL where there are none. */
+ * references to them and to the ones that it waited for are given back. ticks:
+ * the times of its moments, NULL where there are none. */
 static void drop_marks(struct vulkan_submission *s, ssq_status status,
                        const uint64_t *ticks)
 {
@@ -105,7 +105,7 @@ static void drop_marks(struct vulkan_submission *s, ssq_status status,
 }
 
 /* Ready to be used again; staging memory and descriptor sets stay. Its command
- * buffer is reset when it is begun anew. */
+ * buffer is reset when it is begun again. */
 static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
 {
     s->rec.used = 0;
@@ -214,7 +214,7 @@ VkResult vulkan_wait(struct backend_queue *q, uint64_t value, const char **call)
 {
     struct backend_device *d = q->device;
     pthread_mutex_lock(&d->lock);
-    /* numbers begin with 1, so that 0 can stand for the oldest */
+    /* numbers begin with 1, so that 0 can represent the oldest */
     if (value == 0 && q->first != NULL)
         value = q->first->value;
     bool wait = q->first != NULL && q->first->value <= value;

@@ -2,7 +2,7 @@
 /* sticky.c - the error that a queue keeps, and the end of what it had under
  * way.
  *
- * After a failure nobody knows what the device has done of what was enqueued,
+ * After a failure no one knows what the device has done of what was enqueued,
  * so the queue takes nothing any more: every later call answers the first
  * error. */
 #include "backends/vulkan/queue.h"
@@ -43,7 +43,7 @@ ssq_status vulkan_queue_broken(struct backend_queue *q, ssq_status status)
     return q->device->core->error_set(q->status, "%s", q->text);
 }
 
-/* Of the oldest submission under way, where the device most likely is, or of
+/* Of the oldest submission in progress, where the device most likely is, or of
  * the one that could not be sent. */
 void vulkan_queue_last(const struct backend_queue *q, char *text, size_t bytes)
 {

@@ -4,7 +4,7 @@
  *
  * A submission that was made is used again as long as the queue lives. A queue
  * has one from its beginning: where a second one finds no memory, the first is
- * waited for, so that a queue that could be opened goes on. */
+ * waited for, so that a queue that could be opened continues. */
 #include "backends/vulkan/queue.h"
 
 /* A pool for the one command buffer: a pool is used by one thread at a time,
@@ -125,7 +125,7 @@ static struct vulkan_submission *take_idle(struct backend_queue *q,
 
 /* A submission that nothing is in: an idle one, a new one, or the oldest under
  * way, which is waited for. That one is there: nothing is recorded now, so
- * those that are not idle are under way. */
+ * the ones that are not idle are in progress. */
 static ssq_status submission_take(struct backend_queue *q,
                                   struct vulkan_submission **submission)
 {

@@ -2,7 +2,7 @@
 /* submit.c - the device's VkQueue, which all of its queues share, and perhaps
  * the caller.
  *
- * The device's lock keeps our queues apart, the caller's lock, taken behind it,
+ * The device's lock keeps our queues apart, the caller's lock, taken after it,
  * keeps the caller away: it must call nothing of ours. */
 #include "backends/vulkan/vulkan.h"
 

@@ -8,11 +8,11 @@
  *
  * Every kernel has the same layout of descriptors, so that one pipeline layout
  * serves all: an operand at each binding, and the parameters as a uniform block
- * behind the last.
+ * after the last.
  *
  * Order of locks: a queue's lock, then the device's. The device's guards its
  * VkQueue and all that threads other than a queue's own may look at: the
- * submissions under way and the marks. The table of kernels has a lock that
+ * submissions in progress and the marks. The table of kernels has a lock that
  * stands alone. */
 #ifndef BACKENDS_VULKAN_VULKAN_H
 #define BACKENDS_VULKAN_VULKAN_H
@@ -30,7 +30,7 @@
 #define VULKAN_GROUP 128u
 /** float32s of the best vector of one item. */
 #define VULKAN_WIDTH 4u
-/** The binding of a launch's parameters, behind those of the operands; and the
+/** The binding of a launch's parameters, behind the operands'; and the
  * bytes of one block: LAUNCH_WORDS words. 256 is also the greatest alignment
  * that Vulkan lets a device ask of a uniform buffer's offset, so that blocks
  * may follow each other. */
@@ -328,7 +328,7 @@ bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
 /** Remember them; where there is no memory, everything counts as touched. */
 void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
                        uint32_t n);
-void vulkan_hazard_clear(struct vulkan_hazards *h); /* behind a barrier */
+void vulkan_hazard_clear(struct vulkan_hazards *h); /* after a barrier */
 void vulkan_hazard_free(struct vulkan_hazards *h);
 
 /* record.c: launches into a command buffer, a queue's or a graph's */
@@ -336,7 +336,7 @@ void vulkan_hazard_free(struct vulkan_hazards *h);
  * device. */
 #define VULKAN_LAST 4u
 /** Launches in a command buffer, with the descriptor sets and the parameters
- * that they use while it runs: it may be recorded anew only after that. */
+ * that they use while it runs: it may be recorded again only after that. */
 struct vulkan_recording {
     struct backend_device *device;
     VkCommandBuffer commands; /* being recorded; not the recording's own */
@@ -357,8 +357,8 @@ struct vulkan_recording {
     /* a ring: the newest is at (named - 1) % VULKAN_LAST */
     const char *last[VULKAN_LAST];
 };
-/** A recording with room for so many launches. When they have run, its used may
- * be set to 0 and the sets and slots are used again. */
+/** A recording with room for this many launches. When they have run, its used
+ * may be set to 0 and the sets and slots are used again. */
 ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
                                  struct vulkan_recording *r);
 /** Also closes one that failed to open, or is all zeros. */

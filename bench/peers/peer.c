@@ -159,8 +159,8 @@ static const char *answer(const struct peer *p, double budget, const char *line)
     return why;
 }
 
-/* So many processors: whatever a library makes its threads by, it counts those
- * that it may use. */
+/* This many processors: whatever a library makes its threads by, it counts
+ * those that it may use. */
 static void keep_to(int threads)
 {
     cpu_set_t all, some;

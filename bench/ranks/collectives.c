@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives.c - collectives beside those of an MPI, in turn.
+/* collectives.c - collectives beside an MPI's, in turn.
  *
  * usage: mpirun -n N bench/ranks/collectives [OPTION...] [CASE...]
  *        bench/ranks/collectives --local N [OPTION...] [CASE...]

@@ -30,7 +30,7 @@ const struct storage optimizer_storages[STORAGES + RARE] = {
 };
 
 /* One dimension, two, none of whose elements exist, and three; the
- * second and third are in a group of their own with twice the lr. */
+ * second and third are in their own group with twice the lr. */
 static const struct shape shapes[TENSORS] = {
     {1, {MOST}}, {2, {0, 3}}, {3, {5, 1, 7}}};
 

@@ -35,7 +35,7 @@ struct attention_case {
 
 char *attention_text(const struct attention_case *c, char *text, size_t bytes);
 
-/** An operand in [batch, heads, t, d] order, wherever it lies. */
+/** An operand in [batch, heads, t, d] order, wherever it is. */
 struct grid {
     struct operand o;
     const ssq_tensor *t;

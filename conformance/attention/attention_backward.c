@@ -91,7 +91,7 @@ struct attention_backward_slope {
     size_t q, k, n;               /* elements of q and k, of y */
 };
 
-/* sum dy y of q, k and v, one behind the other in x. */
+/* sum dy y of q, k and v, one after the other in x. */
 static double attention_backward_weighted(const void *data, const double *x)
 {
     const struct attention_backward_slope *s = data;

@@ -37,7 +37,7 @@ char *attention_text(const struct attention_case *c, char *text, size_t bytes)
 
 /* ---- grids ---- */
 
-/* Where element i of [batch, heads, t, d] lies in its operand. */
+/* Where element i of [batch, heads, t, d] is in its operand. */
 static int64_t grid_at(const struct grid *g, int64_t i)
 {
     if (g->place != PLACE_TOKENS)

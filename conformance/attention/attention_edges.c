@@ -103,7 +103,7 @@ static bool run_causal(struct harness *b)
     return ok;
 }
 
-/* NaN and Inf behind a key that is excluded, in three ways, reach nothing: the
+/* NaN and Inf after a key that is excluded, in three ways, reach nothing: the
  * bits of the same call with zeros there. */
 static bool run_hidden(struct harness *b, ssq_dtype dtype)
 {

@@ -254,7 +254,7 @@ static bool attention_misuse_run_backward(struct harness *b)
            harness_unchanged(b, &down);
 }
 
-/* 2^32 scores: more than a launch has elements, but nobody stores them, and a
+/* 2^32 scores: more than a launch has elements, but no one stores them, and a
  * mask that repeats is not that long. Only checked and recorded, not run. */
 static bool run_many_scores(struct harness *b)
 {

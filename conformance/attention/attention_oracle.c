@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_oracle.c - attention and its gradients in float64, with the bounds
- * of float32 results: every weight P has an interval of its own. */
+ * of float32 results: every weight P has its own interval. */
 #include "conformance/attention/attention.h"
 
 #include "conformance/bounds_attention.h"
@@ -169,7 +169,7 @@ void attention_oracle(const struct attention_facts *f, struct attention_want y,
 
 /* ---- gradients ---- */
 
-/* A sum under way: error holds the weighted errors, size the absolute values.
+/* A sum in progress: error holds the weighted errors, size the absolute values.
  */
 struct sums {
     struct attention_want to;

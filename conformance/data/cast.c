@@ -35,7 +35,7 @@ static double truncated(double x, ssq_dtype d)
     return copysign(fabs(r) - ulp, x);
 }
 
-/* The contract of ssq_convert, but for NaN payloads and randomness. */
+/* The contract of ssq_convert, except for NaN payloads and randomness. */
 static double cast_oracle(double x, ssq_dtype from, ssq_dtype to,
                           ssq_rounding mode)
 {
@@ -200,7 +200,7 @@ static bool cast_run_strided(struct harness *b, size_t i)
 
 #define DRAWS 65536
 
-/* x lies a fraction p above its lower neighbour: of n draws, n p go up, give
+/* x is a fraction p above its lower neighbour: of n draws, n p go up, give
  * or take 6 sqrt(n p (1 - p)) (a binomial's deviation; 2e-9 beyond it). */
 static bool chances(struct harness *b, const struct operand *y, double low,
                     double high, double p)

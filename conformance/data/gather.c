@@ -33,7 +33,7 @@ static const struct lookup {
 #define LOOKUPS COUNT(lookups)
 #define SUMS    (LOOKUPS - 5)
 
-/* The shape of index and then that of a row. */
+/* The shape of index and then a row's. */
 static struct shape looked_up(const struct lookup *l)
 {
     struct shape s = l->index;

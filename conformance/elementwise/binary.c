@@ -304,7 +304,7 @@ static const struct variant {
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-/* Where element i of a tensor of shape y lies in one of shape s. */
+/* Where element i of a tensor of shape y is in one of shape s. */
 static int64_t binary_from(const struct binary_shape *s,
                            const struct binary_shape *y, int64_t i)
 {

@@ -148,7 +148,7 @@ static const struct dot {
     {F16, F16, F16, 1, {1}, {0}, 1, 1, 0x1p-24, 0, 0x1p-24, 0, 0},
     {F16, F32, F32, 1, {0x1p-24}, {0x1p100}, 1, 0, 0, 0, 0x1p76, 0, 0},
     {F32, F16, F32, 1, {0x1p100}, {0x3FFp-24}, 1, 0, 0, 0, 0x3FFp76, 0, 0},
-    /* and those of bf16 and f32, where the device has them */
+    /* and bf16's and f32, where the device has them */
     {BF16, BF16, BF16, 1, {0x1p-133}, {1}, 1, 0, 0, 0, 0x1p-133, 0, 1},
     {BF16, BF16, F32, 1, {0x1p-133}, {1}, 1, 0, 0, 0, 0x1p-133, 0, 1},
     {BF16, BF16, F32, 1, {0x1p-133}, {0x1p100}, 1, 0, 0, 0, 0x1p-33, 0, 1},

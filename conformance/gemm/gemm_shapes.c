@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_shapes.c - gemm at sizes that matter: empty, long sums, batches, the
- * shapes of ONNX and torch examples, and those of training, worth timing. */
+ * shapes of ONNX and torch examples, and training's, worth timing. */
 #include "conformance/gemm/gemm_case.h"
 
 #include <stdio.h>

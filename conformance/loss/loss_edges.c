@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* torch 2.15.0, binary_cross_entropy_with_logits, mean, float64 but for the
+/* torch 2.15.0, binary_cross_entropy_with_logits, mean, float64 except for the
  * gradients' float32 print, on x {0, 0.5, 2, -3}, targets {0, 1, 0.25, 0.5},
  * w {2, 1, 0.5, 3}: no weight, weight w, pos_weight w. */
 bool loss_torch(struct harness *b)

@@ -258,7 +258,7 @@ static bool run_global(struct harness *b, size_t i)
     return harness_bound(b, &y, want, error);
 }
 
-/* dx = dy / (h w): one division of float32, so it is exact but for that. */
+/* dx = dy / (h w): one division of float32, so it is exact except for that. */
 static bool run_global_backward(struct harness *b, size_t i)
 {
     struct operand dy, dx;

@@ -6,7 +6,7 @@
 
 #include "conformance/conv/conv_case.h"
 
-/** Geometry of pooling c channels: a conv_geometry with c = o, but for
+/** Geometry of pooling c channels: a conv_geometry with c = o, except for
  *  ceil_mode. */
 struct conv_geometry pool_geometry(const struct conv_shape *s, int64_t c,
                                    int64_t n, ssq_layout layout, bool ceil);

@@ -184,7 +184,7 @@ static const struct {
      0},
 };
 
-/* The same elements by the op that the initialiser stands for. */
+/* The same elements by the op that the initialiser represents. */
 static ssq_status direct(struct harness *b, size_t i, const ssq_tensor *x,
                          const ssq_tensor *step)
 {

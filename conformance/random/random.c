@@ -187,7 +187,7 @@ static bool run_split(struct harness *b, enum kind kind)
 }
 
 /* seed, id and step each choose another stream; a step word of 0 is none; a
- * graph that is launched again after the word changed draws anew. */
+ * graph that is launched again after the word changed draws again. */
 static bool random_run_streams(struct harness *b)
 {
     enum { NONE, ZERO, STEP, SEED, ID, HIGH, REPLAY, STREAMS };

@@ -148,7 +148,7 @@ static bool l2_norm_run_table(struct harness *b, size_t i)
     return l2_norm_compare(b, &x, &y);
 }
 
-/* Values at the borders: single ones come back exactly, also the least
+/* Values at the borders: single ones return exactly, also the least
  * subnormal and the largest; two of those overflow only together. */
 static const struct {
     int n;
@@ -188,7 +188,7 @@ static bool run_border(struct harness *b, size_t i)
     return harness_exact(b, &y, &borders[i].norm) && harness_same(b, &y);
 }
 
-/* The order is that of the elements, not of memory: strides change no bit. */
+/* The order is the elements', not of memory: strides change no bit. */
 static bool l2_norm_run_strided(struct harness *b, enum layout layout)
 {
     const int64_t shape[] = {7, 11, 431};

@@ -158,7 +158,7 @@ static const struct num *rnn_oracle_at(const struct num *v, int64_t i)
 }
 
 /* a of an LSTM; u and v of a GRU, each stored in float32. The last gate's v is
- * made of `last`, which is h but for reset_first. */
+ * made of `last`, which is h except for reset_first. */
 static void rnn_oracle_products(const struct rnn_problem *p,
                                 const struct weights *w, const struct num *h,
                                 const struct num *last, int64_t row, int64_t b,
@@ -239,7 +239,7 @@ const struct num *rnn_last_h(const struct rnn_problem *p,
 
 /* ---- backward ---- */
 
-/* Gradients of one step: du and dv of its place, then those of the state. */
+/* Gradients of one step: du and dv of its place, then the state's. */
 struct flow {
     struct num *du, *dv; /* [t, batch, parts h], as stored */
     struct num *dh, *dc; /* [batch, h] */

@@ -162,7 +162,7 @@ FN float attention_round(float x, u32 dtype)
 #define TURNED (WG == 1 ? ATTENTION_COLS : ATTENTION_COLS + 1)
 
 /* SUM += the words in s times vectors: VECTOR(t, c) is element c of vector t of
- * those that s has columns for, and there are N of them; the tile's columns
+ * the ones that s has columns for, and there are N of them; the tile's columns
  * begin at FROM of DV. Shared: s and b, with room for PIECE vectors. */
 #define ATTENTION_GATHER(SUM, N, VECTOR, FROM, DV)                             \
     for (u32 ag_j = 0u; ag_j < (N); ag_j += U32(PIECE)) {                      \

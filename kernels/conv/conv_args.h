@@ -2,7 +2,7 @@
 /* conv_args.h - the parameters of the kernels of convolution.
  *
  * Every kind is rows by depth times depth by columns, for every image of the
- * batch and group. One factor lies in memory; the other one is gathered from
+ * batch and group. One factor is in memory; the other one is gathered from
  * images: for a column and a depth it is at the sum of what each contributes,
  * an offset and a point, and zero where the point is outside. Column j is three
  * digits a, b, c, the last two of sizes column_b and column_c, and contributes
@@ -39,7 +39,7 @@ struct conv_made {
     u32 types;
 };
 
-/* conv_tile.k: `made` is the result, `lies` the factor in memory, `from` the
+/* conv_tile.k: `made` is the result, `is` the factor in memory, `from` the
  * one that is gathered. */
 struct conv_args {
     u32 made2_at;

@@ -5,7 +5,7 @@
 
 #include "kernels/operands/form.h"
 
-/* bits: the element as it lies in memory. */
+/* bits: the element as it is in memory. */
 struct fill_args {
     u32 y_at;
     STRUCT(form_shape) form;

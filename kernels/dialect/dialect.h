@@ -15,10 +15,10 @@
  * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
  * that is computed: declare locals EXACT, FN marks what functions return. The
  * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
- * -fmad=false. FMA() is fused, by name, but for OpenCL's devices of which the
- * host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma is
- * a library's code and slow; rusticl's for llvmpipe flushes subnormal factors
- * besides, or is missing.
+ * -fmad=false. FMA() is fused, by name, except for OpenCL's devices of which
+ * the host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma
+ * is a library's code and slow; rusticl's for llvmpipe flushes subnormal
+ * factors besides, or is missing.
  *
  * A native division or square root that is not known to be correctly rounded
  * is a seed for the code in scalar/div.h; NATIVE_EXACT_DIV says it is known
@@ -226,7 +226,7 @@ FN u32 native_f16_bits(float x)
 
 #elif defined(VULKAN)
 /* GLSL 4.50 for Vulkan: glslc -std=450core. Parameters are a uniform block
- * behind the last binding that an operand may have: there may be more of them
+ * after the last binding that an operand may have: there may be more of them
  * than push constants have room for. Their members are words of 4 bytes, and
  * arrays and structs of such, without gaps as in the host: that is std430,
  * which Vulkan 1.1 has for uniform blocks as an extension
@@ -455,11 +455,11 @@ FN float AS_F32(u32 u)
 /* Element I of operand N, which begins where the host says: AT(N, I). The
  * words of parameters that say so come first, N_at for each operand. */
 
-/* Loops. EACH: i = 0 .. n - 1, each once, by whichever work-item; in a group
+/* Loops. EACH: i = 0 .. n - 1, each once, by any work-item; in a group
  * of one, which is a processor's thread, neighbours together, so that the loop
  * becomes vector instructions. EACH_GROUP: each by one whole group, uniform in
  * it, so that the body may have barriers. Not nested, n < 2^31. */
-/* Where group g of so many begins: steps of n are divided evenly, because
+/* Where group g of this many begins: steps of n are divided evenly, because
  * PoCL hands a thread half of the groups at once. */
 FN u32 each_begin(u32 n, u32 step, u32 groups, u32 g)
 {

@@ -4,8 +4,8 @@
  * An ordinary store first fetches the line that it is going to change, and
  * leaves it in the caches in place of what could be of use there. A result that
  * is larger than they are is better written past them. STREAMS(n, T) asks that
- * of n elements of a T; stream_out(to, from, bytes) does it with what lies in a
- * small array. Whoever runs a kernel has a fence behind it. stream_soon(from,
+ * of n elements of a T; stream_out(to, from, bytes) does it with what is in a
+ * small array. Whoever runs a kernel has a fence after it. stream_soon(from,
  * bytes) is for what comes in. Elsewhere than in the cpu backend's C nothing
  * streams. */
 #ifndef KERNELS_DIALECT_STREAM_H

@@ -114,7 +114,7 @@ struct binary_sum_args {
     u32 b_col;
     u32 dy_col;
     u32 dx_col;
-    u32 outer; /* dimensions of the rows, before those that are summed */
+    u32 outer; /* dimensions of the rows, before the ones that are summed */
     u32 rank;  /* all of them */
     u32 size[BINARY_SUM_RANK];
     u32 a_steps[BINARY_SUM_RANK];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* glu.h - gated linear units: what one element is, and the source's parameters.
  *
- * Gates are the values of ssq_activation, but for 0; the functions are those
+ * Gates are the values of ssq_activation, except for 0; the functions are those
  * of the unary ops, so that y and db are what they and a product give when
  * nothing between them is rounded to 16 bits. */
 #ifndef KERNELS_ELEMENTWISE_GLU_H

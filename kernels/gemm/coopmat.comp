@@ -107,7 +107,7 @@ STAGE(stage_b, b16, b128, b_part)
 
 /* Stage DEPTH of k from `from` on, for the tile at (i_0, j_0) of matrix z, into
  * the half `turn` of shared memory. What is a line depends on which way the
- * factor lies. */
+ * factor is. */
 void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
 {
     uint a_0 = z * pc.g.a_batch;
@@ -135,7 +135,7 @@ void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
                 (WORDS) + 1u, LAYOUT)
 
 /* The matrices of a at row I and of b at column J, both at Q of the stage's
- * depth. A factor that lies the other way is loaded as columns. */
+ * depth. A factor that is the other way is loaded as columns. */
 #define LOAD_A(X, I, Q)                                                        \
     if (pc.a_column == 1u)                                                     \
         LOAD_MATRIX(X, a_part, turn * A_ROOM, I, (Q) / PACKED,                 \

@@ -101,9 +101,9 @@ struct gemm_finish_args {
     u32 sums_matrix;
 };
 
-/* gemm_pad.k: `batch` matrices of so many lines of so many columns, from line
- * to line and from matrix to matrix in elements; then those that are made of
- * them, one behind the other, in words of two elements. */
+/* gemm_pad.k: `batch` matrices of this many lines of this many columns, from
+ * line to line and from matrix to matrix in elements; then the ones that are
+ * made of them, one after the other, in words of two elements. */
 struct gemm_pad_args {
     u32 from_at;
     u32 to_at;

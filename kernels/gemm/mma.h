@@ -2,7 +2,7 @@
 /* mma.h - NVIDIA's instructions for matrices that a warp holds together, as
  * PTX in a source that is CUDA, or OpenCL C for NVIDIA's driver.
  *
- * An item's registers of a matrix are those of the PTX ISA: four of a, of 16
+ * An item's registers of a matrix are the PTX ISA's: four of a, of 16
  * rows by 16 of k, two of b, and four sums of 16 rows by 8 columns. LEVEL is
  * the compute capability whose instructions are used: 75 or 80. */
 #ifndef KERNELS_GEMM_MMA_H
@@ -34,8 +34,8 @@ typedef float pair __attribute__((ext_vector_type(2)));
 #define IN_GLOBAL
 #define IN_SHARED
 #define PAIR(X, Y) (pair{X, Y})
-/* So many groups are to be on a multiprocessor at once: with less than that to
- * go by, the driver's compiler spills registers for the sake of a fifth. */
+/* This many groups are to be on a multiprocessor at once: with less than that
+ * to go by, the driver's compiler spills registers for the sake of a fifth. */
 #define MMA_KERNEL(NAME, GROUPS)                                               \
     extern "C" __attribute__((global))                                         \
     __attribute__((launch_bounds(WG, GROUPS))) void NAME(
@@ -46,7 +46,7 @@ typedef float pair __attribute__((ext_vector_type(2)));
 #endif
 
 #if LEVEL >= 80
-/* The first bytes of 16 at FROM, and zeros behind them, are to come to TO. Both
+/* The first bytes of 16 at FROM, and zeros after them, are to come to TO. Both
  * are multiples of 16; nothing is read where bytes is 0. */
 #define COPY_ASYNC(TO, FROM, BYTES)                                            \
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"               \

@@ -33,7 +33,7 @@
 #define EACH_OWN_SUM(E, ROWS, COLS)                                            \
     LANES_LOOP FLAT for (INDEX E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
 
-/* Each cell of a tile, by whichever item; neighbours are in one row. */
+/* Each cell of a tile, by any item; neighbours are in one row. */
 #if WG == 1
 #define EACH_CELL(R, C, ROWS, COLS)                                            \
     for (u32 R = 0u; R < U32(ROWS); R++)                                       \
@@ -57,7 +57,7 @@
         X = A[X##_e];
 #endif
 
-/* Each of N, by whichever item. */
+/* Each of N, by any item. */
 #define EACH_SHARED(E, N) for (u32 E = LOCAL_ID; E < U32(N); E += U32(WG))
 
 /* ACC += A B: A [ROWS] rows A_STEP apart, B rows of COLS that are B_STEP apart,

@@ -129,8 +129,8 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         L = L - most;                                                          \
         L = L - log_total;                                                     \
     }
-/* The loss of a row whose q is 0 but for its target: no loop over the classes.
- * x's facts are there. */
+/* The loss of a row whose q is 0 except for its target: no loop over the
+ * classes. x's facts are there. */
 #define ROW_OF_ONE                                                             \
     if (verdict == ROW_COUNTS && !ROW_SPREADS) {                               \
         ROW_Q(q, mine)                                                         \

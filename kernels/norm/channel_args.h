@@ -88,7 +88,7 @@ struct channel_apply_args {
     u32 activation;
 };
 
-/* channel_gradient.k: avg and avg_z are those of channel_fold.k. */
+/* channel_gradient.k: avg and avg_z are channel_fold.k's. */
 struct channel_gradient_args {
     u32 x_at;
     u32 dy_at;
@@ -110,7 +110,7 @@ struct channel_gradient_args {
 /* channel_statistics.k: the sums of chunks, in the order of rows, made into
  * what is said by `what`: the mean; that mean corrected and the reciprocal
  * deviation; or both from given running statistics. The sums of deviations
- * follow those of squares. */
+ * follow squares'. */
 #define CHANNEL_MEAN  0u
 #define CHANNEL_RSTD  1u
 #define CHANNEL_GIVEN 2u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel_merge.h - the statistics of a channel from those of its parts, which
+/* channel_merge.h - the statistics of a channel from its parts', which
  * are on ranks or are pieces of a large tensor; in the dialect. All of it is
  * class B: every rank merges the same numbers, and has the same bits of the
  * result.

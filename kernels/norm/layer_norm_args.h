@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layer_norm_args.h - the parameters of the layer norm kernels.
  *
- * A row's elements are those of the last dimensions. Where it is one dimension
+ * A row's elements are the last dimensions'. Where it is one dimension
  * (lined), its elements are `step` apart; else each is walked to. gamma and
  * beta are contiguous rows of float32. */
 #ifndef KERNELS_NORM_LAYER_NORM_ARGS_H

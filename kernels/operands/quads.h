@@ -13,7 +13,7 @@
  *     ...
  *     DENSE_MAP(float, x, float, y, QUAD_NEW, n, DOUBLE)
  *
- * is both; where QUAD_LOAD stands for QUAD_NEW, what y was is seen. A text with
+ * is both; where QUAD_LOAD represents QUAD_NEW, what y was is seen. A text with
  * more operands writes
  *
  *     u32 rest = 0u;                                 the first of the others

@@ -7,7 +7,7 @@
 #include "kernels/pool/pool.h"
 
 /* The table has POOL_WORDS of every row of what is made, then of every column;
- * behind them, for averages backward, the count of every row and column of the
+ * after them, for averages backward, the count of every row and column of the
  * map. Places are modulo 2^32. */
 #define POOL_WORDS 4u
 #define POOL_PLACE 0u /* of tap 0; backward: x + before */

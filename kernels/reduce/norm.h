@@ -12,7 +12,7 @@
  *      Lanes that no element reached are left out (or are 0).
  *   4. The partials, in the order of their chunks, are folded likewise, as the
  *      elements of steps 1 to 3, until one is left. A list of tensors has one
- *      list of partials: those of its first tensor, then of its second, ...;
+ *      list of partials: its first tensor's, then of its second, ...;
  *      every tensor begins a new chunk.
  *
  * The terms are not negative, so both readings of 2 and 3 give equal bits.
@@ -49,7 +49,7 @@ FN u32 norm_class(float x)
     return a < 0x26800000u ? NORM_SMALL : NORM_MID; /* 2^-50 */
 }
 
-/* The square of x, scaled by its class; exact but for one rounding. */
+/* The square of x, scaled by its class; exact except for one rounding. */
 FN float norm_term(float x)
 {
     u32 c = norm_class(x);

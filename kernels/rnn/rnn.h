@@ -76,7 +76,7 @@ FN float lstm_state_grad(float o, float c, float e, float dc)
 }
 
 /* The gradients of the gates' arguments, of which d is that of the new state
- * and e that of the value. */
+ * and e the value's. */
 FN float lstm_i_grad(float d, float i, float g)
 {
     return rnn_sigmoid_slope(d * g, i);
@@ -145,7 +145,7 @@ FN float gru_r_grad(float k, float r, float q)
     return rnn_sigmoid_slope(k * q, r);
 }
 
-/* The gradient of z's argument: e that of the value. */
+/* The gradient of z's argument: e the value's. */
 FN float gru_z_grad(float e, float z, float n, float h)
 {
     EXACT float d = h - n;

@@ -74,7 +74,7 @@ struct lstm_backward_args {
     STRUCT(rnn_matrix) dc_in;
 };
 
-/* u: the products of the input, v: those of the state, each with three gates.
+/* u: the products of the input, v: the state's, each with three gates.
  * q: v's part of the candidate, saved for the gradient. y: the value, or with
  * GRU_RESET the state that is reset. */
 struct gru_args {

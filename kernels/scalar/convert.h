@@ -2,7 +2,7 @@
 /* convert.h - one element from any dtype to any other, on raw bits.
  *
  * Dtypes are the values of ssq_dtype: 1 f32, 2 f16, 3 bf16, 4 i32, 5 u8. The
- * rules are those of ssq_convert: float to integer toward zero, saturating,
+ * rules are ssq_convert's: float to integer toward zero, saturating,
  * NaN to 0; integer to float to nearest even; integer to integer saturating.
  * All by u32 operations and exact float32 steps, so equal on every device. */
 #ifndef KERNELS_SCALAR_CONVERT_H
@@ -118,8 +118,8 @@ FN u32 f32_to_bits(float value, u32 dtype, u32 rounding, u32 random)
     return AS_U32(value);
 }
 
-/* Integers are rounded to nearest, always, and once: those that f16 holds are
- * exact in float32. */
+/* Integers are rounded to nearest, always, and once: the ones that f16 holds
+ * are exact in float32. */
 FN u32 convert_bits(u32 bits, u32 from, u32 to, u32 rounding, u32 random)
 {
     if (from == to)

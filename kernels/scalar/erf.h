@@ -18,7 +18,7 @@
         PAIR_RCP(uh, ul, er_d, er_e)                                           \
     }
 
-/* G's polynomial in u - 0.3125, but for its last two steps. */
+/* G's polynomial in u - 0.3125, except for its last two steps. */
 FN float erfc_start(float u)
 {
     EXACT float x = u - 0.3125f;

@@ -163,7 +163,7 @@ FN float s_log1p(float x)
 
 /* |a|^b for positive finite |a| given as bits and finite b. What overflows,
  * underflows or rounds to 1 is answered before the exponential, whose argument
- * has to be in range. */
+ * must be in range. */
 FN float pow_magnitude(u32 u, float b)
 {
     EXACT float h;

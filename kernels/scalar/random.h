@@ -64,7 +64,7 @@ FN float random_uniform(u32 r)
 
 /* How many standard deviations leave p on one side, (q, c) = 1/2 - p: q times a
  * polynomial in w = -log(4 p (1 - p)), as Giles does it (GPU Computing Gems,
- * Jade edition, 2012, ch. 10), fitted anew down to p = 2^-33. */
+ * Jade edition, 2012, ch. 10), fitted again down to p = 2^-33. */
 FN float normal_quantile(float p, float q, float c)
 {
     EXACT float w = s_neg(s_log(4.0f * p * (1.0f - p)));

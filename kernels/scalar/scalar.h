@@ -4,7 +4,7 @@
  * Only float32 + - * (never contracted), u32 operations, and division and
  * square root rounded correctly: equal inputs give equal bits in C, OpenCL,
  * CUDA and Vulkan wherever float32 subnormals are kept. No libm, no fused
- * multiply-add but for what a product loses (pair.h), which is exact, no
+ * multiply-add except for what a product loses (pair.h), which is exact, no
  * native transcendental, no 64-bit integers.
  *
  * Accuracy, tested against long double and MPFR: below 0.9 ulp for every
@@ -14,7 +14,7 @@
  * bf16 that is 0.501 ulp for all 65,536 inputs. The polynomials come from
  * tests/scalar/polynomials.py.
  *
- * NaN: a NaN argument comes back quiet with its sign and payload; a NaN made
+ * NaN: a NaN argument returns quiet with its sign and payload; a NaN made
  * from other values is 0x7fc00000. Only s_quotient and s_root do not say which
  * NaN they give. */
 

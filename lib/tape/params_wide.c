@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params_wide.c - convert parameters to float32 when training ends, and back to
- * the dtypes of their policy when it goes on. */
+ * the dtypes of their policy when it continues. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer/optimizer.h"

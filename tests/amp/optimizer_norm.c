@@ -88,7 +88,7 @@ static void test_norm_op(const struct rig *r)
 #define MIXED 40007 /* two chunks of a norm, and an odd part of a third */
 
 /* Element i, and what it is counted as. Neighbours are alike for thousands of
- * elements: of one size; zeros; of one size but for a few; of one size up to
+ * elements: of one size; zeros; of one size except for a few; of one size up to
  * the end. small and large are the ends of a dtype. */
 static float mixed(int i, float small, float large)
 {

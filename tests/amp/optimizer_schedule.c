@@ -324,7 +324,7 @@ static void enqueue_step(const struct weight *w, double g)
     NEED(update_used(w->r->queue, w->scaler));
 }
 
-/* A schedule that was taken away and comes back. */
+/* A schedule that was taken away and returns. */
 static void known_later(const struct weight *w, const ssq_schedule *s)
 {
     set_lr(w, NULL);

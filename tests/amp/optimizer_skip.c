@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_skip.c - under a bad verdict no bit of the state changes, and the
- * steps that follow go on as if the bad one had never been. */
+ * steps that follow continue as if the bad one had never been. */
 #include "tests/amp/train.h"
 
 #define SCALE 1024.0

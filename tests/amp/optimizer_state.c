@@ -330,7 +330,7 @@ static void test_partial(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
-/* Destroying everything with work under way. */
+/* Destroying everything with work in progress. */
 static void test_destroy(const struct rig *r)
 {
     ssq_optimizer_options o = train_options("lamb", &storages[1]);
@@ -394,7 +394,7 @@ static uint64_t pieces(const char *device, bool flat, float *masters)
 }
 
 /* A device that binds 1 KiB: masters and moments of 2.4 KB are in buffers that
- * a kernel can bind whole, but for a flat master. */
+ * a kernel can bind whole, except for a flat master. */
 static void test_binding(const char *device)
 {
     float whole[100 * PIECES], parts[100 * PIECES];

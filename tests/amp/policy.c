@@ -261,7 +261,7 @@ static char *read_text(const char *path)
         tap_bail("%s: cannot read", path);
     (void)!fread(text, 1, (1 << 20) - 1, f);
     fclose(f);
-    /* a return type on a line of its own: the name is at a line's start */
+    /* a return type on its own line: the name is at a line's start */
     for (char *c = text; *c != '\0'; c++)
         if (*c == '\n')
             *c = ' ';

@@ -10,7 +10,7 @@ static const double scales[] = {1.0, 32768.0, 16777216.0};
 #define SCALES (sizeof(scales) / sizeof(scales[0]))
 
 struct record {
-    double scale[STEPS]; /* behind each step */
+    double scale[STEPS]; /* after each step */
     uint32_t t;
     struct train_image image;
 };

@@ -12,7 +12,7 @@
 struct system {
     ssq_scaler_options o;
     float scale;             /* of systems that keep a float32 */
-    double wide;             /* of those that keep a double */
+    double wide;             /* of the ones that keep a double */
     int64_t counter;         /* clean steps */
     int64_t hysteresis, bad; /* overflows left; overflows in a row */
     /* numbers of steps, -1: never; overflows as the system counts them */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save.c - scalers and optimizers as blobs: they go on as they were, and no
+/* save.c - scalers and optimizers as blobs: they continue as they were, and no
  * blob that was damaged, cut, or made elsewhere is believed. */
 #include "tests/amp/train.h"
 

@@ -273,7 +273,7 @@ static bool reaches(const struct rig *r, const ssq_scaler_options *o,
 }
 
 /* 0 and infinity are restored exactly where a machine reaches them, and the run
- * goes on. r NULL: the simulator's. */
+ * continues. r NULL: the simulator's. */
 static void reached(const struct rig *r, ssq_scaler_options *o,
                     const char *name)
 {

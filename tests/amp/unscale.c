@@ -231,7 +231,7 @@ static void twice(const struct rig *r)
     pair_close(&p);
 }
 
-/* A skip, the norm and the clipping are those of a step alone. */
+/* A skip, the norm and the clipping are a step alone's. */
 static void clipped(const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
@@ -302,7 +302,7 @@ static void captured(const struct rig *r)
     pair_close(&p);
 }
 
-/* Many gradients, in an order of their own. */
+/* Many gradients, in their own order. */
 static void many(const struct rig *r)
 {
     enum { MANY = 300 };

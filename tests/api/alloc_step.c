@@ -4,7 +4,7 @@
  *
  * A call that finds no memory says so in a text and changes nothing that was
  * learnt; made again when there is memory, it does what it would have done: the
- * program ends with the same bits. Where memory does not come back, everything
+ * program ends with the same bits. Where memory does not return, everything
  * can be destroyed. Nothing leaks. */
 #include "tests/api/training.h"
 #include "tests/core/core.h"

@@ -104,7 +104,7 @@ echo 'gemm f32 8x8x8' | "$builddir/sesqui" bench - --device reference \
 grep -q '"vs": "guard", "vs_median_s": [0-9].*"ratio": [0-9]' "$tmp/rows"
 tap_ok $? '--vs has the other one and the ratio' || sed 's/^/# /' "$tmp/rows"
 
-# Where work goes on after a call, steps are looked at for waits.
+# Where work continues after a call, steps are looked at for waits.
 echo 'mlp f16 4x3x2x2' | "$builddir/sesqui" bench - --device guard \
     >"$tmp/rows" 2>&1
 grep -Eq '"submissions": [1-9][0-9]*, "host_waits": 0}' "$tmp/rows"

@@ -95,7 +95,7 @@ else
         sed 's/^/# /' "$tmp/said"
 fi
 
-# A table whose cases go on ending is not at fault.
+# A table whose cases keep ending is not at fault.
 certify 0 cuda:1 && cp -r "$tmp/cache" "$tmp/before" &&
     FAKE_SLOW=1 certify 1 cuda:1 --seconds 1 &&
     grep -q '^fill .* of [0-9]* cases in 1 s, 0 failed: not finished' \

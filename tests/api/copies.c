@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies.c - two copies of the library in one process, as two plugins bring
  * them: both load the same files of modules, each hears what is its own, and
- * one goes on when the other is gone. */
+ * one continues when the other is gone. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ struct copy {
 
 static struct copy copies[COPIES];
 
-/* A file of its own: the loader knows a shared object by its inode. */
+/* Its own file: the loader knows a shared object by its inode. */
 static void copy_file(const char *from, const char *to)
 {
     static char block[1 << 16];

@@ -69,7 +69,7 @@ for seed in $seeds; do
         "${moves#* } steps were skipped; at least 2 each"
 done
 
-# same NAME ARGUMENTS...: line and log are those of the plain run.
+# same NAME ARGUMENTS...: line and log are the plain run's.
 same() {
     what=$1
     shift

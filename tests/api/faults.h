@@ -34,7 +34,7 @@ struct faults_of {
     long (*live)(void);  /* fault.live, where it is counted there; optional */
     /** Each fails up to here, then one in stride of them. */
     long dense, stride;
-    long told_share; /* at least one in so many is told of */
+    long told_share; /* at least one in this many is told of */
 };
 
 /* What was wrong, in all trials of a sweep. */

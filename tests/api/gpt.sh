@@ -11,7 +11,7 @@ gpt=$builddir/examples/gpt/gpt
 unset SSQ_DEVICE SSQ_IMPL SSQ_VERBOSE
 . "${srcdir:-.}/tests/api/idx.sh"
 
-# A text that nobody changes.
+# A text that no one changes.
 cat "$srcdir/COPYING" >"$tmp/text"
 
 # run ARGUMENTS...: the last line is in $line.
@@ -60,7 +60,8 @@ run --device reference $tiny --dropout 0.1 --plot "$tmp/plot.svg"
 [ "$line" = "$reference" ] && [ "$(grep -c 'class="run"' "$tmp/plot.svg")" -eq 3 ]
 tap_ok $? '--plot draws loss, accuracy and scale, and changes nothing'
 
-# What it writes: so many bytes, of those that the text has, the same again.
+# What it writes: this many bytes, of the ones that the text has, the same
+# again.
 for i in 1 2; do
     "$gpt" --data "$tmp/text" --epochs 1 --device reference $tiny --sample 40 \
         >"$tmp/out.$i" 2>"$tmp/err"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # throughput.sh - `sesqui tune --train` on cpu: what it measures and
-# keeps, for so many threads; that `sesqui devices` shows it, and that it can be
-# forgotten.
+# keeps, for this many threads; that `sesqui devices` shows it, and that it can
+# be forgotten.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -279,7 +279,7 @@ static inline ssq_status training_state(struct training *p)
     }
 
 /** Its calls, in order. Those marked change what training learns, when no
- *  capture is under way and the optimizer has been used before. */
+ *  capture is in progress and the optimizer has been used before. */
 static const struct {
     const char *name;
     ssq_status (*run)(struct training *p);
@@ -360,7 +360,7 @@ static inline ssq_status learnt_take(struct training *p, struct learnt *l)
     memset(l, 0, sizeof(*l));
     l->q = p->q;
     ssq_status st = ssq_scaler_state_get(p->q, p->scaler, &s);
-    /* without the padding behind the last member */
+    /* without the padding after the last member */
     l->bytes = offsetof(ssq_scaler_state, action) + sizeof(s.action);
     memcpy(l->data, &s, l->bytes);
     for (int i = T_W1; i <= T_W2 && st == SSQ_OK; i++)

@@ -241,7 +241,7 @@ static void test_scalers(void)
     pair_free(&p);
 }
 
-/* Behind the first step calls are compared that all ranks make, and a call of
+/* After the first step calls are compared that all ranks make, and a call of
  * one alone is a comparison that the other does not come to. */
 static void test_later(void)
 {

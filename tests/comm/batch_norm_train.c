@@ -342,7 +342,7 @@ static void test_idle(void)
     group_close(&g);
 }
 
-/* Nobody else is called by an evaluation, nor by the question whether a
+/* No one else is called by an evaluation, nor by the question whether a
  * backward would run. */
 static void test_tape(void)
 {

@@ -27,7 +27,7 @@ static float larger(float a, float b)
     return a > b ? a : b;
 }
 
-/* Pairs, then pairs of pairs; a rank without a neighbour goes on alone. */
+/* Pairs, then pairs of pairs; a rank without a neighbour continues alone. */
 static float tree(float *v, unsigned n, ssq_comm_reduction reduction)
 {
     for (unsigned step = 1; step < n; step *= 2)
@@ -40,7 +40,7 @@ static float tree(float *v, unsigned n, ssq_comm_reduction reduction)
     return reduction == SSQ_COMM_MEAN ? v[0] / (float)n : v[0];
 }
 
-/* The bits of element i, as 16 or 32 of them; NaNs are all the same one. */
+/* The bits of element i, as 16 or 32 of them; NaNs are nevertheless one. */
 static uint32_t expected(void *const *x, ssq_dtype dtype, unsigned n, size_t i,
                          ssq_comm_reduction reduction)
 {
@@ -240,7 +240,7 @@ static void test_broadcast(const char *const *names, unsigned n)
     group_close(&g);
 }
 
-/* Scattered sums that are gathered again are those of an all_reduce. */
+/* Scattered sums that are gathered again are an all_reduce's. */
 static void test_scatter_gather(const char *const *names, unsigned n,
                                 ssq_dtype dtype, int64_t part)
 {
@@ -309,7 +309,7 @@ static void test_integers(void)
 /* ---- order ---- */
 
 /* x becomes its sum over ranks, twice that, the sum of that, and so on: what
- * comes behind a collective sees its result, and what comes before is in it. */
+ * comes after a collective sees its result, and what comes before is in it. */
 static float rounds(struct group *g, unsigned r, int n)
 {
     ssq_tensor *x = group_vector(g, r, 3000, r + 1);
@@ -369,7 +369,7 @@ static void test_threads(const char *a, const char *b)
     group_close(&g);
 }
 
-/* All calls of a rank come before the first of the next: nobody waits. */
+/* All calls of a rank come before the first of the next: no one waits. */
 static void test_one_thread(const char *name)
 {
     struct group g;

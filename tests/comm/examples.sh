@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # examples.sh - the examples with --data-parallel and --ranks: the losses of one
 # process, the bits of one that accumulates the ranks' micro-batches; a rank
-# that is killed is named by all others, and fewer go on from the checkpoint.
+# that is killed is named by all others, and fewer continue from the checkpoint.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -122,7 +122,7 @@ done
         tap_ok $? "gpt --data-parallel: likewise over $MPI_LIBRARY"
     }
     # Each rank has a part of the optimizer: the same bits, also of a run that
-    # whole optimizers go on with.
+    # whole optimizers continue with.
     one gpt $gpt --data "$tmp/text" --batch 8 --accumulate 1 --ranks 2
     wanted=$row
     divided gpt $gpt --data "$tmp/text" --batch 8 --accumulate 1 \
@@ -186,7 +186,7 @@ refused 1 'a rank knows those of its part' digits --ranks 2 --batch 60 --shard \
     refused 2 'needs MPI, which configure has not found' mlp --data-parallel
 
 # By rates that a cache has, here made-up ones: 3 to 1. The weights are fixed
-# when the run begins, and go on with its checkpoint.
+# when the run begins, and continue with its checkpoint.
 XDG_CACHE_HOME=$tmp/cache
 export XDG_CACHE_HOME
 unset SSQ_CACHE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.c - ranks that call something else, do not come, or leave: every
- * other one hears of it, by name, and nobody waits for ever. */
+ * other one hears of it, by name, and no one waits for ever. */
 
 #include "tests/comm/comm.h"
 #include "tests/comm/short.h"
@@ -101,7 +101,7 @@ static void test_timeout(const char *device, unsigned n)
     group_close(&g);
 }
 
-/* Behind a collective that has failed nothing runs. */
+/* After a collective that has failed nothing runs. */
 static void test_destroyed(const char *device)
 {
     struct group g;
@@ -140,7 +140,7 @@ static void test_destroyed(const char *device)
     group_close(&g);
 }
 
-/* A rank leaves with its own collective under way: its queue fails, too. */
+/* A rank leaves with its own collective in progress: its queue fails, too. */
 static void test_left(void)
 {
     struct group g;

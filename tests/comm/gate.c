@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - what a queue holds behind a collective that is under way: commands,
+/* gate.c - what a queue holds after a collective that is in progress: commands,
  * graphs, events, and other queues that wait for those. */
 
 #include "tests/comm/comm.h"
@@ -56,7 +56,7 @@ static void test_event(const char *device)
 }
 
 /* A second queue waits for such an event, the first for one of the second's,
- * and the event is recorded anew meanwhile. */
+ * and the event is recorded again meanwhile. */
 static void test_queues(const char *device)
 {
     ssq_event *e = NULL, *f = NULL;
@@ -129,7 +129,7 @@ static void test_destroy(const char *device)
     end();
 }
 
-/* Two groups over the same queue: one gate behind the other, opened in either
+/* Two groups over the same queue: one gate after the other, opened in either
  * order. */
 static void test_two_groups(const char *device)
 {

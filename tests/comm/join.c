@@ -62,7 +62,7 @@ static ssq_var loss_of(struct join_rank *r, const ssq_tensor *x,
     return ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = y));
 }
 
-/* A batch of so many rows, which is `number`'s; alone, its loss counts
+/* A batch of this many rows, which is `number`'s; alone, its loss counts
  * `weight`. */
 static void learn(struct join_rank *r, uint32_t number, int64_t rows,
                   double weight, bool bad)
@@ -110,7 +110,7 @@ struct join_plan {
     struct join_how how;
 };
 
-/* The last batch of a rank is smaller; behind it there is none. */
+/* The last batch of a rank is smaller; after it there is none. */
 static int64_t rows_of(const struct join_plan *p, unsigned rank, int batch)
 {
     return batch >= p->batches[rank]       ? 0
@@ -139,7 +139,7 @@ static void announce_all(struct join_rank *r, const struct join_plan *p,
         NEED(ssq_trainer_announce(r[i].trainer, rows_of(p, i, batch)));
 }
 
-/* What is next on all ranks, which is to be so many rows; false: the end. */
+/* What is next on all ranks, which is to be this many rows; false: the end. */
 static bool next_all(struct join_rank *r, unsigned n, int64_t want)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -296,7 +296,7 @@ static void test_saved(bool shard)
     plan_close(&p, &g, r);
 }
 
-/* Nobody has a batch: no step is made, and another epoch goes on. */
+/* No one has a batch: no step is made, and another epoch continues. */
 static void test_none(void)
 {
     static float before[VALUES], after[VALUES];
@@ -334,7 +334,7 @@ static const int64_t exact_rows[PASSES][RANKS] = {{0, 1, 1, 2}, {1, 1, 2, 4},
                                                   {0, 2, 1, 1}, {2, 2, 2, 2}};
 static float exact_x[PASSES][RANKS][MOST * INPUTS];
 
-/* The values of all, and the parameters that steps of so many passes come to,
+/* The values of all, and the parameters that steps of this many passes come to,
  * the last of which may have fewer. */
 static void exact_want(unsigned passes, double *w)
 {
@@ -385,7 +385,7 @@ static void exact_rank(struct group *g, unsigned r, ssq_trainer *trainer,
     exact_pass(trainer, x, rows == 0 ? instead : rows);
 }
 
-/* Behind the first pass. */
+/* After the first pass. */
 static void exact_loss(ssq_trainer **trainer)
 {
     double loss[2];
@@ -419,7 +419,7 @@ static void exact_train(struct group *g, ssq_trainer **trainer, ssq_tensor **x,
     }
 }
 
-/* Steps of so many passes: the last one waits for some that nobody has. */
+/* Steps of this many passes: the last one waits for some that no one has. */
 static void test_exact(unsigned passes)
 {
     const int64_t shape[] = {MOST, INPUTS};

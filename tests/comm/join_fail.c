@@ -216,7 +216,7 @@ static void idle_astray(struct join_fail_ranks *r, unsigned i)
         NEED(st);
 }
 
-/* One announces where the other goes on without. */
+/* One announces where the other continues without. */
 static void test_mismatch(void)
 {
     const int64_t rows[] = {4, 4};

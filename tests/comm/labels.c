@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c - class labels out of range on one rank: all ranks skip the step,
- * all report it, and go on with the same bits. */
+ * all report it, and continue with the same bits. */
 #include "tests/comm/model.h"
 
 enum { STEPS = 5, HIDDEN = 8, VALUES = 115 };

@@ -44,7 +44,7 @@ run 1 alone reference
 grep -q '^rank 0: SSQ_ERR_UNSUPPORTED: .*MPI_THREAD_MULTIPLE' "$tmp/out"
 tap_ok $? 'MPI without threads is refused' || sed 's/^/# /' "$tmp/out"
 
-# The benchmark, so that its loop goes on working.
+# The benchmark, so that its loop continues working.
 ranks=$builddir/bench/ranks/collectives
 run 2 --device reference --seconds 0.01 'all_gather f16 4096'
 grep -q '"ranks": 2, .*"all_gather f16 4096", "median_s": [0-9].*"of_mpi": ' \

@@ -269,7 +269,7 @@ static void test_broadcast(struct rank *r, unsigned n)
 /* ---- queues and graphs ---- */
 
 /* What comes before is summed, what comes behind sees the sum: on one queue,
- * on another, and behind a comparison, which stands at a gate. */
+ * on another, and after a comparison, which stands at a gate. */
 static void in_order(struct rank *r, void *arg)
 {
     float *got = arg;
@@ -516,7 +516,7 @@ static void test_lent(unsigned n)
 
 enum { STEPS = 3, BATCH = 4, WIDTH = 6, CLASSES = 3 };
 
-/* All have as many rows for a step, and none behind the last: the next step is
+/* All have as many rows for a step, and none after the last: the next step is
  * announced before this one. */
 static bool more(ssq_trainer *t, int step)
 {
@@ -588,7 +588,7 @@ static void train(struct rank *r, void *arg)
     t->sum[r->rank] = loss_of(r->queue, r->comm, r->rank, t->policy, t->shard);
 }
 
-/* The parameters of all ranks are equal, and those that local ranks have. */
+/* The parameters of all ranks are equal, and the ones that local ranks have. */
 static void test_training(struct rank *r, unsigned n, const char *policy,
                           bool shard)
 {

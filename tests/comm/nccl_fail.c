@@ -186,7 +186,7 @@ static void troubled(struct rank *r, void *arg)
 {
     enum trouble trouble = *(const enum trouble *)arg;
     bool makes = r->rank == 1;
-    /* nobody has the sum before it comes: what is under way stays so */
+    /* no one has the sum before it comes: what is in progress stays so */
     bool stays_away = makes && (trouble == ABSENT || trouble == LEAVES);
     ssq_tensor *x = rank_vector(r, SSQ_F32, 20000, 1.0);
 
@@ -208,7 +208,7 @@ static void troubled(struct rank *r, void *arg)
     if (trouble == BROKEN && makes)
         fakenccl_break((int)r->rank, ncclRemoteError);
     if (trouble == LEAVES && !makes)
-        ssq_comm_destroy(&r->comm); /* with its sum under way */
+        ssq_comm_destroy(&r->comm); /* with its sum in progress */
     rank_note(r, ssq_queue_sync(r->queue));
     if (makes)
         atomic_store(&broken, true);

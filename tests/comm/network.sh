@@ -92,7 +92,7 @@ fi
 tc -n $a qdisc del dev cable root 2>/dev/null
 tc -n $b qdisc del dev cable root 2>/dev/null
 
-# The cable is cut behind a checkpoint. Neither rank is gone, and both say that
+# The cable is cut after a checkpoint. Neither rank is gone, and both say that
 # they do not hear of the other.
 head -c 20000 "$srcdir/COPYING" >"$tmp/text"
 gpt="--layers 1 --heads 2 --width 16 --block 16 --warmup 2 --sample 0

@@ -8,7 +8,7 @@
 #include "tests/core/core.h"
 
 /* One that no step of small nets is skipped for: gradients of a share are
- * larger than those of the whole batch, so another step might be. Nothing where
+ * larger than the whole batch's, so another step might be. Nothing where
  * the trainer has no scaler. */
 static inline void scale_low(ssq_trainer *trainer)
 {

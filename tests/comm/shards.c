@@ -295,7 +295,7 @@ static void run_free(struct shards_run *run)
     group_close(&run->g);
 }
 
-/* So many ranks with the file's state, and the parameters and scale of
+/* This many ranks with the file's state, and the parameters and scale of
  * another. */
 static void run_load(struct shards_run *run, const char *const *devices,
                      unsigned n, const struct shards_setup *s,
@@ -324,7 +324,7 @@ static void run_load(struct shards_run *run, const char *const *devices,
     }
 }
 
-/* They go on with the sums that n ranks had. */
+/* They continue with the sums that n ranks had. */
 static size_t run_on(struct shards_run *run, const struct shards_setup *s,
                      unsigned n, const struct shards_member *want)
 {
@@ -417,7 +417,7 @@ static void test_memory(void)
 
 /* ---- files that fail ---- */
 
-/* Rank 0 still takes all parts: the group goes on, and the old file is there.
+/* Rank 0 still takes all parts: the group continues, and the old file is there.
  */
 static void test_failing_file(void)
 {

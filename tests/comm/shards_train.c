@@ -89,7 +89,7 @@ static void learn_all(struct learner *l, unsigned n, uint32_t from,
                       step == 1 && r == n - 1);
 }
 
-/* Calls of all ranks that wait, each by a thread of its own. */
+/* Calls of all ranks that wait, each by its own thread. */
 struct shards_train_reader {
     struct learner *l;
     float *values;

@@ -259,8 +259,8 @@ static int64_t begin_of(ssq_trainer *t, const char *path)
     return begin;
 }
 
-/* The weights come back, unless others were given, or ranks are fewer; those of
- * one file are not those of the next. */
+/* The weights return, unless others were given, or ranks are fewer; those of
+ * one file are not the next's. */
 static void test_saved(void)
 {
     static const char path[] = "tests/comm/share.sesqui",

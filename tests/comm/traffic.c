@@ -3,7 +3,7 @@
  * formulas of doc/scaling.md, by the code that runs, for groups of up to 1024.
  *
  * There is one rank, on a link that answers by itself: what is sent to a rank
- * comes back from it. So headers agree, and sums are of equal values. */
+ * returns from it. So headers agree, and sums are of equal values. */
 #include <sesqui/comm.h>
 
 #include "lib/comm/comm.h"
@@ -88,7 +88,7 @@ static void end(struct traffic_rank *r)
     ssq_device_close(&r->dev);
 }
 
-/* The collective is over: so many messages and bytes have been sent. */
+/* The collective is over: this many messages and bytes have been sent. */
 static void sent(struct traffic_rank *r, const char *what, uint64_t messages,
                  uint64_t bytes)
 {

@@ -269,7 +269,7 @@ static void test_alike(const char *name, const char *policy, bool written)
 
 /* ---- what differs ---- */
 
-/* Ranks that go on from files of one and of two steps. */
+/* Ranks that continue from files of one and of two steps. */
 static void test_loaded(void)
 {
     static const char *const path[] = {"tests/comm/train.one",
@@ -367,7 +367,7 @@ static void test_scaler(void)
     group_close(&g);
 }
 
-/* Somebody writes into rank n - 1's second parameter before step 2, of which
+/* Someone writes into rank n - 1's second parameter before step 2, of which
  * it is known behind step 4. */
 static void test_drift(const char *name, unsigned n, bool replay)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work.c - collectives that are begun at one place of a queue and waited for at
- * another: what lies between goes on, and every misuse is refused. */
+ * another: what is between continues, and every misuse is refused. */
 
 #include "tests/comm/comm.h"
 
@@ -40,8 +40,8 @@ static void twice(ssq_queue *q, const ssq_tensor *t)
 
 /* ---- order ---- */
 
-/* What is enqueued behind the begin goes on without rank 1, what is behind the
- * wait does not. */
+/* What is enqueued behind the begin continues without rank 1, what is behind
+ * the wait does not. */
 static void test_between(const char *device)
 {
     ssq_comm_work *work = NULL;
@@ -63,7 +63,7 @@ static void test_between(const char *device)
     end();
 }
 
-/* The wait comes when it has been done, and some time behind that. */
+/* The wait comes when it has been done, and some time after that. */
 static void test_late(const char *device)
 {
     ssq_comm_work *work = NULL;
@@ -81,8 +81,8 @@ static void test_late(const char *device)
     end();
 }
 
-/* Many under way, behind another one's gate, and waited for from the last to
- * the first; the queue is destroyed with the first, which nobody waits for. */
+/* Many in progress, behind another one's gate, and waited for from the last to
+ * the first; the queue is destroyed with the first, which no one waits for. */
 static void test_many(const char *device)
 {
     enum { N = 6 };
@@ -189,7 +189,7 @@ static void test_misuse(const char *device)
     NEED(ssq_comm_wait(g.queue[0], &work));
     core_status(ssq_comm_wait(g.queue[0], &work), SSQ_ERR_INVALID, "*work is",
                 "waited for twice");
-    NEED(start(0, z, &work)); /* nobody may look at z from here on */
+    NEED(start(0, z, &work)); /* no one may look at z from here on */
     ssq_comm_work_destroy(&work);
     core_status(ssq_comm_wait(g.queue[0], &work), SSQ_ERR_INVALID, "*work is",
                 "waited for when it is destroyed");
@@ -207,7 +207,7 @@ static void test_misuse(const char *device)
 
 /* ---- failures ---- */
 
-/* A queue fails where it waits, and not where nobody does. */
+/* A queue fails where it waits, and not where no one does. */
 static void test_failure(const char *device)
 {
     ssq_comm_work *work[2] = {NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* large_test.c - ops with operands larger than a launch sees have the bits of
- * those that it does see.
+ * the ones that it does see.
  *
  * Each case runs on two devices that differ by SSQ_LIMIT_BINDING alone, by each
  * implementation. All operands together are many times the limit. */
@@ -326,13 +326,13 @@ static ssq_status gemm_deep(struct desk *d)
     return gemm(d, SSQ_F32, 20, 65, 500, false, false);
 }
 
-/* As the gradient of the table: a is deep, and lies along m. */
+/* As the gradient of the table: a is deep, and is along m. */
 static ssq_status gemm_table(struct desk *d)
 {
     return gemm(d, SSQ_F16, 1100, 33, 200, true, false);
 }
 
-/* Few rows: b is read as it lies. */
+/* Few rows: b is read as it is. */
 static ssq_status gemm_few(struct desk *d)
 {
     return gemm(d, SSQ_F32, 3, 300, 900, false, false);

@@ -298,12 +298,12 @@ static void test_refused(const char *name)
     }
 }
 
-/* A product with one result of so many ones. A chain of float32 sums would stay
- * at 2^24: the launches are shares of it, which a watchdog lets finish. */
+/* A product with one result of this many ones. A chain of float32 sums would
+ * stay at 2^24: the launches are shares of it, which a watchdog lets finish. */
 #define DEEP (INT64_C(17) << 20)
 
 /* With a first product of 2^30 fewer ones will do: its share loses all of its
- * own, which are a third, and a chain would lose those of the others too. */
+ * own, which are a third, and a chain would lose the others too's. */
 #define FEW (INT64_C(1) << 20)
 
 static void test_deep(const char *name)

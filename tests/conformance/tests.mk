@@ -2,7 +2,7 @@
 # tests.mk - the tables of conformance/, and programs that run them again under
 # other conditions.
 
-# One program runs all tables. An empty file stands for each of them.
+# One program runs all tables. An empty file represents each of them.
 check_PROGRAMS += tests/conformance/tables
 tests_conformance_tables_SOURCES = tests/conformance/tables.c
 tests_conformance_tables_LDADD = $(suite_ldadd)

@@ -41,7 +41,7 @@ static enum split split_of(const char *op)
     return ops[i].walked != 0 || splits_itself(op) ? SPLIT_BY_CORE : SPLIT_NOT;
 }
 
-/* Only what has to be seen as a whole, or in chunks of 16384 elements, may be
+/* Only what must be seen as a whole, or in chunks of 16384 elements, may be
  * left out, and what cpu has of its own for rows or many elements, of which no
  * window has enough: then the plan has to run. */
 static bool may_skip(const struct suite *suite, const char *impl)

@@ -187,7 +187,8 @@ static void test_nth(const char *name, bool for_ever)
     tap_ok(wrong == 0, "%s: with none failing the result is right", name);
 }
 
-/* Creation on a device that goes on living: a failed call changes nothing. */
+/* Creation on a device that continues to exist: a failed call changes nothing.
+ */
 static void test_device_survives(const char *name)
 {
     int bad = 0;

@@ -3,7 +3,7 @@
  *
  * Every case is a child that opens the device, which needs one kernel: what is
  * on disk is used if it is whole and ours, and else made again and written
- * anew. Before the first case the test names its device and says how to open
+ * again. Before the first case the test names its device and says how to open
  * it. */
 #ifndef TESTS_CORE_CACHE_FILE_H
 #define TESTS_CORE_CACHE_FILE_H
@@ -18,7 +18,7 @@
 enum { CACHE_FAILED = 1, CACHE_USED = 10, CACHE_MADE = 11 };
 
 static struct {
-    const char *what;       /* "the kernel comes", behind a case's name */
+    const char *what;       /* "the kernel comes", after a case's name */
     bool certificate;       /* it is the file, which otherwise does not count */
     int (*open)(void *arg); /* CACHE_.. */
     char dir[256];          /* $XDG_CACHE_HOME */
@@ -95,7 +95,7 @@ static inline void cache_begin(const char *what, int (*open)(void *arg))
     cache_expect(CACHE_USED, "with it");
 }
 
-/* What lies under the file's name is none of the cache's: it stays as it is,
+/* What is under the file's name is none of the cache's: it stays as it is,
  * and nothing is kept until it is gone. */
 static inline void cache_others(const char *name)
 {

@@ -276,7 +276,7 @@ static void take_place(void)
 
 /* ---- tests ---- */
 
-/* Open anew; the status, and the text or what the device says is wrong. */
+/* Open again; the status, and the text or what the device says is wrong. */
 static ssq_status try_open(const char *name, const ssq_device_options *options,
                            char *text, size_t bytes)
 {

@@ -126,7 +126,7 @@ static inline bool core_status(ssq_status st, ssq_status want,
     return ok;
 }
 
-/* What has to work for the test to go on. */
+/* What has to work for the test to continue. */
 static inline void core_need(ssq_status st, const char *what)
 {
     if (st != SSQ_OK)

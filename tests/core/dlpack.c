@@ -348,8 +348,8 @@ static void dtypes(void)
     refused(l, SSQ_ERR_UNSUPPORTED, "float8_e4m3fn of 2 lanes");
 }
 
-/* Structs at random, over memory that is large enough for those that succeed:
- * each is taken over, and deleted once, or refused with a text. */
+/* Structs at random, over memory that is large enough for the ones that
+ * succeed: each is taken over, and deleted once, or refused with a text. */
 static void at_random(void)
 {
     static const int64_t sizes[] = {0, 1, 2, 3, 7, -1, INT64_MAX, INT64_MIN};

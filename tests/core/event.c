@@ -5,7 +5,7 @@
 
 static ssq_device *dev;
 static ssq_queue *one, *two;
-static bool lazy; /* work runs only when somebody waits */
+static bool lazy; /* work runs only when someone waits */
 
 static ssq_event *event(void)
 {

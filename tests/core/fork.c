@@ -132,7 +132,7 @@ static int live(void *arg)
     return bad + train("guard");
 }
 
-/* The same, but for the parent's devices. */
+/* The same, except for the parent's devices. */
 static int end_only(void *arg)
 {
     let_go(arg);
@@ -161,7 +161,7 @@ static void test(const char *name)
            f.driver ? "is told of every call that it cannot have it"
                     : "goes on with what it inherits",
            tap_status(st));
-    if (f.driver) /* work is under way */
+    if (f.driver) /* work is in progress */
         NEED(training_launch(&f.p));
     st = tap_fork(end_only, &f, HANGS);
     tap_ok(tap_exited(st, 0), "%s: a child destroys what it inherits: %s", name,

@@ -214,7 +214,7 @@ static void *work_beside(void *arg)
         ssq_buffer_destroy(&b);
         ssq_tensor_destroy(&t);
     }
-    /* a capture of its own, of which the other one knows nothing */
+    /* its own capture, of which the other one knows nothing */
     o->bad += ssq_graph_begin(own) != SSQ_OK;
     o->bad += ssq_graph_end(own, &o->mine) != SSQ_OK;
     ssq_queue_destroy(&own);

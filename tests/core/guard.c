@@ -176,7 +176,7 @@ static void test_fresh(void)
     tap_ok(all_nan(SSQ_BF16, 99), "99 fresh bf16 are NaN");
 }
 
-/* A queue of its own, for it will be sticky. Fill elements [first, first + n)
+/* Its own queue, for it will be sticky. Fill elements [first, first + n)
  * of a vector of `have`. */
 static ssq_status fill_range(ssq_dtype dtype, int64_t have, int64_t first,
                              int64_t n)
@@ -242,7 +242,7 @@ static void test_far_overrun(void)
     ssq_tensor_destroy(&t);
 }
 
-/* What lies outside of a buffer reads as NaN, too. */
+/* What is outside of a buffer reads as NaN, too. */
 static void test_read_overrun(void)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
@@ -320,8 +320,8 @@ static void test_other_buffer(void)
     ssq_tensor_destroy(&t[1]);
 }
 
-/* Commands behind a failure do not run, on this queue or on one that waits
- * for it; nobody waits for ever. */
+/* Commands after a failure do not run, on this queue or on one that waits
+ * for it; no one waits for ever. */
 static void test_failure_spreads(void)
 {
     ssq_queue *bad = core_queue(dev), *next = core_queue(dev);

@@ -25,7 +25,7 @@ static bool in[RANGES]; /* is it in the tree? */
 struct index_query {
     uintptr_t space;
     uint64_t from, to;
-    size_t found, most; /* most: the search ends after so many */
+    size_t found, most; /* most: the search ends after this many */
     const struct interval *last;
     bool right;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.c - blocks of host memory are zeroed, aligned and apart, whatever their
- * size; those that were freed are used again, and go with the last one; the
+ * size; the ones that were freed are used again, and go with the last one; the
  * caller's allocator is asked for each. */
 #include "tests/core/core.h"
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* About every size once, around those of the lists, and one beyond them. */
+/* About every size once, around the lists', and one beyond them. */
 #define SIZES 400
 
 static size_t size_of(size_t i)
@@ -33,7 +33,7 @@ static size_t taken(void)
     return times;
 }
 
-/* All sizes at once, each full of a byte of its own: how many were not zeroed,
+/* All sizes at once, each full of its own byte: how many were not zeroed,
  * not aligned, or written by another. */
 static size_t fill(unsigned char **p)
 {

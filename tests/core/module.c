@@ -2,7 +2,7 @@
 /* module.c - tests of loading backend modules, and of running on the host
  * what a device cannot do.
  *
- * A fake module takes the place of cuda.so in a directory of its own, named
+ * A fake module takes the place of cuda.so in its own directory, named
  * by SSQ_MODULE_PATH. Every case is a child, for a process loads once. */
 
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ static void install_text(const char *text)
     fclose(f);
 }
 
-/* The first so many bytes of a module. */
+/* The first this many bytes of a module. */
 static void install_part(const char *module, long bytes)
 {
     const char *build = getenv("builddir");

@@ -29,7 +29,7 @@ static ssq_memory_info memory(const ssq_device *dev)
     return info;
 }
 
-/* A device whose slabs are at most so many bytes. */
+/* A device whose slabs are at most this many bytes. */
 static ssq_device *open_limited(const char *name, const char *binding,
                                 uint64_t memory_limit)
 {

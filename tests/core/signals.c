@@ -2,7 +2,7 @@
 /* signals.c - tests that a program's signals change nothing: no result, no
  * status, no file of the cache; and that the library changes none of theirs.
  *
- * Each run is a process of its own, which loads the driver itself. In those
+ * Each run is its own process, which loads the driver itself. In those
  * that are interrupted a timer's handler runs every millisecond, without
  * SA_RESTART, and the library's calls on its own files answer EINTR at first,
  * and then one byte less than was asked. */

@@ -18,7 +18,7 @@
 #endif
 #endif
 
-/* Leave this process so many bytes more than it has: drivers and threads of
+/* Leave this process this many bytes more than it has: drivers and threads of
  * devices that were opened before took theirs. was: what it could have before,
  * NULL to forget. False where the system sets no limit. */
 static inline bool space_limit(rlim_t more, struct rlimit *was)

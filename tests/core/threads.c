@@ -11,7 +11,7 @@
 
 struct threads_worker {
     pthread_t thread;
-    const char *name; /* a device of its own; NULL: shared */
+    const char *name; /* its own device; NULL: shared */
     ssq_device *dev;
     int seed;
     int wrong;

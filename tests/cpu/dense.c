@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense.c - casts, sums, products and relu of neighbours: the bits of the plans
  * with every set of instructions, of any bits; in place, of results that go
- * past the caches, and of those that begin nowhere in particular. */
+ * past the caches, and of the ones that begin nowhere in particular. */
 #include "tests/core/core.h"
 #include "tests/cpu/sets.h"
 
@@ -10,7 +10,7 @@
 /* More than 8 MiB of 16 bits, and an end that is no whole vector or chunk. */
 #define MANY  ((4 << 20) + 1077)
 #define FEW   2077
-#define SPARE 3 /* elements before an operand that lies unevenly */
+#define SPARE 3 /* elements before an operand that is placed unevenly */
 
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 

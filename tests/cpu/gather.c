@@ -11,7 +11,7 @@
 #define WIDTH 1031 /* no whole number of lines */
 #define MANY  4500 /* more than 8 MiB of 16 bits */
 #define FEW   31
-#define SPARE 3 /* elements before an operand that lies unevenly */
+#define SPARE 3 /* elements before an operand that is placed unevenly */
 
 static void must(ssq_status st, const char *what)
 {

@@ -45,7 +45,7 @@ static bool is_split(uint16_t x, uint16_t high, uint16_t low)
            (l == 0.0f || fabsf(l) >= 0x1p-24f);
 }
 
-/* 1024 values from `first` on, as a square of lines by k that lies one way or
+/* 1024 values from `first` on, as a square of lines by k that is one way or
  * the other. */
 static bool splits(const struct gemm_kernels *kernels, bool a, bool along,
                    uint32_t first)

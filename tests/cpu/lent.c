@@ -60,7 +60,7 @@ static void note(uint32_t n)
         atomic_fetch_add(&lent.wrong, 1);
 }
 
-/* All at a time, on threads of this call alone; each part so many times. */
+/* All at a time, on threads of this call alone; each part this many times. */
 static void on_threads(uint32_t n, ssq_cpu_share call, void *context,
                        unsigned times)
 {

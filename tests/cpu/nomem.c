@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomem.c - products of cpu when the memory that they take while they run is
- * not there: the call answers NOMEM and has written nothing, the queue goes on,
- * and the call may be repeated. First the library's allocations fail, each in
- * its turn; then the system's. */
+ * not there: the call answers NOMEM and has written nothing, the queue
+ * continues, and the call may be repeated. First the library's allocations
+ * fail, each in its turn; then the system's. */
 #include "tests/core/core.h"
 #include "tests/core/space.h"
 
@@ -39,7 +39,7 @@ struct nomem_work {
     ssq_tensor *a, *b, *d;
     int64_t m, n;
     ssq_dtype dtype;
-    bool turned; /* b lies along k */
+    bool turned; /* b is along k */
 };
 
 static ssq_tensor *matrix(const struct nomem_work *w, int64_t rows,

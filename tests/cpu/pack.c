@@ -185,7 +185,7 @@ static void test_writes(const struct pack_harness *harness)
     ssq_tensor_destroy(&b);
     NEED(ssq_gemm_repack(harness->q, packed));
     NEED(ssq_gemm(harness->q, args));
-    ssq_tensor_destroy(&packed); /* with the product still under way */
+    ssq_tensor_destroy(&packed); /* with the product still in progress */
     tap_ok(is(harness, d, 320.0f), "%s: the packed tensor holds b",
            harness->name);
     ssq_tensor_destroy(&a);
@@ -209,7 +209,7 @@ static void take_back(void *unused, void *p)
     free(p);
 }
 
-/* Packing again fails: what it says is why, and not that somebody wrote. */
+/* Packing again fails: what it says is why, and not that someone wrote. */
 static void test_torn(const struct pack_harness *harness)
 {
     ssq_tensor *b = matrix(harness, SSQ_F32, 64, 64, 1), *packed = NULL;

@@ -38,7 +38,7 @@ static void task(void *context, uint32_t i, uint32_t worker)
     atomic_store(&l->busy[worker], false);
 }
 
-/* Each of the first n tasks was done so many times, and no other. */
+/* Each of the first n tasks was done this many times, and no other. */
 static bool done(const struct parallel_loop *l, uint32_t n, unsigned times)
 {
     for (uint32_t i = 0; i < MOST; i++)

@@ -154,7 +154,7 @@ static void hear(void *lines, ssq_log_level level, const char *text)
                                   "more") == 0;
 }
 
-/* root may have threads beyond the limit: so this is somebody else. */
+/* root may have threads beyond the limit: so this is someone else. */
 static int without_threads(void *unused)
 {
     struct rlimit none = {0, 0};

@@ -3,7 +3,7 @@
  * self-test at open finds libraries at fault, and what is left without one.
  *
  * Operands are small integers and halves, so that a result is rounded once at
- * most and has to be the reference's, bit for bit. */
+ * most and must be the reference's, bit for bit. */
 #include <sesqui/cuda.h>
 
 #include "tests/core/driver.h"
@@ -60,7 +60,7 @@ static void set(const char *name, const char *value)
         setenv(name, value, 1);
 }
 
-/* The implementation of cuda:0's products; NULL: whichever is best. */
+/* The implementation of cuda:0's products; NULL: no matter which is best. */
 static const char *pin;
 
 static void open_device(struct blas_work *w, const char *device)
@@ -363,7 +363,7 @@ static ssq_tensor *zeros(struct blas_work *w, ssq_dtype dtype, int64_t rows,
     return t;
 }
 
-/* A product whose copies have no room at once: of factors that are 0 but for
+/* A product whose copies have no room at once: of factors that are 0 except for
  * the ends of k. */
 static void test_pieces(int64_t m, int64_t n)
 {
@@ -489,7 +489,7 @@ static void test_tf32(void)
     set("FAKEBLAS_WRONG", NULL);
 }
 
-/* A library that is wrong: refused at open, and the device goes on. */
+/* A library that is wrong: refused at open, and the device continues. */
 static void test_wrong(const char *fault, const char *text)
 {
     const struct blas_form f = {.factor = 2, .d = 2, .batch = 1};
@@ -519,8 +519,8 @@ static void test_failing(void)
     set("FAKEBLAS_FAIL", NULL);
 }
 
-/* All algorithms refuse, but only after open: the op is done all the same, by
- * the plan, as are later ones, and the queue goes on. */
+/* All algorithms refuse, but only after open: the op is done nevertheless, by
+ * the plan, as are later ones, and the queue continues. */
 static void test_late(struct blas_form f0, const char *what)
 {
     if (capability < 80 && f0.factor == 3)

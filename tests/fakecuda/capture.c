@@ -108,7 +108,7 @@ static void replay(CUgraphExec exec, int n)
 
 /* ---- what others may do meanwhile ---- */
 
-/* Allocates, compiles, computes, reads and waits, on a queue of its own. */
+/* Allocates, compiles, computes, reads and waits, on its own queue. */
 static void *bystander(void *arg)
 {
     ssq_device *dev = arg;
@@ -144,7 +144,7 @@ static void others(ssq_device *dev)
     tap_ok(*(bool *)good, "another thread computes meanwhile");
 }
 
-/* Takes whatever memory is free, in pieces of so many bytes, for a launch of
+/* Takes whatever memory is free, in pieces of this many bytes, for a launch of
  * the graph: what that works in is not among it. */
 #define TENANTS 400
 

@@ -20,7 +20,7 @@ static bool has(const char *text, const char *const *words)
 }
 
 /* Calls that give back are not counted: what they keep would be the driver's.
- * Nor are those that tell what an error is. */
+ * Nor are the ones that tell what an error is. */
 static CUresult next(const char *call)
 {
     static const char *const back[] = {"Destroy", "Free",  "Release", "Unload",

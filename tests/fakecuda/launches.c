@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launches.c - how often a step launches: a thousand parameters are checked,
- * clipped and stepped by as many launches as one is, but for a few. */
+ * clipped and stepped by as many launches as one is, except for a few. */
 #include "tests/amp/amp.h"
 #include "tests/core/driver.h"
 #include "tests/fakecuda/driver/fakecuda.h"
 
 #define TENSORS 1000
-/* Seven where all lies in one memory: the check and its fold, the join, tick,
+/* Seven where all is in one memory: the check and its fold, the join, tick,
  * the pass, its end, the update. Each further memory of the pool has a check
- * and a pass of its own. */
+ * and its own pass. */
 #define MOST 12
 
 static struct {

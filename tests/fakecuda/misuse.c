@@ -232,7 +232,7 @@ static void dead_stream(void)
 }
 
 /* What there is when a context goes or a device breaks: queues of two kinds,
- * an event, work under way. */
+ * an event, work in progress. */
 struct victim {
     struct own o;
     ssq_queue *his, *ours;

@@ -101,7 +101,7 @@ static ssq_status multiply(struct mma_refused_work *w,
                           : ssq_gemm_batched(w->q, &w->args);
 }
 
-/* All of d's buffer, so that what lies beside it is compared as well. */
+/* All of d's buffer, so that what is beside it is compared as well. */
 static void read_all(struct mma_refused_work *w,
                      const struct mma_refused_form *f, float *x)
 {

@@ -62,7 +62,7 @@ if [ ! -f "$builddir/kernels/ptx_table.h" ]; then
     exit 0
 fi
 
-# One text's lines of the table, with all of the pack behind them.
+# One text's lines of the table, with all of the pack after them.
 grep 'kernels/data/fill.k' "$builddir/kernels/ptx_table.h" >"$tmp/ptx_table.h"
 cp "$builddir/kernels/ptx.pack" "$tmp/ptx.pack"
 variants=$(grep -c '' "$tmp/ptx_table.h")

@@ -11,12 +11,12 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/fakecuda/on_cuda.sh"
 
-# Of so many cases one.
+# Of this many cases one.
 strides=37,gemm=499,gemm_shapes=97,binary_backward=97
 [ -z "${SSQ_TEST_FULL-}" ] || strides=1,gemm=37,gemm_shapes=3
 
 # every_variant: with the lists of gradients and the scaler, of which no table is,
-# all have been launched, but for those that mma.sh runs one by one.
+# all have been launched, except for the ones that mma.sh runs one by one.
 every_variant() {
     mkdir "$tmp/modules"
     ln -s "$(cd "$builddir" && pwd)/.libs/cuda.so" "$tmp/modules/cuda.so"

@@ -13,7 +13,7 @@
 
 #define TENSOR_BLOCK 16 /* products of the largest block */
 
-/* Toward 0, but for what is too large. */
+/* Toward 0, except for what is too large. */
 static inline float tensor_cut(double x)
 {
     float f = (float)x;

@@ -30,7 +30,7 @@ tune() {
     }
 }
 
-# shown N: so many shapes are kept, says `sesqui devices`.
+# shown N: this many shapes are kept, says `sesqui devices`.
 shown() {
     "$tool" devices >"$tmp/list" 2>&1
     n=$(sed -n '/^cuda:0/,/^[^ ]/s/^ *tuned: \([0-9]*\) .*/\1/p' "$tmp/list")

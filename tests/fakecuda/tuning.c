@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tuning.c - ssq_gemm_tune on the stand-in: what is timed is kept, read by the
- * next device and used; what damages a file, or makes it somebody else's, is
+ * next device and used; what damages a file, or makes it someone else's, is
  * survived; two processes lose nothing of each other's.
  *
  * FAKEBLAS_SLOW says which algorithms take 20 ms more, so that it is known what
@@ -248,7 +248,7 @@ static void write_file(const unsigned char *from, size_t n)
         tap_bail("cannot write %s", file);
 }
 
-/* Opened, it has read so many shapes, and said so many things. */
+/* Opened, it has read this many shapes, and said this many things. */
 static bool reads(size_t shapes, unsigned lines)
 {
     ssq_device *dev = NULL;

@@ -155,7 +155,7 @@ static int64_t entry_size(struct call *c, const char *text)
     return divisor > 0 && size > 0 ? factor * size / divisor : 0;
 }
 
-/* "[t,batch,4h]"; "..." stands for up to two more, the same in every operand.
+/* "[t,batch,4h]"; "..." represents up to two more, the same in every operand.
  */
 static void template_shape(struct call *c, const char *text, int64_t *shape,
                            int *rank)
@@ -367,7 +367,7 @@ static void add_operand(struct call *c, const struct field *f)
     x->used = !f->optional || input_byte(c->in) % 2 == 0;
 }
 
-/* Something has to be written. */
+/* Something must be written. */
 static void want_output(struct call *c)
 {
     struct fuzz_operand *first = NULL;
@@ -479,7 +479,7 @@ static void pick_dtypes(struct call *c)
     }
 }
 
-/* Bytes from the first element to behind the last. */
+/* Bytes from the first element to after the last. */
 static size_t extent(const struct fuzz_operand *x)
 {
     int64_t last = 0;
@@ -613,7 +613,7 @@ static void spoil(struct call *c)
             while (f[n].name[0] != '\0')
                 n++;
             unsigned k = n > 0 ? input_byte(c->in) % n : 0;
-            /* a length that lies reaches outside the list: no contract */
+            /* a length that is reaches outside the list: no contract */
             if (n > 0 && (k == 0 || f[k - 1].kind != FIELD_TENSORS))
                 pick_scalar(c, &f[k]);
         }

@@ -27,7 +27,7 @@ struct fuzz_operand {
     ssq_tensor *tensor[SIDES];
 };
 
-/** What a name in a contract's shapes, the m of [m,k], stands for. */
+/** What a name in a contract's shapes, the m of [m,k], represents. */
 struct fuzz_symbol {
     char name[12];
     int64_t size;
@@ -44,7 +44,7 @@ struct call {
     } args;
     struct fuzz_operand x[OPERANDS];
     unsigned n;
-    unsigned listed; /* the last so many operands are FIELD_TENSORS' */
+    unsigned listed; /* the last this many operands are FIELD_TENSORS' */
     struct fuzz_symbol symbols[SYMBOLS];
     unsigned nsymbols;
     bool small;     /* sizes so far made too large a tensor */
@@ -63,7 +63,7 @@ void call_run(struct pair *p, struct input *in);
 
 /** Its tensors are made, and the call on both sides; then compared. */
 void call_perform(struct call *c);
-/** Its tensors are made; those that it writes have no contents yet. */
+/** Its tensors are made; the ones that it writes have no contents yet. */
 void call_tensors(struct call *c);
 /** Give an operand values, now and then. */
 void call_prepare(struct call *c, struct fuzz_operand *x);
@@ -74,7 +74,7 @@ void call_bind(const struct call *c, unsigned side, uint8_t *args,
 /** Its tensors are gone. */
 void call_end(struct call *c);
 
-/** The integer of so many bytes at a place. */
+/** The integer of this many bytes at a place. */
 int64_t call_load(const void *at, size_t bytes);
 /** The product of its sizes. */
 int64_t operand_elements(const struct fuzz_operand *x);
@@ -86,9 +86,9 @@ struct fuzz_operand *call_operand(struct call *c, const char *name);
 /** The value of an integer, bool or enum member; 0 if there is none. */
 int64_t call_scalar(const struct call *c, const char *name);
 void call_set(struct call *c, const char *name, int64_t value);
-/** The size that a name stands for in this call. */
+/** The size that a name represents in this call. */
 int64_t call_size(struct call *c, const char *name);
-/** The size that a name stands for, from now on. */
+/** The size that a name represents, from now on. */
 void call_named(struct call *c, const char *name, int64_t size);
 void operand_shape(struct fuzz_operand *x, int rank, const int64_t *shape);
 /** A shape that broadcasts to another. */

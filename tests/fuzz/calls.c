@@ -27,7 +27,7 @@ static void act(struct objects *o)
     action_run(o, a);
 }
 
-/* A capture that nobody ended is dropped. */
+/* A capture that no one ended is dropped. */
 static void end_capture(struct objects *o)
 {
     ssq_graph *graph[SIDES] = {NULL, NULL};

@@ -64,7 +64,7 @@ ssq_status pair_same(const char *what, ssq_status a, ssq_status b);
 void pair_compare(struct pair *p, const char *what, bool changed);
 /** Wait until what was written from the host is there. */
 void pair_settle(struct pair *p);
-/** Go on with another queue, behind the work of this one. */
+/** Continue with another queue, behind the work of this one. */
 void pair_switch(struct pair *p, unsigned queue);
 /** Write elements on both sides. */
 ssq_status pair_write(struct pair *p, ssq_tensor *const tensor[SIDES],

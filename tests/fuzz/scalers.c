@@ -212,7 +212,7 @@ static void choose_state(struct objects *o, struct fuzz_choice *k)
     k->value = choose_double(o, scales, SCALES);
 }
 
-/* The state as it is, but for one field. */
+/* The state as it is, except for one field. */
 static ssq_status state_set(struct objects *o, unsigned side,
                             const struct fuzz_choice *k, struct got *g)
 {

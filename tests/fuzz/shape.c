@@ -2,7 +2,7 @@
 /* shape.c - shapes that belong together, where the comments of the members
  * alone do not say so.
  *
- * An op without a rule here is fuzzed all the same, with what table.awk found;
+ * An op without a rule here is fuzzed nevertheless, with what table.awk found;
  * a rule makes more of its calls succeed. */
 
 #include "tests/fuzz/call.h"

@@ -53,7 +53,7 @@ static void some_leaf(struct program *t, ssq_var x[SIDES])
         x[s] = ssq_var_named_at(where, t->tape[s], info.name);
 }
 
-/* Gradients of up to three vars, as vars that the program goes on with. */
+/* Gradients of up to three vars, as vars that the program continues with. */
 static void grad_step(struct program *t)
 {
     ssq_var loss[SIDES], x[3][SIDES], vars[3], grads[SIDES][3];
@@ -106,7 +106,7 @@ static void backward_step(struct program *t)
                             : ssq_tape_backward(t->tape[s], loss[s],
                                                 scaled ? t->scaler[s] : NULL),
                         &told);
-    if (told) /* both sides begin the mean of losses anew at the same pass */
+    if (told) /* both sides begin the mean of losses again at the same pass */
         program_sync(t);
     if (program_same(t, t->trainer[0] != NULL ? "trainer_step" : "backward",
                      st) == SSQ_OK)
@@ -375,7 +375,7 @@ static void output_step(struct program *t)
     program_made(t, "trainer_output", y);
 }
 
-/* What a poll sends has arrived on both sides behind a sync: one of two polls
+/* What a poll sends has arrived on both sides after a sync: one of two polls
  * has it, on some devices the first. */
 static void poll_step(struct program *t)
 {

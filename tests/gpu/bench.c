@@ -29,7 +29,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of so many runs behind each other, with their end. */
+/* Seconds of this many runs after each other, with their end. */
 static ssq_status time_runs(struct gpu *g, gpu_fn fn, void *user, long n,
                             double *seconds)
 {

@@ -5,7 +5,7 @@
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
-# try DEVICE STAGE...: those that need no build.
+# try DEVICE STAGE...: the ones that need no build.
 try() {
     device=$1
     shift

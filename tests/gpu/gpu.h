@@ -7,7 +7,7 @@
  *
  *     NAME IMPLEMENTATION SECONDS FLOPS BYTES
  *
- * FLOPS and BYTES are those that the workload needs by its definition, each
+ * FLOPS and BYTES are the ones that the workload needs by its definition, each
  * operand read or written once, whatever a device does. What cannot run is a
  * line with "-" for seconds and the reason at its end. */
 #ifndef TESTS_GPU_GPU_H
@@ -21,8 +21,8 @@ struct gpu {
     ssq_device *device;
     ssq_queue *queue;
     double seconds; /* of a batch of runs */
-    bool brief;  /* sizes that an interpreter can do, to try the workloads */
-    bool failed; /* something could not be timed that has to be */
+    bool brief;     /* sizes that an interpreter can do, to try the workloads */
+    bool failed;    /* something could not be timed that must be */
 };
 
 /** One run of a workload: enqueued, not waited for. */

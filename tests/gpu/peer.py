@@ -170,7 +170,7 @@ def optimizer():
     for what, n, size in sizes:
 
         def make(n=n, size=size):
-            # PyTorch's way: float32 parameters, which autocast rounds anew
+            # PyTorch's way: float32 parameters, which autocast rounds again
             params = [torch.nn.Parameter(normal(size, dtype=torch.float32,
                                                 std=0.02)) for _ in range(n)]
             adamw = torch.optim.AdamW(params, lr=1e-4, fused=True)

@@ -116,7 +116,7 @@ static ssq_status bias(struct gpu *g, const struct net *n, int i)
                                      .axes = {0}, .n_axes = 1));
 }
 
-/* Nobody asks for the input's gradient. */
+/* No one asks for the input's gradient. */
 static ssq_status data(struct gpu *g, const struct net *n, int i)
 {
     if (i == 0)

@@ -12,7 +12,7 @@
 #   else                 an expression, which has to compile
 #
 # The file CHECKS has what else is checked of a row. The text of the row's first
-# column stands on a line of its own, and below it, indented:
+# column stands on its own line, and below it, indented:
 #
 #   with NAME   before the row: with_NAME() of rows.h must be SSQ_OK
 #   then EXPR   after it: must be true

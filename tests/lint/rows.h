@@ -6,7 +6,7 @@
 
 #include "tests/lint/page.h"
 
-/* What the pages promise their rows, made anew for each. By hand, after one
+/* What the pages promise their rows, made again for each. By hand, after one
  * whole step, with the gradients of the next one there: */
 ssq_policy policy;
 ssq_op_class class;

@@ -3,7 +3,7 @@
 # rows.sh - every row of the tables of doc/coming-from/ is compiled and run, and
 # what the other systems document has a row.
 #
-# Each page is a program of its own: rows.awk makes a function of each row,
+# Each page is its own program: rows.awk makes a function of each row,
 # rows.h is what surrounds them. rows/PAGE.txt has the effects that are checked,
 # and rows.txt lists what the systems document.
 

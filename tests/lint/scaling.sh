@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # scaling.sh - the tables of doc/scaling.md are what its program prints, in its
-# order, and the program is of the formulas' constants: those of the code.
+# order, and the program is of the formulas' constants: the code's.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -63,7 +63,7 @@ find "$builddir/conformance" "$builddir/tests" "$builddir/tools" \
     "$builddir/examples" -name '*.o' \
     -exec $NM -u {} + | awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u \
     >"$tmp/called"
-# those of init.h are called by a program of init.sh, that of mpi.h by programs
+# init's.h are called by a program of init.sh, that of mpi.h by programs
 # that only a build with MPI has
 [ -f "$builddir/mpi.la" ] && without='_init$' ||
     without='_init$\|^ssq_comm_mpi_open$'

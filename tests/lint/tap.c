@@ -63,7 +63,7 @@ static int say_hash(void *arg)
     return 0;
 }
 
-/* A suite of its own inside this one: one ok, one skip, one not ok, and a
+/* Its own suite inside this one: one ok, one skip, one not ok, and a
  * floor that is not met. */
 static int run_short(void *arg)
 {

@@ -44,7 +44,7 @@ static void *real(const char *name)
 }
 #define REAL(NAME) ((__typeof__(&NAME))(uintptr_t)real(#NAME))
 
-/* What stands for a program and its kernel, and is no object of PoCL's. */
+/* What represents a program and its kernel, and is no object of PoCL's. */
 struct nvidia_program {
     char *source, *ptx, log[2048];
     struct ptx_module *module;

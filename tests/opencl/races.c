@@ -13,7 +13,7 @@
 #include "conformance/suite_run.h"
 #include "tests/core/driver.h"
 
-/* Of each table so many cases, among so many that are looked at; none with
+/* Of each table this many cases, among so many that are looked at; none with
  * more memory or operations than the interpreter does in a blink. */
 #define CASES      1
 #define LOOKED_AT  16

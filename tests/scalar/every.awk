@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # every.awk - from the headers of kernels/scalar/scalar.h, a kernel in the dialect that
 # calls every function in them: y[i] = the pc.which-th of them, of x[i], x[i+1]...
-# With -v public=1 only those that take any argument: the others' NaNs may
-# differ. So may those of s_quotient and s_root, which do not say which NaN they
+# With -v public=1 only the ones that take any argument: the others' NaNs may
+# differ. So may s_quotient's and s_root, which do not say which NaN they
 # give, and of one_minus_pow, which is for numbers from 0 to 1: theirs are made
-# canonical there, and all else has to be equal.
+# canonical there, and all else must be equal.
 
 function call(kind, name, args, n, i, part, text, word)
 {

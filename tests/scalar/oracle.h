@@ -145,7 +145,7 @@ static inline ld o_log_sigmoid(ld x)
 }
 
 /* The distance of y from the true value c, in units of the last place of c in
- * a format of so many bits whose smallest normal exponent is e_min and whose
+ * a format of this many bits whose smallest normal exponent is e_min and whose
  * infinity would be 2^e_inf; infinite if one is NaN and the other is not. */
 static inline double ulps(ld y, ld c, int bits, int e_min, int e_inf)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oracle_test.c - the long double oracle of these tests against MPFR.
  *
- * At 240 bits; the oracle has to be right to a thousandth of a float32 ulp, at
+ * At 240 bits; the oracle must be right to a thousandth of a float32 ulp, at
  * inputs from everywhere and next to the zeros of the derivatives. */
 
 #include "kernels/scalar/scalar.h"

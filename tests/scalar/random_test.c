@@ -71,7 +71,7 @@ static double quantile_ulps(ld x, ld p)
     return ulps_f32(a, true_a);
 }
 
-/* How much of the range lies on the nearer side of r. */
+/* How much of the range is on the nearer side of r. */
 static ld share(u32 r)
 {
     u32 v = r < 0x80000000u ? r : ~r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* again.c - training goes on after ssq_trainer_end, with the bits of a trainer
- * that never ended. */
+/* again.c - training continues after ssq_trainer_end, with the bits of a
+ * trainer that never ended. */
 #include "tests/tape/harness.h"
 
 #include <math.h>
@@ -110,7 +110,7 @@ static void sameness(const struct tape_harness *b)
          2, 1, "float32 gradients");
 }
 
-/* What a program writes after the end is what training goes on with: masters
+/* What a program writes after the end is what training continues with: masters
  * have it exactly, the model rounded. */
 static void written(const struct tape_harness *b)
 {

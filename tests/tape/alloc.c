@@ -174,7 +174,7 @@ static void load(ssq_trainer *t)
         (st != SSQ_OK && !torn) || ssq_trainer_load(t, path[SAVED]) != SSQ_OK;
 }
 
-/* A trainer is saved, goes on, goes back, and another begins where it was. */
+/* A trainer is saved, continues, goes back, and another begins where it was. */
 static void go_on(ssq_queue *q, const ssq_tensor *x, const char *policy)
 {
     ssq_trainer *t[2] = {NULL, NULL};

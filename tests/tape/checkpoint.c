@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint.c - a training that is cut in two by a file goes on with the same
- * bits, on the device that saved it and on every other; a file of something
- * else, a damaged one, a full disk change nothing. */
+/* checkpoint.c - a training that is cut in two by a file continues with the
+ * same bits, on the device that saved it and on every other; a file of
+ * something else, a damaged one, a full disk change nothing. */
 #define _GNU_SOURCE /* syscall */
 #include "lib/checkpoint/digest.h"
 #include "tests/tape/harness.h"
@@ -123,7 +123,7 @@ static bool same_files(const char *a, const char *b)
 }
 
 /* The headers of files of two devices name these; the bytes of all tensors are
- * behind them. */
+ * after them. */
 static bool same_tensors(const char *a, const char *b)
 {
     unsigned char *x, *y;
@@ -152,7 +152,7 @@ static int files(void)
     return n;
 }
 
-/* ---- go on ---- */
+/* ---- continue ---- */
 
 /* The digest in a file's header, which that of each tensor is in. It is the
  * same for every processor: tests/cross-check compares these lines. */
@@ -418,7 +418,7 @@ static void full_disk(const struct tape_harness *b,
                       "not a regular file", "a device for a file");
     (void)core_status(ssq_trainer_save(t, file_of("none/x")), SSQ_ERR_NOT_FOUND,
                       "none/x", "a folder that is not there");
-    /* root writes everywhere, and is somebody else for this */
+    /* root writes everywhere, and is someone else for this */
     chmod(folder, 0555);
     uid_t root = geteuid();
     if (root == 0 && seteuid(65534) != 0)

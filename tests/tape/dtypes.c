@@ -13,9 +13,9 @@
 #define CUBE P("cube", false, 4, 2, 2, 4, 4)
 
 /* Results as torch's autocast has them on CUDA
- * (https://pytorch.org/docs/stable/amp.html, op lists), but for sums and means,
- * which are float32 here: f16 ends at 65504. HALF_: the compute dtype, FULL_:
- * float32. */
+ * (https://pytorch.org/docs/stable/amp.html, op lists), except for sums and
+ * means, which are float32 here: f16 ends at 65504. HALF_: the compute dtype,
+ * FULL_: float32. */
 #define CASES(C)                                                               \
     C(gemm of both, ssq_gemm_var(HALF, FULL, SSQ_VAR_NONE, NULL), HALF_)       \
     C(gemm with a bias, ssq_gemm_var(FULL, FULL, P("b", true, 1, 4), NULL),    \

@@ -125,7 +125,7 @@ static bool as_said(const struct tape_harness *b, const ssq_trainer *t)
     return bad == 0;
 }
 
-/* What is trained is read by others, before their first step and behind it. */
+/* What is trained is read by others, before their first step and after it. */
 static void round_trip(const struct tape_harness *b, const char *policy,
                        ssq_master_kind master)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grad.c - ssq_tape_grad: its values are those of a backward, bit for bit, and
- * a backward behind it is as without; what is asked for, scales, orders, and
+/* grad.c - ssq_tape_grad: its values are a backward's, bit for bit, and
+ * a backward after it is as without; what is asked for, scales, orders, and
  * what is refused. */
 #include "tests/tape/penalty.h"
 
@@ -195,8 +195,8 @@ static void powers(const struct tape_rig *r)
            "%s: powers of 0: %g %g, of 0 itself %g", r->name, x[0], x[1], x[2]);
 }
 
-/* y = x^2 a, z = y^2: at a value under way, at it twice, at the loss itself, at
- * a parameter of which it is not made, and at an input. */
+/* y = x^2 a, z = y^2: at a value in progress, at it twice, at the loss itself,
+ * at a parameter of which it is not made, and at an input. */
 static void asked(const struct tape_rig *r, bool graph)
 {
     ssq_tape *t = r->tape;
@@ -297,7 +297,7 @@ static void of_one_number(const struct tape_rig *r, bool graph)
 /* ---- scales ---- */
 
 /* f16 gradients of 2^-26 x are there because of the scale, and true ones in
- * float32 behind it. */
+ * float32 after it. */
 static void scales(const char *device)
 {
     struct tape_rig r = rig_open(device, "mixed_float16");

@@ -102,7 +102,7 @@ static void places(const struct tape_harness *b)
     ssq_trainer_destroy(&t);
 }
 
-/* A hook that fails stops the call; the training goes on as if the hook had
+/* A hook that fails stops the call; the training continues as if the hook had
  * not. */
 static void failures(const struct tape_harness *b)
 {
@@ -122,7 +122,7 @@ static void failures(const struct tape_harness *b)
             ok = ok && st == (k == 1 ? SSQ_ERR_INVALID : SSQ_OK);
             ok =
                 ok && (k == 0 || core_has(ssq_last_error(), "pattern is NULL"));
-            /* behind the backward a pass counts: the next begin steps */
+            /* after the backward a pass counts: the next begin steps */
             if (k == 1 && place < SSQ_PLACE_BACKWARD_END)
                 ok = ok && step(b, t) == SSQ_OK;
             ok = ok && step(b, t) == SSQ_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c - class labels out of range: the step is skipped, the error names
- * them, and training goes on as if the batch had not been. */
+ * them, and training continues as if the batch had not been. */
 #include "tests/tape/harness.h"
 
 #include <math.h>
@@ -98,7 +98,7 @@ static ssq_tensor *labels_of(const struct tape_harness *b, const int32_t *v)
     return t;
 }
 
-/* That of the step, if it has arrived, or of the sync behind it. */
+/* The step's, if it has arrived, or of the sync after it. */
 static void told(const struct tape_harness *b, const struct labels_setup *s,
                  ssq_status st, const char *words, const char *what)
 {

@@ -17,7 +17,7 @@ static ssq_trainer *trainer_of(const struct tape_harness *b)
     return t;
 }
 
-/* body and head name the two layers; the head has so many outputs. */
+/* body and head name the two layers; the head has this many outputs. */
 static ssq_var net(const struct tape_harness *b, ssq_tape *t, const char *body,
                    const char *head, int64_t outputs)
 {
@@ -221,7 +221,7 @@ static void all_or_none(const struct tape_harness *b)
     ssq_trainer_destroy(&t);
 }
 
-/* A load that fails takes its parameters back from the optimizer; those that
+/* A load that fails takes its parameters back from the optimizer; the ones that
  * the program gave to it stay there. */
 static void refused_load(const struct tape_harness *b)
 {

@@ -96,7 +96,7 @@ static bool matches(const ssq_trainer_progress *p, const struct pass *pass,
            p->steps >= (uint64_t)*at;
 }
 
-/* A poll after every third pass, and two behind a sync. */
+/* A poll after every third pass, and two after a sync. */
 static void polled(const struct tape_harness *b, const char *policy)
 {
     ssq_trainer *t = trainer_of(b, policy, 1, true);

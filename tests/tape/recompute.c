@@ -8,7 +8,7 @@ enum { BLOCKS = 6, ROWS = 8, WIDTH = 24, FLOATS = 65536 };
 enum how { PLAIN, MARKED, NESTED };
 
 /* All that a region may have in it: layers, views, copies, joins, casts, draws,
- * statistics, and values that are used twice or by nobody. */
+ * statistics, and values that are used twice or by no one. */
 static ssq_var body(ssq_tape *t, ssq_var x, enum how how)
 {
     static const int64_t split[] = {ROWS, 4, WIDTH / 4}, flat[] = {ROWS, WIDTH};
@@ -161,7 +161,7 @@ static void one_at_a_time(const char *name)
 }
 
 /* Regions with several results, one that the loss does not need, one whose cast
- * is wanted behind it, and one around all. */
+ * is wanted after it, and one around all. */
 static void results(const char *name)
 {
     static const int64_t shape[] = {4, 4};

@@ -423,7 +423,7 @@ static void misuse(const char *device)
         in_between(&r[i]);
         two_trainers(&r[i], i == 1);
         end_of(&r[i]);
-        if (i == 1) { /* what waits in a pass that nobody ends is let go of */
+        if (i == 1) { /* what waits in a pass that no one ends is let go of */
             ssq_var loss;
             (void)mlp(ssq_trainer_begin(r[i].trainer), &r[i].batch[0], &loss);
             ssq_queue_destroy(&r[i].queue);

@@ -126,8 +126,8 @@ static void on_other(const struct resume_harness *b, const char *device,
     hand_data_close(&d);
 }
 
-/* Each device goes on from a file of its own and from the reference's, which
- * goes on from its: guard has the arithmetic of the reference. */
+/* Each device continues from its own file and from the reference's, which
+ * continues from its: guard has the arithmetic of the reference. */
 void hand_resume(const struct hand_net *net, const char *policy)
 {
     struct resume_harness first = {.net = net, .policy = policy};

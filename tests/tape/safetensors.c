@@ -177,7 +177,7 @@ static void unknown(ssq_queue *q)
     ssq_safetensors_close(&f);
 }
 
-/* What lies where weights are expected is told by its name. */
+/* What is where weights are expected is told by its name. */
 static void other_files(void)
 {
     static const char *const files[][2] = {

@@ -110,7 +110,7 @@ static void scalers(const struct tape_harness *b)
             1024, 256, 2);
 }
 
-/* The sixteen lines that the text stands for. */
+/* The sixteen lines that the text represents. */
 static void same_bits(const struct tape_harness *b)
 {
     float at[2][128];

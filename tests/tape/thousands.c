@@ -45,7 +45,7 @@ static float *values(ssq_trainer *t)
     return x;
 }
 
-/* A trainer that goes on from a file has the bits of one that was not cut. */
+/* A trainer that continues from a file has the bits of one that was not cut. */
 static void train(const char *device)
 {
     struct tape_rig r = rig_open(device, "float32");

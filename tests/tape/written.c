@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* written.c - what is written between forward and backward is found, with both
- * places; what may be written is not; casts of parameters are made anew where
+ * places; what may be written is not; casts of parameters are made again where
  * the parameter changed, and only there. */
 #include "tests/tape/tape.h"
 

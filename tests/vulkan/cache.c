@@ -2,7 +2,7 @@
 /* cache.c - tests of vulkan's pipeline cache on disk.
  *
  * What the driver would keep is ours to say, since not every driver keeps
- * anything: a header, and behind it bytes that come with the first pipeline. */
+ * anything: a header, and after it bytes that come with the first pipeline. */
 
 #include "backends/vulkan/calls.h"
 #include "tests/core/cache_file.h"

@@ -3,7 +3,7 @@
  * each, are refused when the device is opened.
  *
  * What stands between makes the driver wrong: it rewrites the shader's SPIR-V,
- * or changes what is read or what comes back. The device goes on without
+ * or changes what is read or what returns. The device continues without
  * matrices, says which shape it refuses and why, and multiplies rightly. */
 
 #include "backends/vulkan/calls.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* devices.c - which devices the vulkan backend lists, and why not the others.
  *
- * Each case is a process of its own, as devices are looked at once. In it the
+ * Each case is its own process, as devices are looked at once. In it the
  * module's calls tell of a device what a poorer one would, or of a twin. */
 
 #include <dlfcn.h>

@@ -14,7 +14,7 @@
 #include "tests/core/driver.h"
 
 #define FAKE_TIMELINES 8 /* at most, at the same time */
-#define FAKE_LATE      4 /* every so many answers tell of a submission more */
+#define FAKE_LATE      4 /* every this many answers tell of a submission more */
 
 static struct {
     struct vulkan_calls real;

@@ -56,7 +56,7 @@ static void judge_lost(struct training *p, const char *stage, ssq_status st,
 }
 
 /* Stages that need no kernels but those of one product: a new device compiles
- * them anew. */
+ * them again. */
 static bool takes_part(const char *stage)
 {
     return !core_has(stage, "gemm: d") && !core_has(stage, "relu") &&
@@ -65,7 +65,7 @@ static bool takes_part(const char *stage)
            !core_has(stage, "scaler_update");
 }
 
-/* Submission after submission, some under way while others are idle. */
+/* Submission after submission, some in progress while others are idle. */
 static ssq_status go_on(struct training *p)
 {
     ssq_status st = SSQ_OK;

@@ -187,7 +187,7 @@ static void begin(void)
     own_need(vkBeginCommandBuffer(own.commands, &info), "vkBeginCommandBuffer");
 }
 
-/* Behind a barrier to whatever comes next; waited for if it is asked. */
+/* After a barrier to whatever comes next; waited for if it is asked. */
 static void submit(bool wait)
 {
     const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,

@@ -193,7 +193,7 @@ static void test_fan_in(void)
 }
 
 /* lavapipe 22.3 looks at a timeline once more when a submission that waited for
- * it has run: it is gone behind a vkQueueWaitIdle only. */
+ * it has run: it is gone after a vkQueueWaitIdle only. */
 static void test_release(void)
 {
     const bool timelines = getenv("SSQ_VULKAN_TIMELINE") == NULL;
@@ -282,7 +282,7 @@ static void test_step(void)
     long most = 0, waits = 0;
 
     stages_run(&p, 0, poll);
-    /* what coopmat does is recorded anew by each launch of a graph */
+    /* what coopmat does is recorded again by each launch of a graph */
     NEED(ssq_implementation_pin(p.dev, "gemm", "tiled"));
     NEED(ssq_queue_sync(p.q));
     for (int i = 0; i < 10; i++) {

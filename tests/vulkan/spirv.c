@@ -115,7 +115,7 @@ static void refusals(void)
     tap_ok(made == NULL, "a refusal gives nothing");
 }
 
-/* Damaged modules on the heap, so that tools see what is read behind them. */
+/* Damaged modules on the heap, so that tools see what is read after them. */
 static bool survives(const uint32_t *words, size_t n, ssq_status *status)
 {
     uint32_t *copy = malloc(n * sizeof(*copy) + 1), *made = NULL;

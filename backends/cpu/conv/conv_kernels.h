@@ -32,7 +32,7 @@ struct conv_line {
     size_t apart;    /* words from plane to plane */
     float *spare;    /* phases * words and CONV_SLACK: the whole row */
 };
-/** So many words past a row may be overwritten, and past a plane read. */
+/** This many words past a row may be overwritten, and past a plane read. */
 #define CONV_SLACK 32u
 
 /** from: the first element. to: the row in the first plane. next: the row of

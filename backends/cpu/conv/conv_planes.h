@@ -62,7 +62,7 @@ struct conv_tap conv_tap(const struct conv_op *op, int axis, int64_t r);
 struct conv_places conv_places(const struct conv_planes *p, int axis,
                                uint32_t i);
 
-/** Return the words of a channel's planes for so many rows of results. */
+/** Return the words of a channel's planes for this many rows of results. */
 size_t conv_planes_words(const struct conv_planes *p, int64_t rows);
 
 /** Return the words of a thread's memory that conv_planes_fill() needs too. */
@@ -72,7 +72,7 @@ size_t conv_planes_spare(const struct conv_planes *p);
 uint32_t conv_planes_offset(const struct conv_planes *p, int64_t rows,
                             struct conv_tap r, struct conv_tap s);
 
-/** A part of an image of the batch and a group. Channels are those of planes.
+/** A part of an image of the batch and a group. Channels are planes'.
  */
 struct conv_part {
     int64_t n, group, channel, channels;

@@ -45,7 +45,7 @@ struct cpu_conv_run {
     struct conv_planes planes;
     const struct view *made;
     int64_t rows, panels; /* channels of what is made, as panels of */
-    uint32_t height;      /* so many */
+    uint32_t height;      /* this many */
     int64_t results;      /* rows of them, in bands of */
     int64_t band, bands;
     int64_t block;       /* channels of a block */
@@ -253,7 +253,7 @@ static void conv_run_task(void *context, uint32_t index, uint32_t worker)
 
 /* ---- sizes ---- */
 
-/* Words that a task of so many rows and channels works in. */
+/* Words that a task of this many rows and channels works in. */
 static size_t conv_run_need(const struct cpu_conv_run *run, int64_t band,
                             int64_t block)
 {

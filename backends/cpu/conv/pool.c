@@ -15,7 +15,7 @@
 #define LEAST_ELEMENTS (INT64_C(1) << 14)
 /* Elements that are not worth another thread: its waking takes longer. */
 #define FEW (INT64_C(1) << 15)
-/* Words that vectors read behind the last position. */
+/* Words that vectors read after the last position. */
 #define SLACK 16
 
 ISA_TABLE(struct conv_kernels, conv_kernels)

@@ -18,7 +18,7 @@ struct pool_row {
     /* averages: what each divides by is row_count times */
     const float *count;
     float row_count;
-    /* maxima: where they are; NULL: nobody asks. Tap t of the first position is
+    /* maxima: where they are; NULL: no one asks. Tap t of the first position is
      * at place[t] + row_place, of the others as far from there as column[] says
      * (LANES words and more); the first tap within the image is at first[] +
      * row_first, or nowhere: less than 0 */

@@ -41,7 +41,7 @@ struct gemm_blocks {
     size_t sums;   /* words of a thread's scratch, for partial sums */
 };
 
-/** Choose tasks and blocks for so many threads. */
+/** Choose tasks and blocks for this many threads. */
 void gemm_blocks_choose(const struct gemm_job *job,
                         const struct cpu_features *f, uint32_t threads,
                         struct gemm_blocks *blocks);

@@ -90,7 +90,7 @@ struct gemm_tile {
     const void *d;        /* the rows that are written next; NULL: none */
     int64_t d_row;        /* bytes between rows */
     /* for the processor's tiles only */
-    uint32_t turn, turns; /* this tile's number, of those that read this b */
+    uint32_t turn, turns; /* this tile's number, of the ones that read this b */
     struct gemm_later *later; /* all of these are finished during the call */
 };
 
@@ -153,7 +153,7 @@ struct gemm_kernels {
                    have `rows` lines, b is never read in place, and sums are
                    written to the caller's memory before they are finished */
     gemm_pack_fn *pack_a; /* `pack` packs only b */
-    uint32_t unit;        /* a block of k is a multiple of so many words */
+    uint32_t unit;        /* a block of k is a multiple of this many words */
     uint32_t deep;       /* most words of a block, so that a panel of b stays in
                             the L1 cache while those of a are read */
     void (*begin)(void); /* called on each thread before it multiplies */

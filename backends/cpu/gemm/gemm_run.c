@@ -248,8 +248,8 @@ static const float *find_a_panels(const struct gemm_run_part *p, int64_t r,
     return memory;
 }
 
-/* Set the panels of b: those that all tasks share, or the part's own. If b is
- * read in place, only a last panel with fewer columns is packed. */
+/* Set the panels of b: the ones that all tasks share, or the part's own. If b
+ * is read in place, only a last panel with fewer columns is packed. */
 static const float *find_b_panels(const struct gemm_run_part *p, int64_t r,
                                   uint32_t worker)
 {

@@ -26,7 +26,7 @@
 #define LEFT_OUT 256
 
 /* A term is affected by the roundings of its chain in a step, of the sum of
- * even and odd products, and of all later sums of steps; then those of alpha
+ * even and odd products, and of all later sums of steps; then alpha's
  * and beta c. Derived in doc/design/numbers.md, section 5. */
 bool tiles_bounded(int64_t k, uint32_t products)
 {
@@ -97,7 +97,7 @@ static bool is_finite(const uint16_t *x, int64_t n)
     return worst != 0x7c00u;
 }
 
-/* Examine part `part` of the rows of a source of so many lines of k elements.
+/* Examine part `part` of the rows of a source of this many lines of k elements.
  */
 static bool part_is_finite(const struct gemm_source *s, int64_t lines,
                            int64_t k, int64_t part)

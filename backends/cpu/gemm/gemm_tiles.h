@@ -21,7 +21,7 @@ const struct gemm_kernels *tiles_kernels(const struct tiles *tiles,
                                          const struct gemm_op *op);
 
 /** True if the bound of float32 sums of k products, in doc/design/numbers.md,
- *  holds for so many products of halves. */
+ *  holds for this many products of halves. */
 bool tiles_bounded(int64_t k, uint32_t products);
 
 /** Set *job->not_finite if a factor of f16 has an infinity or a NaN. */

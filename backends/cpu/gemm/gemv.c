@@ -22,7 +22,7 @@
 #define SHORT_K 256
 /* With fewer of them k may be shorter, in proportion, down to: */
 #define LEAST_K 32
-/* Packing one of the few costs as much as multiplying so many lines by it.
+/* Packing one of the few costs as much as multiplying this many lines by it.
  * There must be at least as many. */
 #define LEAST_MANY 64
 /* Lines of a strip. */

@@ -124,7 +124,7 @@ INLINE floats floats_fma(floats a, floats b, floats c)
 #endif
 }
 
-/* The first n of LANES words, 0 behind them; nothing else is read. */
+/* The first n of LANES words, 0 after them; nothing else is read. */
 INLINE words words_part(const void *p, uint32_t n)
 {
 #if LANES == 16

@@ -75,7 +75,7 @@ static struct norm_lines channel_of(const struct view *v, int64_t c)
     return l;
 }
 
-/* Element c of a vector, or what stands for it where there is none. */
+/* Element c of a vector, or what represents it where there is none. */
 static float *at(const struct view *v, int i, int64_t c)
 {
     return v->buffer == NULL ? NULL : (float *)view_host(v) + c * v->stride[i];

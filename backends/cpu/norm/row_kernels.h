@@ -32,7 +32,7 @@ struct softmax_slopes {
     bool past;
 };
 
-/** What cross-entropy knows of a row before it, and its loss behind it. */
+/** What cross-entropy knows of a row before it, and its loss after it. */
 struct cross_entropy_row {
     int64_t mine; /* the target's class; -1: the row is ignored; -2: no class */
     float q;      /* of it: its weight */
@@ -81,7 +81,7 @@ struct cross_entropy_kernels {
 struct layer_norm_kernels {
     void (*layer_norm)(const struct layer_norm_rows *l, int64_t from,
                        int64_t end);
-    /* sums: those of dy z, then those of dy, n of each, to which the rows' are
+    /* sums: those of dy z, then dy's, n of each, to which the rows' are
      * added; or NULL */
     void (*backward)(const struct layer_norm_slopes *l, int64_t from,
                      int64_t end, float *sums);

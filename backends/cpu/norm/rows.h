@@ -30,7 +30,7 @@ struct rows_at rows_at(const struct view *v, int inner);
 /** True if a result is better written past the caches. */
 bool rows_past(const struct view *v);
 
-/** Rows that a thread takes at a time, of so many elements each. */
+/** Rows that a thread takes at a time, of this many elements each. */
 int64_t rows_of_task(int64_t n);
 
 /** task(context, i, ..) for i below n, by the caller alone where there are few

@@ -6,9 +6,9 @@
  * the next loop has it again, and another core's may be far away.
  *
  * What is to be done of a part is one word: the loop's number and how many of
- * its tasks nobody has taken yet. A thread takes one by counting the word down,
+ * its tasks no one has taken yet. A thread takes one by counting the word down,
  * which fails as soon as the number is another: a thread that was asleep while
- * a loop came and went has nothing to undo, and nobody waits for it. A task
+ * a loop came and went has nothing to undo, and no one waits for it. A task
  * that is taken and not finished keeps its loop from ending, and so the loop's
  * other words from changing while it reads them.
  *
@@ -58,8 +58,8 @@ struct worker {
 
 struct team {
     uint32_t size,
-        started;          /* threads, and those that run, without the caller */
-    unsigned forks;       /* fork_count() of the process that started them */
+        started;    /* threads, and the ones that run, without the caller */
+    unsigned forks; /* fork_count() of the process that started them */
     ssq_cpu_options lent; /* with a parallel_for: its threads are used */
     cpu_set_t where;      /* processors that they may run on */
     bool placed;          /* where is known */
@@ -132,7 +132,7 @@ static void work_on(struct team *t, struct worker *owner, uint32_t number,
     }
 }
 
-/* The worker's own part, then those of others. */
+/* The worker's own part, then others'. */
 static void parallel_work(struct team *t, uint32_t number, uint32_t worker)
 {
     for (uint32_t i = 0; i < t->size; i++)
@@ -181,7 +181,7 @@ static bool start_one(struct worker *w)
 }
 
 /* Signals that a thread raises itself go to the program's handlers, from
- * whichever thread; a blocked one would end the process without. */
+ * no matter which thread; a blocked one would end the process without. */
 static void block_signals(sigset_t *old)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};

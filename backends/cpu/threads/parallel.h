@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.h - the threads of a cpu device, and the one loop that they run.
  *
- * A team has threads of its own or the program's. Of its own none is there
+ * Its own team has threads or the program's. Of its own none is there
  * before the first loop that has work for it. Between loops they look for the
  * next one for a few microseconds and then sleep. They have one loop at a time;
  * whoever comes with another waits for its turn. On the program's threads there
- * are as many loops as the program lets run, one even within another: nobody
+ * are as many loops as the program lets run, one even within another: no one
  * waits (lent.h). */
 #ifndef BACKENDS_CPU_THREADS_PARALLEL_H
 #define BACKENDS_CPU_THREADS_PARALLEL_H
@@ -21,7 +21,7 @@ struct team;
  *  the same worker at a time. */
 typedef void (*team_task)(void *context, uint32_t i, uint32_t worker);
 
-/** Of so many threads, the caller's among them: 1..TEAM_MOST. lent is copied:
+/** Of this many threads, the caller's among them: 1..TEAM_MOST. lent is copied:
  *  the program's threads, of which only parallel_for, user and survives_fork
  *  are read; without a parallel_for, or NULL: the team's own.
  *  @return SSQ_ERR_NOMEM, text set */

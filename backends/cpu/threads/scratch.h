@@ -26,7 +26,7 @@ struct scratch {
 ssq_status scratch_init(struct scratch *s);
 void scratch_destroy(struct scratch *s);
 
-/** At least so many bytes, aligned as device memory, in block->host.
+/** At least this many bytes, aligned as device memory, in block->host.
  *  @return SSQ_ERR_NOMEM, text set: nothing is to be returned */
 ssq_status scratch_take(struct scratch *s, size_t bytes,
                         struct backend_mem **block);

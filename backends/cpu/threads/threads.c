@@ -36,7 +36,7 @@ static int numbers(const char *path, long long number[2])
     return n;
 }
 
-/* Processors for so many microseconds of each period. */
+/* Processors for this many microseconds of each period. */
 static uint32_t processors(long long quota, long long period)
 {
     if (quota <= 0 || period <= 0 || quota / period >= UINT32_MAX)
@@ -45,7 +45,7 @@ static uint32_t processors(long long quota, long long period)
 }
 
 /* What a group's folder grants: "200000 100000" in one file, or, in hierarchies
- * of the first version, each in a file of its own. */
+ * of the first version, each in its own file. */
 static uint32_t granted(const char *folder)
 {
     char file[PATH_MAX];

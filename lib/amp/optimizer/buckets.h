@@ -41,7 +41,8 @@ struct buckets {
  *  @param which  the optimizer's number of each of the caller's n parameters,
  * or SIZE_MAX if the optimizer does not have it. Buckets are filled from the
  * last parameter to the first
- *  @param bytes  each bucket except the last has at least so many bytes of sums
+ *  @param bytes  each bucket except the last has at least this many bytes of
+ * sums
  *  @param also   a tensor, borrowed, that is summed with the last bucket */
 ssq_status buckets_create(ssq_optimizer *optimizer, const size_t *which,
                           size_t n, uint64_t bytes, const ssq_tensor *also);

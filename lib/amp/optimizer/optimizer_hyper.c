@@ -127,9 +127,9 @@ static ssq_status check_momentum(const ssq_group *g,
  * launch would set the value again.
  *
  * A hyper-parameter may have several words (beta1 has two, and 1 - beta1), so
- * all words of the group are written, up to those that tick writes. Setting lr
- * ends its schedule, which would otherwise override it. The host's copy changes
- * last, so a failed call may be repeated. */
+ * all words of the group are written, up to the ones that tick writes. Setting
+ * lr ends its schedule, which would otherwise override it. The host's copy
+ * changes last, so a failed call may be repeated. */
 ssq_status ssq_optimizer_set(ssq_queue *queue, ssq_optimizer *optimizer,
                              ssq_group *group, ssq_hyper hyper, double value)
 {

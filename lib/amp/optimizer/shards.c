@@ -73,7 +73,8 @@ static void begin_runs(struct dividing *d, unsigned end)
     }
 }
 
-/* Return the lowest rank to which a chunk after so many elements can belong. */
+/* Return the lowest rank to which a chunk after this many elements can belong.
+ */
 static unsigned run_of(const struct dividing *d)
 {
     unsigned r = d->rank;

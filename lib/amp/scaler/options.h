@@ -2,7 +2,7 @@
 /* options.h - a scaler's options and state, checked, and as words.
  *
  * Callers fill in the public structs. Devices compute with words, u32
- * [SCALER_WORDS] of kernels/amp/amp.h. The words are those of a float32
+ * [SCALER_WORDS] of kernels/amp/amp.h. The words are a float32's
  * machine. A machine that computes in binary64 keeps its scales separately
  * (simulate.c), or float32 words follow it exactly (on_device below).
  * Arithmetic uses the default floating-point modes, independent of the
@@ -15,9 +15,9 @@
 #include "kernels/amp/amp.h"
 #include "lib/core/base/error.h"
 
-/** Check that a machine can have these options, and convert them to those that
- * it uses: init_scale is rounded to float32, unless the machine computes in
- *  binary64.
+/** Check that a machine can have these options, and convert them to the ones
+ * that it uses: init_scale is rounded to float32, unless the machine computes
+ * in binary64.
  *  @param on_device  the machine will run on float32 words: options with
  *                    binary64 are then refused unless these words take the same
  *                    steps as doubles, bit for bit

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c - the scaler's machine as a pure function of an overflow bitmap.
  *
- * It has two instances of kernels/amp/machine.h: that of the devices
+ * It has two instances of kernels/amp/machine.h: the devices'
  * (machine.c), and one whose scales are doubles, for systems that compute in
  * binary64. That text uses macros REAL_* for everything about a scale. They are
  * defined here as double arithmetic before it is included. */
@@ -43,7 +43,7 @@ static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
 }
 
 /* Run n updates of a binary64 machine. The scale of step i is the one before
- * its update, the action is that of the update. */
+ * its update, the action is the update's. */
 static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                      const uint8_t *overflow, double *scales,
                      ssq_scale_action *actions)

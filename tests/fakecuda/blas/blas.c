@@ -212,7 +212,7 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
     return destroy(desc, BLAS_DESC);
 }
 
-/* A value for an object, of just so many bytes. */
+/* A value for an object, of just this many bytes. */
 static cublasStatus_t copy(void *to, size_t bytes, const void *value,
                            size_t given, const void *object,
                            enum blas_kind kind, int attribute)

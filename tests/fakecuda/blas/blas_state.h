@@ -25,7 +25,7 @@ struct fake_handle {
     unsigned block; /* products that the device's tensor cores add at a time */
     enum blas_wrong wrong;
     enum blas_fail fail;
-    unsigned slow; /* so many algorithms of a shape */
+    unsigned slow; /* this many algorithms of a shape */
     uint64_t list; /* which algorithms there are */
 };
 

@@ -83,7 +83,7 @@ typedef struct {
 FAKEBLAS_CALLS(X)
 #undef X
 
-/* Products that were enqueued so far, those that an algorithm refused on
+/* Products that were enqueued so far, the ones that an algorithm refused on
  * demand, and calls of the heuristics. */
 FAKE_EXPORT void fakeblas_counts(unsigned long *products,
                                  unsigned long *refused,

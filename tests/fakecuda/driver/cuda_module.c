@@ -23,7 +23,7 @@ void ssq_standin_bindings(const struct ssq_standin_range *r, size_t n)
         memcpy(announced.r, r, n * sizeof(*r));
 }
 
-/* The number behind a directive: 6.0 is 60, sm_70 is 70. */
+/* The number after a directive: 6.0 is 60, sm_70 is 70. */
 static int directive(const char *text, const char *word)
 {
     const char *p = strstr(text, word);
@@ -98,7 +98,7 @@ static uint32_t text_sum(const char *text, size_t bytes)
     return ~crc;
 }
 
-/* The driver's compiler looks at all entries, not at those that are used. */
+/* The driver's compiler looks at all entries, not at the ones that are used. */
 static bool decode(CUmodule m, const char *text, char *why, size_t bytes)
 {
     const char *name;

@@ -59,7 +59,7 @@ struct memory {
     CUcontext ctx;
     struct point ready; /* of cuMemAllocAsync */
     bool freeing;       /* cuMemFreeAsync was called */
-    unsigned users;     /* works that are under way and name it */
+    unsigned users;     /* works that are in progress and name it */
     struct ptx_shadow *shadow;
 };
 
@@ -97,7 +97,7 @@ struct cuda_work {
     void *data;
     CUevent event;         /* RECORD */
     struct memory *memory; /* FREE */
-    /* what it names of memory, held while it is under way */
+    /* what it names of memory, held while it is in progress */
     struct memory **held;
     size_t nheld;
 };
@@ -129,7 +129,7 @@ struct CUevent_st {
 struct CUmod_st {
     struct cuda_object object;
     struct ptx_module *ptx;
-    unsigned users; /* launches under way */
+    unsigned users; /* launches in progress */
     uint32_t sum;   /* of the text, as cksum has it */
     size_t bytes;
     struct CUfunc_st *functions;

@@ -8,8 +8,8 @@
  *   FAKECUDA_DRIVER=11080        of cuDriverGetVersion; 13000
  *   FAKECUDA_MEMORY=1048576      bytes of each device; 2 GiB
  *   FAKECUDA_HIDE=cuA,cuB        what cuGetProcAddress does not find; dlsym
- *                                finds it all the same, because the loader
- *                                reads the file's symbols and asks nobody:
+ *                                finds it nevertheless, because the loader
+ *                                reads the file's symbols and asks no one:
  *                                devices.sh renames them in a copy instead
  *   FAKECUDA_POOLS=0             devices have no memory pools
  *   FAKECUDA_PTX=60              newest PTX that it takes; as of the driver

@@ -33,7 +33,7 @@ struct nccl_op {
 struct nccl_page {
     atomic_int joined;        /* 1 + its device */
     atomic_ulong connected;   /* calls that it has made */
-    atomic_ulong arrived;     /* at so many meetings */
+    atomic_ulong arrived;     /* at this many meetings */
     struct nccl_op op[2];     /* what it runs at even and odd meetings */
     atomic_ulong sent, taken; /* chunks to the rank `to` */
     atomic_int to;
@@ -70,7 +70,7 @@ struct nccl_move {
 size_t nccl_bytes(int type);
 /* With the streams' thread: false where it was aborted. */
 bool nccl_run(const struct nccl_move *move);
-/* The memory behind an id: made, or looked for. NULL: none. */
+/* The memory after an id: made, or looked for. NULL: none. */
 struct nccl_shared *nccl_shared_open(const ncclUniqueId *id, bool create);
 /* Says loudly what is wrong; returns result. */
 #if defined(__GNUC__)

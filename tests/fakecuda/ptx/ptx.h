@@ -14,7 +14,7 @@
 
 #define PTX_PARAMS 32 /* parameters of one entry, at most */
 
-/* Who wrote and who read each byte of an allocation, and whether anybody did:
+/* Who wrote and who read each byte of an allocation, and whether anyone did:
  * the ground for finding races and uninitialised reads in global memory. It is
  * sixteen times as large as the memory. Not locked: who makes them sees to it
  * that one launch or copy runs at a time. */
@@ -46,7 +46,7 @@ void ptx_unload(struct ptx_module *m);
  * refused. Not for two threads at a time. */
 struct ptx_entry *ptx_find(struct ptx_module *m, const char *name, char *why,
                            size_t bytes);
-/* The i-th entry's name, or NULL behind the last. */
+/* The i-th entry's name, or NULL after the last. */
 const char *ptx_entry_name(const struct ptx_module *m, uint32_t i);
 
 struct ptx_parameter {
@@ -64,7 +64,7 @@ struct ptx_shape {
 const struct ptx_shape *ptx_entry_shape(const struct ptx_entry *e);
 
 /* What a launch did, summed over all warps; conflicts: how often a bank of
- * shared memory had to be asked again. global_bytes are those of cp.async and
+ * shared memory had to be asked again. global_bytes are cp's.async and
  * of loads. */
 struct ptx_counts {
     uint64_t mma, ldmatrix, copies, flops, global_bytes, conflicts;

@@ -151,7 +151,7 @@
 #define F2   0x40000000 /* 2 */
 #define F3   0x40400000 /* 3 */
 #define FINF 0x7f800000
-#define FNAN 0x7fc00001 /* another than those that come out */
+#define FNAN 0x7fc00001 /* another than the ones that come out */
 #define NAN_OUT 0x7fffffff
 #define MINUS 0x80000000
 

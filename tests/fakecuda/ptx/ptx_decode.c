@@ -27,7 +27,7 @@ static const char *reason(const char *name)
 
 static void body(struct reader *r);
 
-/* The parameters of a function that is expanded are those of the call. */
+/* The parameters of a function that is expanded are the call's. */
 static void bind(struct reader *r, const char *list, uint32_t line,
                  char names[][256], uint32_t n)
 {

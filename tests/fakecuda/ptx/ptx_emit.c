@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A register that nobody wrote holds this: no number that looks right. */
+/* A register that no one wrote holds this: no number that looks right. */
 #define NEVER UINT64_C(0xa5a5a5a5)
 
 uint32_t ptx_new_slots(struct reader *r, uint32_t n)

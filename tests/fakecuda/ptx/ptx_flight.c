@@ -3,7 +3,7 @@
  *
  * What a copy brings is there when its item has waited for its group, and for
  * other items behind the next barrier. Until then its place in shared memory is
- * nobody's. */
+ * no one's. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct flight {
 struct item_flights {
     struct flight *flight;
     uint32_t n, room;
-    uint32_t groups; /* so many are complete */
+    uint32_t groups; /* this many are complete */
 };
 
 struct ptx_flights {

@@ -5,7 +5,7 @@
  * read it. The stamp of shared memory is the epoch (barriers count them) and
  * the item. A stamp of global memory is, from the top, the launch (20 bits),
  * the group (20), the epoch in the group (13) and the item (11); 0 says that
- * nobody wrote. Numbers that wrap around can hide a race, never invent one that
+ * no one wrote. Numbers that wrap around can hide a race, never invent one that
  * repeats. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_memory.h - every access of an item, checked: where it may be, whether
- * somebody wrote what it reads, and who else came there without a barrier. */
+ * someone wrote what it reads, and who else came there without a barrier. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_MEMORY_H
 #define TESTS_FAKECUDA_PTX_PTX_MEMORY_H
 
@@ -81,7 +81,7 @@ static inline void *at_global(struct ptx_run *r, struct insn *i, uint64_t a,
 }
 
 /* The common case here, the loop and the faults elsewhere: one word, touched
- * by this item alone since the last barrier, or read and by nobody written. */
+ * by this item alone since the last barrier, or read and by no one written. */
 static inline void note_shared(struct ptx_run *r, const struct insn *i,
                                uint64_t a, unsigned n, bool write)
 {

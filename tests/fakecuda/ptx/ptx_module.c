@@ -112,7 +112,7 @@ static uint32_t maxntid(struct reader *r)
 
 /* .minnctapersm 4: as many groups on a multiprocessor, for which registers are
  * kept low. An assembler drops what it cannot do with a warning; here it is an
- * error, since it would be a promise that nobody keeps. */
+ * error, since it would be a promise that no one keeps. */
 static void minnctapersm(struct reader *r, const struct ptx_function *f)
 {
     uint32_t groups;

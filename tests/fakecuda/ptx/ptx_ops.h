@@ -187,7 +187,7 @@ enum ptx_op {
     PTX_OPS(X)
 #undef X
         PTX_SPACES(PTX_LD) PTX_SPACES(PTX_ST)
-            OP_ALIGN, /* a vector's address has to be a multiple of b */
+            OP_ALIGN, /* a vector's address must be a multiple of b */
     OP_MMA,           /* of a warp, as the next two */
     OP_LDMATRIX,
     OP_CP_ASYNC,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_read.c - the words of a PTX text, and what its names stand for. */
+/* ptx_read.c - the words of a PTX text, and what its names represent. */
 #include "tests/fakecuda/ptx/ptx_read.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_read.h - the words of a PTX text, and what its names stand for. */
+/* ptx_read.h - the words of a PTX text, and what its names represent. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_READ_H
 #define TESTS_FAKECUDA_PTX_PTX_READ_H
 
@@ -39,7 +39,7 @@ struct reader {
     jmp_buf out;
 };
 
-/* Where the reader stands, to come back to. */
+/* Where the reader stands, to return to. */
 struct place {
     const char *p;
     uint32_t line;

@@ -4,8 +4,8 @@
  *
  * An item stops at a barrier of its group, at its end, or at an instruction of
  * its warp (mma.sync, ldmatrix, cp.async): where all 32 items of a warp have
- * come to that one, it is run for them at once, and they go on before any other
- * warp does. */
+ * come to that one, it is run for them at once, and they continue before any
+ * other warp does. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 
 #include <stdatomic.h>
@@ -17,7 +17,7 @@ enum stop { AT_BARRIER, AT_END, AT_WARP };
 #define MOST_ITEMS 1024
 #define ENDED      UINT32_MAX /* as an item's place */
 
-/* Numbers of launches, for the shadows: 0 is nobody, the largest the host. */
+/* Numbers of launches, for the shadows: 0 is no one, the largest the host. */
 static atomic_uint_fast64_t launches;
 
 /* Loads extend to the 32 bits of a register, or move 64. */
@@ -161,7 +161,7 @@ struct ptx_run_group {
     bool together;
 };
 
-/* An item begins: registers as decoded, local memory as nobody wrote it. */
+/* An item begins: registers as decoded, local memory as no one wrote it. */
 static void begin(const struct ptx_run *r, const struct ptx_run_group *g,
                   uint64_t *slot, uint32_t t)
 {
@@ -410,7 +410,7 @@ bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why, size_t bytes)
 void ptx_coverage(struct ptx_entry *e, uint32_t *seen, uint32_t *all)
 {
     pthread_mutex_lock(&e->lock);
-    *all = e->n - 1; /* the exit behind the last instruction is ours */
+    *all = e->n - 1; /* the exit after the last instruction is ours */
     *seen = 0;
     for (uint32_t k = 0; k + 1 < e->n; k++)
         *seen += e->seen[k];

@@ -35,7 +35,7 @@ static void registers(struct reader *r, uint16_t *slot, uint32_t n, bool write)
         ptx_expect(r, "}");
 }
 
-/* "[base+offset]" as one slot of so many bits. */
+/* "[base+offset]" as one slot of this many bits. */
 static uint16_t address(struct reader *r, bool wide)
 {
     bool is_slot;

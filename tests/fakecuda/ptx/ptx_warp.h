@@ -8,11 +8,11 @@
 
 #define PTX_WARP 32u
 
-/* The stamp of shared memory whose contents are on the way: nobody may read or
+/* The stamp of shared memory whose contents are on the way: no one may read or
  * write it before the copy has been waited for. */
 #define PTX_IN_FLIGHT UINT64_MAX
 
-/* The slots of a warp's items, one behind the other in memory. */
+/* The slots of a warp's items, one after the other in memory. */
 struct warp {
     uint64_t *slots;
     uint32_t nslots;

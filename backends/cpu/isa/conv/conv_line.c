@@ -192,7 +192,7 @@ static void pad_halves(const struct conv_line *l, const char *from, uint32_t n,
     memset(to + l->before + l->n, 0, (n - l->before - l->n) * sizeof(*to));
 }
 
-/* Every second one of a row; up to LANES behind them are overwritten. */
+/* Every second one of a row; up to LANES after them are overwritten. */
 static void halve_halves(const uint16_t *from, uint32_t n, uint32_t phase,
                          uint16_t *to)
 {

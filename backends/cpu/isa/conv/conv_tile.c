@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_tile.c - tiles of a convolution: those of a gemm, whose rows of one
+/* conv_tile.c - tiles of a convolution: a gemm's, whose rows of one
  * factor are shifts of the same planes. */
 #include "backends/cpu/isa/conv/conv_tile.h"
 

@@ -33,7 +33,7 @@ static void average(const struct pool_row *r)
     }
 }
 
-/* Of those that are not in order, with any NaN as the one NaN. */
+/* Of the ones that are not in order, with any NaN as the one NaN. */
 INLINE floats canonical(floats x)
 {
     const words nan = (words){0} + 0x7fc00000u;

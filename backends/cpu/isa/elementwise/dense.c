@@ -83,7 +83,7 @@ INLINE void two_store(ssq_dtype is, bool split, bool any, char *to,
     }
 }
 
-/* A NaN becomes quiet, as instructions make those of f16. */
+/* A NaN becomes quiet, as instructions make f16's. */
 INLINE floats quiet(floats x)
 {
 #if LANES == 16

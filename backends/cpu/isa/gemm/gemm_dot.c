@@ -3,7 +3,7 @@
  * twice as many products as FMA in an instruction.
  *
  * It adds the products of a pair to the sum one after the other, to nearest
- * whatever MXCSR says, and takes subnormals for 0: those of factors, and those
+ * whatever MXCSR says, and takes subnormals for 0: factors', and those
  * that it would give. */
 #include "backends/cpu/isa/gemm/gemm.h"
 #include "backends/cpu/isa/half.h"
@@ -18,7 +18,7 @@ INLINE pairs pairs_load(const void *p)
 }
 
 #define TILE_PAIRS 1
-/* Rows at b and behind it, or only the one, as pairs. */
+/* Rows at b and after it, or only the one, as pairs. */
 INLINE void tile_pairs(const char *b, int64_t row, floats *x, floats *y)
 {
     pairs upper = pairs_load(b), lower = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_pack_tiles.c - factors of a gemm into panels as the processor's tiles
- * are loaded: 16 rows of 64 bytes, one behind the other.
+ * are loaded: 16 rows of 64 bytes, one after the other.
  *
  * A panel is 32 lines. For each 32 elements of k it has two tiles, of its first
  * 16 lines and of its last ones; if words are halves, the high parts of both,
@@ -159,7 +159,7 @@ INLINE void pack_rows(const struct form f, const char *p, int64_t step,
 }
 
 /* All others, block by block: lines that are neighbours as far as they go, and
- * those that are contiguous along k one panel after the other. */
+ * the ones that are contiguous along k one panel after the other. */
 INLINE void pack_blocks(const struct form f, const char *p, int64_t step,
                         int64_t lines, uint32_t depth,
                         const struct gemm_panels *to, words *bad)

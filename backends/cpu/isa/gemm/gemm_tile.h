@@ -128,7 +128,7 @@ INLINE void tile_fetch_d(const int rows, const struct gemm_tile *t)
 }
 
 /* rows, wide, is and lies are constants; lies: a is rows of itself. Rows of b
- * itself are not near: those that the next block of k has are fetched. */
+ * itself are not near: the ones that the next block of k has are fetched. */
 INLINE void tile_multiply(const int rows, const int wide,
                           const enum gemm_rows is, const int lies,
                           const struct gemm_tile *t)

@@ -5,8 +5,8 @@
  *     a: tile 4      | 0 | 1 |      TILE_STREAM, which does not keep it in the
  *             5      | 2 | 3 |      first cache, TILE_STORE and TILE_ADD(C, A,
  *                                   B, F16) are the instructions; unless they
- * are defined before, those of the model. Numbers of tiles are constants. A
- * panel of b stays in the first cache while those of a pass by; for that a and
+ * are defined before, the model's. Numbers of tiles are constants. A
+ * panel of b stays in the first cache while a pass by's; for that a and
  * the sums go past it. */
 #ifndef BACKENDS_CPU_ISA_GEMM_GEMM_TILES_H
 #define BACKENDS_CPU_ISA_GEMM_GEMM_TILES_H
@@ -16,7 +16,7 @@
 
 #ifndef TILE_ZERO
 #include "backends/cpu/isa/gemm/tile_model.h"
-/* A thread has registers of its own. */
+/* Its own thread has registers. */
 static _Thread_local struct tile_model model;
 #define TILE_ZERO(T)           model_zero(&model, T)
 #define TILE_LOAD(T, P, ROW)   model_load(&model, T, P, ROW)

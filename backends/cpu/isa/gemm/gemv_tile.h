@@ -74,7 +74,7 @@ INLINE floats gemv_totals(floats v[LANES])
     return HALVE_1(v[0], v[1]);
 }
 
-/* 16 lanes as those of a vector: lane l and lane l + 8 are added first. */
+/* 16 lanes as a vector's: lane l and lane l + 8 are added first. */
 INLINE floats gemv_lanes(const floats *part)
 {
 #if LANES == 16
@@ -144,7 +144,7 @@ INLINE void gemv_multiply(enum format format, enum format other, int few,
     const int64_t step = other == BF16_PAIRS ? 32 : 16;
     const char *row[GEMV_LONG], *one[GEMV_SHORT];
     floats sums[GEMV_SUMS][GEMV_PARTS];
-    /* the last row again in the place of those that there are none of */
+    /* the last row again in the place of the ones that there are none of */
     for (uint32_t i = 0; i < (uint32_t)rows; i++)
         row[i] = t->row + (i < t->rows ? i : t->rows - 1) * t->row_step;
     for (int j = 0; j < few; j++)

@@ -29,7 +29,7 @@ INLINE floats slope_at(const struct cpu_cross_entropy_row *r, size_t i,
     return ((e / r->total) * r->sum_q) * r->seed;
 }
 
-/* q is 0 but for the target: there is nothing to be taken from others. */
+/* q is 0 except for the target: there is nothing to be taken from others. */
 INLINE floats made(const void *row, size_t i, size_t n)
 {
     const struct cpu_cross_entropy_row *r = row;

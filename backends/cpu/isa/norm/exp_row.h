@@ -38,7 +38,7 @@ INLINE float most_of_row(ssq_dtype is, const char *x, size_t n)
 }
 
 /* The sum of exponentials of x - most, which are kept where there is room for
- * them. What stands behind the last element is exp(-inf) = 0. */
+ * them. What stands after the last element is exp(-inf) = 0. */
 INLINE float exp_sum_of_row(ssq_dtype is, const char *x, floats most,
                             float *kept, size_t n, const char *next)
 {
