@@ -632,7 +632,7 @@ static void vulkan(void)
 /* A copy in a capture would not run now: the tensor would have no values. */
 static void captured(void)
 {
-    struct lent *l = lend();
+    struct dlpack_lent *l = lend();
     ssq_tensor *x = NULL;
     ssq_graph *graph = NULL;
     NEED(ssq_graph_begin_dry(queue));

@@ -540,7 +540,7 @@ static int fall_back_without_memory(void *arg)
 }
 
 /* y = x, x: two copies, each on the host. */
-static ssq_status copy_twice(struct bench *b, const ssq_tensor *y)
+static ssq_status copy_twice(struct module_bench *b, const ssq_tensor *y)
 {
     const ssq_tensor *x[] = {b->x, b->x};
     ssq_concat_args args = SSQ_CONCAT_INIT;
@@ -557,7 +557,7 @@ static int fall_back_in_part(void *arg)
 {
     static const ssq_allocator allocator = {sizeof(allocator), fail_alloc,
                                             fail_free, NULL};
-    struct bench b;
+    struct module_bench b;
     ssq_tensor *y;
     float out[200] = {0};
     int bad = 0, parts = 0;
