@@ -149,6 +149,7 @@ static void read_features(const struct answers *a, struct vulkan_caps *c)
                  f->memory_model.vulkanMemoryModel;
     c->shader_bfloat16 = c->coopmat && f->bfloat16.shaderBFloat16Type &&
                          f->bfloat16.shaderBFloat16CooperativeMatrix;
+    c->statistics = c->coopmat && f->executable.pipelineExecutableInfo;
     c->subgroup = a->p.subgroup.subgroupSize;
     c->subgroup_least = c->subgroup_most = c->subgroup;
     c->subgroup_control = f->subgroup.subgroupSizeControl &&

@@ -4,9 +4,10 @@
  * Shapes come from the device, best first: the ones that do most products at a
  * time, where more than a 16x16x16 matrix's count as no better. The device does
  * not say for which size of subgroup a shape holds: its own size is tried
- * first, then the others that it has. The first shape and size that pass the
- * self-test are taken; where none does, the first failure is the reason that
- * users read, because it is the one of the best shape. */
+ * first, then the others that it has; but if the driver reports spilled
+ * registers, the size with the fewest is first. The first shape and size that
+ * pass the self-test are taken; where none does, the first failure is the
+ * reason that users read, because it is the one of the best shape. */
 #include "backends/vulkan/coopmat.h"
 
 #include <stdio.h>
@@ -24,6 +25,10 @@
  * the compilation of two pipelines for each size of subgroup. */
 #define MOST_SHAPES 64u
 #define MOST_TRIES  4u
+/** Sizes of subgroups that are tried. */
+#define MOST_SIZES 8u
+/** Intel, in the list of PCI. */
+#define INTEL 0x8086u
 /** Products of one multiplication of matrices that count as good as more:
  * 16x16x16. */
 #define GOOD_PRODUCTS 4096u
@@ -203,6 +208,9 @@ static ssq_status coopmat_make_pipeline(struct backend_device *d,
     bool control = d->caps.subgroup_control;
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = d->caps.statistics
+                     ? VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR
+                     : 0,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .pNext = control ? &size : NULL,
                   .flags = control ? FULL_SUBGROUPS : 0,
@@ -219,12 +227,17 @@ static ssq_status coopmat_make_pipeline(struct backend_device *d,
     return vulkan_error(d->core, "vkCreateComputePipelines: gemm_coopmat", e);
 }
 
+static void drop_tile(struct backend_device *d, struct coopmat_tile *tile)
+{
+    if (tile->code.pipeline != VK_NULL_HANDLE)
+        VK(DestroyPipeline)(d->vk, tile->code.pipeline, NULL);
+    memset(tile, 0, sizeof(*tile));
+}
+
 static void drop_tiles(struct backend_device *d, struct coopmat_kind *kind)
 {
     for (int i = 0; i < 2; i++)
-        if (kind->tile[i].code.pipeline != VK_NULL_HANDLE)
-            VK(DestroyPipeline)(d->vk, kind->tile[i].code.pipeline, NULL);
-    memset(kind->tile, 0, sizeof(kind->tile));
+        drop_tile(d, &kind->tile[i]);
 }
 
 /* The pipeline of a tile, or none where it does not fit: that is no error. */
@@ -244,6 +257,21 @@ static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
 
 /* ---- trying ---- */
 
+/* Make the large tile, unless its sums take more registers than an item has:
+ * on Intel's GPUs they do with every shape. */
+static ssq_status make_large_tile(struct backend_device *d,
+                                  VkShaderModule module,
+                                  struct coopmat_kind *kind)
+{
+    struct coopmat_tile *large = &kind->tile[1];
+    if (d->caps.vendor == INTEL)
+        return SSQ_OK;
+    ssq_status st = make_tile(d, module, kind, 4, large);
+    if (st == SSQ_OK && coopmat_spills(d, large->code.pipeline) > 0)
+        drop_tile(d, large);
+    return st;
+}
+
 /* Try a shape with a size of subgroup: make a small and a large tile, and test
  * the ones that there are. A driver may well fail to compile this: that refuses
  * the kind, and is an error only where the device is lost with it. */
@@ -252,7 +280,7 @@ static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
 {
     ssq_status st = make_tile(d, module, kind, 2, &kind->tile[0]);
     if (st == SSQ_OK)
-        st = make_tile(d, module, kind, 4, &kind->tile[1]);
+        st = make_large_tile(d, module, kind);
     if (st == SSQ_OK && kind->tile[0].code.pipeline == VK_NULL_HANDLE) {
         snprintf(kind->why.text, sizeof(kind->why.text),
                  "its matrices of %ux%ux%u do not fit into %u bytes of shared "
@@ -273,16 +301,47 @@ static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
     return st;
 }
 
-/* The i-th size of subgroup in the order in which they are tried: the device's
- * own, then the other powers of two that it has; 0: no more. */
-static uint32_t subgroup_size(const struct vulkan_caps *caps, uint32_t i)
+/* List the sizes of subgroup: the device's own, then the other powers of two
+ * that it has. On Intel's GPUs they go from the least up: the matrices of a
+ * larger subgroup are spilled there. Returns how many there are. */
+static uint32_t subgroup_sizes(const struct vulkan_caps *caps,
+                               uint32_t sizes[MOST_SIZES])
 {
-    if (i == 0)
-        return caps->subgroup;
-    for (uint32_t s = caps->subgroup_least; s <= caps->subgroup_most; s *= 2)
-        if (s == 0 || (s != caps->subgroup && --i == 0))
-            return s;
-    return 0;
+    bool ascending = caps->vendor == INTEL && caps->subgroup_least != 0;
+    uint32_t n = 0;
+    if (!ascending)
+        sizes[n++] = caps->subgroup;
+    for (uint32_t s = caps->subgroup_least;
+         s != 0 && s <= caps->subgroup_most && n < MOST_SIZES; s *= 2)
+        if (ascending || s != caps->subgroup)
+            sizes[n++] = s;
+    return n;
+}
+
+/* Put the size first with which a shape's small tile spills least, if the
+ * driver says so. A size for which there is no pipeline stays where it is. */
+static void prefer_unspilled(struct backend_device *d, VkShaderModule module,
+                             const struct coopmat_kind *kind,
+                             uint32_t sizes[MOST_SIZES], uint32_t n)
+{
+    uint64_t least = UINT64_MAX;
+    uint32_t best = 0;
+    for (uint32_t i = 0; d->caps.statistics && n > 1 && i < n && least > 0;
+         i++) {
+        struct coopmat_kind trial = *kind;
+        struct coopmat_tile tile = {0};
+        trial.subgroup = sizes[i];
+        if (make_tile(d, module, &trial, 2, &tile) == SSQ_OK &&
+            tile.code.pipeline != VK_NULL_HANDLE) {
+            uint64_t spills = coopmat_spills(d, tile.code.pipeline);
+            best = spills < least ? i : best;
+            least = spills < least ? spills : least;
+        }
+        drop_tile(d, &tile);
+    }
+    uint32_t first = sizes[best];
+    memmove(&sizes[1], &sizes[0], best * sizeof(*sizes));
+    sizes[0] = first;
 }
 
 /* Try shapes until one is admitted. Where none is, the kind gets the reason of
@@ -292,12 +351,15 @@ static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
                              const struct coopmat_shape *shapes, uint32_t n)
 {
     struct why first = {""};
-    for (uint32_t i = 0; i < n && i < MOST_TRIES; i++)
-        for (uint32_t s = 0; subgroup_size(&d->caps, s) != 0; s++) {
-            kind->m = shapes[i].m;
-            kind->n = shapes[i].n;
-            kind->k = shapes[i].k;
-            kind->subgroup = subgroup_size(&d->caps, s);
+    for (uint32_t i = 0; i < n && i < MOST_TRIES; i++) {
+        uint32_t sizes[MOST_SIZES];
+        uint32_t nsizes = subgroup_sizes(&d->caps, sizes);
+        kind->m = shapes[i].m;
+        kind->n = shapes[i].n;
+        kind->k = shapes[i].k;
+        prefer_unspilled(d, module, kind, sizes, nsizes);
+        for (uint32_t s = 0; s < nsizes; s++) {
+            kind->subgroup = sizes[s];
             ssq_status st = try_shape(d, module, kind);
             if (kind->admitted || st != SSQ_OK)
                 return st;
@@ -305,6 +367,7 @@ static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
             if (first.text[0] == '\0')
                 first = kind->why;
         }
+    }
     kind->why = first;
     return SSQ_OK;
 }

@@ -77,6 +77,11 @@ ssq_status coopmat_test(struct backend_device *device,
                         struct coopmat_kind *kind,
                         const struct coopmat_tile *tile, bool *passed);
 
+/** Registers that the driver spilled to memory in a pipeline
+ * (coopmat_spills.c); 0 if it does not say. */
+uint64_t coopmat_spills(const struct backend_device *device,
+                        VkPipeline pipeline);
+
 /** Add an operand of gemm_coopmat to a launch. The shader has each at two
  * bindings, l->nbindings and the next: as 16-bit elements, and in the other
  * unit, by which it reads or writes more at a time. mem NULL: the operand is

@@ -20,6 +20,9 @@ struct features_part {
 
 /* clang-format off */
 #define AT(MEMBER) offsetof(struct vulkan_features, MEMBER)
+/* Vulkan's name for this is longer than a line. */
+#define FEATURES_KHR(NAME) VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME##_FEATURES_KHR
+#define EXECUTABLE_FEATURES FEATURES_KHR(PIPELINE_EXECUTABLE_PROPERTIES)
 static const struct features_part feature_parts[] = {
     {AT(storage16), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
      VK_API_VERSION_1_1, NULL},
@@ -46,6 +49,8 @@ static const struct features_part feature_parts[] = {
     {AT(bfloat16),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR, 0,
      VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME},
+    {AT(executable), EXECUTABLE_FEATURES, 0,
+     VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME},
 };
 #undef AT
 
@@ -180,6 +185,7 @@ static void features_fill(const struct vulkan_caps *c,
     f->coopmat.cooperativeMatrix = c->coopmat;
     f->bfloat16.shaderBFloat16Type = c->shader_bfloat16;
     f->bfloat16.shaderBFloat16CooperativeMatrix = c->shader_bfloat16;
+    f->executable.pipelineExecutableInfo = c->statistics;
 }
 
 /* Is anything of a part switched on? Parts of which nothing is are left out,
@@ -202,6 +208,8 @@ static bool part_wanted(const struct vulkan_caps *c, size_t at)
         return c->subgroup_control;
     case AT(bfloat16):
         return c->shader_bfloat16;
+    case AT(executable):
+        return c->statistics;
     default: /* memory_model, coopmat */
         return c->coopmat;
 #undef AT

@@ -43,6 +43,7 @@ struct vulkan_features {
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroup;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR coopmat;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+    VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
 };
 
 /** Properties, base the head of the chain. */

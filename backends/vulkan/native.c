@@ -31,6 +31,7 @@ static void keep_enabled(struct vulkan_caps *c, uint32_t on)
     c->coopmat = c->coopmat && (on & SSQ_VULKAN_COOPMAT) != 0;
     c->shader_bfloat16 =
         c->shader_bfloat16 && c->coopmat && (on & SSQ_VULKAN_BFLOAT16) != 0;
+    c->statistics = false; /* there is no bit for it */
     if ((on & SSQ_VULKAN_SUBGROUP_CONTROL) == 0) {
         c->subgroup_control = false;
         c->subgroup_least = c->subgroup_most = c->subgroup;

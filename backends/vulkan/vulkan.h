@@ -78,6 +78,8 @@ struct vulkan_caps {
     /* the extensions with their features; coopmat also with f16 arithmetic and
      * the memory model of Vulkan */
     bool coopmat, shader_bfloat16;
+    /* VK_KHR_pipeline_executable_properties, for pipelines of matrices */
+    bool statistics;
     VkPhysicalDeviceMemoryProperties memory;
 };
 

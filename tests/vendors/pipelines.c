@@ -114,6 +114,16 @@ static const struct services services = {.abi = SSQ_BACKEND_ABI,
 static char variant[160]; /* that is made now */
 static bool have_statistics;
 
+/* True if the module itself asks for statistics, as it does with matrices. */
+static bool statistics_asked(const VkDeviceCreateInfo *asked)
+{
+    for (uint32_t i = 0; i < asked->enabledExtensionCount; i++)
+        if (strcmp(asked->ppEnabledExtensionNames[i],
+                   VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME) == 0)
+            return true;
+    return false;
+}
+
 /* The device with statistics, if its driver has them. */
 static VkResult wrapped_create_device(VkPhysicalDevice physical,
                                       const VkDeviceCreateInfo *asked,
@@ -122,6 +132,10 @@ static VkResult wrapped_create_device(VkPhysicalDevice physical,
 {
     const char *names[64];
     uint32_t n = asked->enabledExtensionCount;
+    if (statistics_asked(asked)) {
+        have_statistics = true;
+        return vkCreateDevice(physical, asked, callbacks, device);
+    }
     if (n >= sizeof(names) / sizeof(names[0]))
         return VK_ERROR_INITIALIZATION_FAILED;
     VkDeviceCreateInfo info = *asked;

@@ -27,7 +27,9 @@ function sum(names,    list, n, i, total) {
     return total
 }
 
-$1 == "made" {
+# The module makes a pipeline of matrices again to compare its spills.
+$1 == "made" && !($2 in seen) {
+    seen[$2] = 1
     split("", said)
     for (i = 3; i <= NF; i++) {
         at = index($i, "=")
