@@ -18,13 +18,17 @@
  *     f16     yes   yes   no     f16 and bf16 have no common 16-bit format:
  *     bf16    yes   no    yes    cast one of the two (SSQ_ERR_INVALID)
  *
- * Subnormals: on processors with AMX, and on AMD's with AVX512_BF16, default
- * implementations for bf16 on "cpu" ("amx"; "dot" and "gemv") flush subnormal
- * factors and sums to 0. So does "dot" if ssq_gemm_tune chooses it.
- * props.f32_subnormals is still SSQ_SUBNORMALS_PRESERVED, because it
- * describes all other arithmetic. ssq_gemm_explain reports this in
- * .flushed. The implementation "packed" flushes nothing: choose it with
- * ssq_implementation_pin. doc/design/numbers.md contains the bounds.
+ * Subnormals: three implementations of "cpu" for bf16 times bf16 flush
+ * subnormal factors and sums to 0:
+ *
+ *  - "amx", the default on processors with AMX;
+ *  - "dot" and "gemv", the defaults on AMD's processors with AVX512_BF16;
+ *  - "dot" on other processors with AVX512_BF16, if ssq_gemm_tune or
+ *    ssq_implementation_pin chooses it.
+ *
+ * props.f32_subnormals is still SSQ_SUBNORMALS_PRESERVED, because it describes
+ * all other arithmetic. ssq_gemm_explain reports this in .flushed. "packed"
+ * flushes nothing: pin it. doc/design/numbers.md contains the bounds.
  *
  * @sync async
  * @threads object */
@@ -80,10 +84,9 @@ typedef enum ssq_gemm_flags {
     SSQ_GEMM_ALLOW_TF32 = 2,
     /** Allow three instead of four matmuls of halves for two f16 factors, if
      *  the processor has bf16 tiles and no f16 tiles. Each f16 is the exact sum
-     *  of two bf16s, and the matmul of the two low ones is left out. This is a
-     *  third faster.
-     *  It is done only from k = 302 on, because the bound of ssq_gemm then
-     *  still holds.
+     *  of two bf16s, its halves, and the matmul of the low halves is left out.
+     *  This is a third faster. It is done only if k is at least 302, because
+     *  the bound of ssq_gemm then still holds.
      *
      *  It needs this flag or ssq_device_options.allow_f16_three. The flag is
      *  legal on every device and for every dtype. ssq_gemm_explain reports the
