@@ -57,8 +57,8 @@ typedef ssq_softmax_args ssq_log_softmax_args;
 
 /** Compute log-softmax: y = (x - m) - log(sum(exp(x - m))). m is the maximum
  *  along axis. NaN, +Inf and a row of -Inf alone act as in ssq_softmax. A -Inf
- *  among other numbers gives -Inf, and so does an x that is 2^128 or more below
- *  m.
+ *  among other numbers gives -Inf, and so does an x that is about 2^128 or more
+ *  below m.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_log_softmax(ssq_queue *queue, const ssq_log_softmax_args *args);
