@@ -29,8 +29,9 @@
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg,
  *    but not their gradients, pass the bits of the argument (a signalling NaN
  *    of 16 bits becomes quiet); where copies or casts (binary.h); pow has those
- *    of C99; at a NaN x the slopes of abs and clamp are 0, that of relu is 1
- *    and that of leaky_relu is alpha.
+ *    of C99; tests and comparisons give 0 or 1; at a NaN operand the slopes of
+ *    abs and clamp are 0, those of relu, maximum and minimum are 1, that of
+ *    neg is -1, and that of leaky_relu is alpha.
  *  - Some gradients are 0 for any dy, also for NaN and Inf: of relu and clamp
  *    where the slope is 0, of the lesser operand of maximum and the greater
  *    one of minimum, and of pow for a at b = 0.
@@ -236,8 +237,8 @@ ssq_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softsign(ssq_queue *queue,
                                                const ssq_unary_args *args);
 
-/** Compute the gradient of softsign: dx = dy / (1 + |x|)^2. It is 0 at
- *  infinities (PyTorch: NaN). Floats. Since 0.1. */
+/** Compute the gradient of softsign: dx = dy / (1 + |x|)^2. At -Inf and +Inf it
+ *  is 0 for a finite dy (PyTorch: NaN). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softsign_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
