@@ -19,7 +19,8 @@
  *
  *     floor((h + top + bottom - e) / stride) + 1
  *     ceil_mode: ceil instead of floor, and one less if the last window would
- *                begin below the image (h + top <= its first row)
+ *                begin below the image: at row h + top or later, counted from
+ *                the first row of the padding
  *
  * as in torch. The width is computed in the same way. If one of them is less
  * than 1, the call returns SSQ_ERR_INVALID. Exception: for h = 0 the height is
