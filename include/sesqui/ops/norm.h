@@ -69,7 +69,7 @@ typedef struct ssq_layer_norm_args {
  *
  *      y = (x - mean) rstd gamma + beta, rstd = 1 / sqrt(var + eps)
  *
- *  If mean and rstd are set, they receive the statistics for the backward op.
+ *  mean and rstd, if set, receive the statistics for the backward op.
  *  Rows without elements have NaN statistics.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
