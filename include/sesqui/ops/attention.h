@@ -253,7 +253,8 @@ typedef struct ssq_rotary_args {
  *                      (t may be at most 2^31 also with position or cos); only
  *                      one of cos and sin is set, or with position, freq or
  *                      offset
- *   - SSQ_ERR_NOMEM    also for the scratch of freq: 2 dims bytes
+ *   - SSQ_ERR_NOMEM    also for scratch, if freq and cos are NULL: 2 bytes for
+ *                      each rotated element of a row
  *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rotary(ssq_queue *queue,
                                              const ssq_rotary_args *args);
