@@ -13,10 +13,10 @@
  * In a pass for evaluation, and after a load or a trainer's first step, a layer
  * whose parameters do not exist latches SSQ_ERR_NOT_FOUND (ssq_params_allow).
  *
- * Weights have torch's shapes and torch's initial values, unless the options
- * say otherwise. Their dtype is the compute dtype of the policy. Parameters of
- * norms are float32. So are all parameters that a layer creates in a region of
- * "float32" or NULL (ssq_tape_autocast_push).
+ * Unless the options say otherwise, weights have torch's shapes, and their
+ * initial values have torch's distributions. Their dtype is the compute dtype
+ * of the policy. Parameters of norms are float32. So are all parameters that a
+ * layer creates in a region of "float32" or NULL (ssq_tape_autocast_push).
  *
  * Layers latch errors in the tape (tape.h) and return an inert var: for
  * example, SSQ_ERR_INVALID for a wrong struct_size, rank or size. A layer
@@ -24,9 +24,11 @@
  * initial value of a later parameter, then fails, the parameters stay in the
  * set; ssq_params_remove removes them.
  *
- * name must be valid for ssq_tape_push, and is copied. options may be NULL: all
- * defaults. The call reads it and keeps no pointer to it.
- * Functions that end in _at take the caller's place in the program, for
+ * name must be valid for ssq_tape_push, and is copied. The whole names of
+ * parameters, for example "block3.fc1.weight", have at most SSQ_PARAM_NAME - 1
+ * bytes.
+ * options may be NULL: all defaults. The call reads it and keeps no pointer to
+ * it. Functions that end in _at take the caller's place in the program, for
  * messages; the macros pass it.
  *
  * @sync async
@@ -110,8 +112,9 @@ typedef struct ssq_nn_embedding_args {
 /** Look up rows of a table, as ssq_gather_rows. Parameter: name.weight [rows,
  *  width]. A linear layer of the same name without bias shares it (tied
  *  weights).
- *  @param index  i32, of rank 0 to 5; held until the pass ends. An index out of
- *                range reads zeros
+ *  @param index        i32, of rank 0 to 5; held until the pass ends. An index
+ *                      out of range reads zeros
+ *  @param rows, width  of the table, at least 0
  *  @return index's shape with width as last dimension */
 SSQ_API ssq_var ssq_nn_embedding_at(const char *where, ssq_tape *tape,
                                     const char *name, const ssq_tensor *index,
@@ -148,8 +151,8 @@ typedef struct ssq_nn_conv2d_args {
 /** Convolve images, as ssq_conv2d. Parameters: name.weight in the layout that
  *  conv.h describes, name.bias [out].
  *  @param x              of rank 4, in the layout of the options
- *  @param out            channels of the result; groups must divide it and the
- *                        channels of x
+ *  @param out            channels of the result, at least 0; groups must divide
+ *                        it and the channels of x
  *  @param height, width  of a filter, at least 1 */
 SSQ_API ssq_var ssq_nn_conv2d_at(const char *where, ssq_tape *tape,
                                  const char *name, ssq_var x, int64_t out,
@@ -158,7 +161,8 @@ SSQ_API ssq_var ssq_nn_conv2d_at(const char *where, ssq_tape *tape,
 #define ssq_nn_conv2d(...) ssq_nn_conv2d_at(SSQ_AT, __VA_ARGS__)
 
 /** Apply a transposed convolution, as ssq_conv_transpose2d. Parameters and
- *  arguments as in ssq_nn_conv2d. */
+ *  arguments as in ssq_nn_conv2d. The default's fan_in is out / groups * height
+ *  * width, as in torch. */
 SSQ_API ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
                                            const char *name, ssq_var x,
                                            int64_t out, int64_t height,
@@ -194,8 +198,8 @@ typedef struct ssq_nn_conv1d_args {
  *  name.weight [out, c / groups, length] (NHWC: [out, length, c / groups]),
  *  name.bias [out].
  *  @param x       of rank 3, in the layout of the options
- *  @param out     channels of the result; groups must divide it and the
- *                 channels of x
+ *  @param out     channels of the result, at least 0; groups must divide it and
+ *                 the channels of x
  *  @param length  of a filter, at least 1 */
 SSQ_API ssq_var ssq_nn_conv1d_at(const char *where, ssq_tape *tape,
                                  const char *name, ssq_var x, int64_t out,
@@ -237,7 +241,7 @@ typedef struct ssq_nn_pool1d_args {
 
 /** Take maxima over windows of a sequence, as ssq_max_pool2d.
  *  @param x       of rank 3, in the layout of the options
- *  @param length  elements of a window */
+ *  @param length  elements of a window, 1 to 2^31 - 1 */
 SSQ_API ssq_var ssq_nn_max_pool1d_at(const char *where, ssq_tape *tape,
                                      ssq_var x, int64_t length,
                                      const ssq_nn_pool1d_args *options);
@@ -283,7 +287,8 @@ SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
  *   - comm must live until the backward pass. The caller owns it.
  *   - A region to be recomputed exchanges its statistics twice.
  *   - The layer has no second derivative: SSQ_ERR_UNSUPPORTED.
- *   - A pass for evaluation needs no other rank.
+ *   - A pass for evaluation needs no other rank, and neither does a layer whose
+ *     options have training = false.
  *  @param options  axis, momentum, eps, activation, population_variance and
  *                  comm are used. If training is false, the running statistics
  *                  are used in every pass. running_mean and running_var are
@@ -329,7 +334,7 @@ typedef struct ssq_nn_attention_args {
                          training; otherwise not used and not checked */
     bool rotary;      /**< rotate queries and keys by position: ssq_rotary.
                          width / heads must be even */
-    double base SSQ_DEFAULT(10000.0); /**< of rotary */
+    double base SSQ_DEFAULT(10000.0); /**< of rotary; above 0 and finite */
     bool bias SSQ_DEFAULT(true);      /**< of the four linear layers */
 } ssq_nn_attention_args;
 #define SSQ_NN_ATTENTION_DEFAULTS                                              \
@@ -345,7 +350,7 @@ typedef struct ssq_nn_attention_args {
  *  ssq_attention over heads of width / heads each, and the linear layer
  *  name.out.
  *  @param x      [batch, t, width]
- *  @param heads  must divide width
+ *  @param heads  at least 1; must divide width
  *  @return [batch, t, width] */
 SSQ_API ssq_var ssq_nn_attention_at(const char *where, ssq_tape *tape,
                                     const char *name, ssq_var x, int64_t heads,
@@ -373,7 +378,7 @@ typedef struct ssq_nn_rnn_args {
  *  +-1 / sqrt(hidden) as torch's: name.weight_ih [4 hidden, in], name.weight_hh
  *  [4 hidden, hidden], name.bias_ih and name.bias_hh [4 hidden].
  *  @param x       [t, batch, in]
- *  @param hidden  at least 1
+ *  @param hidden  1 to 2^61 - 1
  *  @param h0, c0  [batch, hidden]: the initial state; SSQ_VAR_NONE: 0. c0 is
  *                 cast to float32. In a region of NULL c0 must be float32, and
  *                 h0 must have the dtype of the result

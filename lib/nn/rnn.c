@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* Most gates of a layer, those of an LSTM. */
+#define GATES 4
+
 /* The parameters of a layer. */
 struct rnn_weights {
     ssq_var ih, hh, b_ih, b_hh;
@@ -20,13 +23,14 @@ static bool rnn_begin(const struct layer *l, ssq_var x, int64_t hidden,
     if (!layer_begin(l, x, o, sizeof(*o)))
         return false;
     int rank = ssq_var_rank(x);
-    if (rank == 3 && hidden >= 1)
+    if (rank == 3 && hidden >= 1 && hidden <= INT64_MAX / GATES)
         return true;
     latch(l->tape,
           rank != 3
               ? error_set(SSQ_ERR_INVALID, "x has rank %d, expected 3", rank)
-              : error_set(SSQ_ERR_INVALID, "hidden is %lld, expected 1 or more",
-                          (long long)hidden),
+              : error_set(SSQ_ERR_INVALID,
+                          "hidden is %lld, expected 1 to %lld",
+                          (long long)hidden, (long long)(INT64_MAX / GATES)),
           l->where, l->kind);
     return false;
 }

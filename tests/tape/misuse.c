@@ -251,6 +251,10 @@ static void layers(const struct tape_rig *r)
     latched(r, SSQ_ERR_INVALID, "nn_lstm: x has rank 2, expected 3",
             "steps without a batch");
     tap_ok(ssq_var_tensor(z) == NULL, "%s: its state is inert", r->name);
+    ssq_nn_lstm(t, "l", P(t, "cube", 3, 2, 3, 4), INT64_C(1) << 62,
+                SSQ_VAR_NONE, SSQ_VAR_NONE, NULL, NULL, NULL);
+    latched(r, SSQ_ERR_INVALID, "nn_lstm: hidden is 4611686018427387904",
+            "more gates than 63 bits count");
 }
 
 /* ---- parameters ---- */
@@ -556,5 +560,5 @@ int main(void)
         rig_close(&r);
     }
     first_fails();
-    return tap_done(2 * 90);
+    return tap_done(2 * 91);
 }
