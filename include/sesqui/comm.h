@@ -128,7 +128,8 @@ typedef struct ssq_comm_options {
     uint64_t piece_bytes; /**< size of the pieces in which tensors are moved;
                                256 to 2^30, the same on all ranks. A
                                communicator allocates four pieces of host
-                               memory. Does not change results. */
+                               memory; those below 6 KiB may be enlarged. Does
+                               not change results. */
 } ssq_comm_options;
 #define SSQ_COMM_OPTIONS_INIT                                                  \
     {                                                                          \
@@ -260,8 +261,7 @@ typedef struct ssq_comm_all_reduce_args {
              __VA_ARGS__)
 
 /** Reduce a list of tensors, element by element, over all ranks. All ranks get
- *  the results. Many small tensors in one call are as fast as one of their
- *  total size.
+ *  the results. One call for many small tensors is faster than a call for each.
  *  @return SSQ_ERR_INVALID also: a dtype that the reduction does not support;
  *          tensors overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_reduce(
@@ -327,9 +327,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
  *  @param work   released, and set to NULL, if the call succeeds. After an
  *                error repeat the call, or call ssq_comm_work_destroy(). Wait
  *                for a collective once: *work must not be NULL.
- *  @return SSQ_ERR_INVALID  another queue; *work is NULL; a graph is being
- *                           captured on the queue, or the caller captures its
- *                           stream (cuda.h); not with NCCL
+ *  @return SSQ_ERR_INVALID  another queue; *work is NULL; except with NCCL: a
+ *                           graph is being captured on the queue, or the caller
+ *                           captures its stream (cuda.h)
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_wait(ssq_queue *queue,
                                                 ssq_comm_work **work);
