@@ -103,9 +103,10 @@ typedef struct ssq_gradcheck_report {
  *                      captured. Nothing has changed then
  *   - SSQ_ERR_INVALID  step is too small or too large for the value of an
  *                      element; a parameter is not float32; no parameter has
- *                      a gradient; fn returns an i32, u8 or bool var, or
- *                      removes parameters; in a later call fn makes
- *                      parameters, or returns another number of elements
+ *                      a gradient; fn returns no var of its pass or one that
+ *                      is i32, u8 or bool, or removes parameters; in a later
+ *                      call fn makes parameters, or returns another number of
+ *                      elements
  *   - the first error that the tape has latched
  *   - SSQ_ERR_NOMEM or the queue's error: parameters and states may keep
  *     changed values then
