@@ -16,9 +16,9 @@
  *
  * Vars. A var belongs to the pass that created it. In a later pass it is
  * refused with SSQ_ERR_INVALID. So is a var that the backward or a region to be
- * recomputed has released. A call that returns no status and gets no tape, for
- * example NULL or only SSQ_VAR_NONE, does nothing. Vars that it returns are
- * inert.
+ * recomputed has released. A var that is a view of x is released with x. A call
+ * that returns no status and gets no tape, for example NULL or only
+ * SSQ_VAR_NONE, does nothing. Vars that it returns are inert.
  *
  * Only ops that depend on a parameter or a watched var are recorded. Ops, casts
  * and gradients are calls of sesqui/ops.h, enqueued in order on the tape's
@@ -27,9 +27,8 @@
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
  * calls of the pass enqueue nothing. Vars that they return are inert: they have
- * no tensor.
- * ssq_tape_backward and ssq_tape_status return the error, so that one check per
- * pass suffices. SSQ_ERR_NOMEM and the queue's errors are latched too.
+ * no tensor. ssq_tape_backward and ssq_tape_status return the error, so that
+ * one check per pass suffices.
  *
  * Memory. The tape owns the device memory of the results and gradients of a
  * pass, and reuses it in the next pass. The memory is not free for other
@@ -249,8 +248,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
  *   After an error the optimizer has no new parameter. Gradients may have been
  *   created.
  *  @sync waits for a fill if a parameter has no gradient yet, on an internal
- *        queue. It does not wait for other work, except for all work of the
- *        device after a backward of the set has failed. */
+ *        queue; then also for the work of all queues, if a backward failed */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       ssq_optimizer *optimizer,
                                                       const char *pattern,
@@ -465,8 +463,8 @@ SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
  *  and if they depend on no parameter and no watched var.
  *  @param result  the value that is kept, with its memory. Vars for which
  *                 ssq_var_tensor was called before the pop, and autocast's
- *                 casts of vars from outside, are kept too. Other
- *                 results of recorded ops become invalid, and views of them.
+ *                 casts of vars from outside, are kept too. Other results of
+ *                 recorded ops become invalid, and views of them.
  *                 SSQ_VAR_NONE: no result
  *  @return result; inert after an error
  *  @note Latches SSQ_ERR_INVALID: a pop without a push; result is not a var of
@@ -593,7 +591,7 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
  *
  *  The pass does not change and may continue, also after an error: the tape
  *  latches nothing. Gradient tensors of parameters are created, without
- *  contents. After ssq_graph_begin on the queue, until ssq_graph_end, the call
+ *  contents. Between ssq_graph_begin and ssq_graph_end on the queue, the call
  *  returns SSQ_ERR_INVALID.
  *  @return SSQ_OK, or an error of ssq_tape_backward. If ops are refused, the
  *          message has the line, scope, op and shapes of the last one in the
@@ -605,8 +603,8 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss);
 
 /** Mark all gradients as clean: the next backward overwrites them instead of
- *  adding to them, and zeroes those that it does not reach. This is torch's
- *  zero_grad, without writing zeros. NULL does nothing.
+ *  adding to them, and zeroes the others. This is torch's zero_grad, without
+ *  writing zeros. NULL does nothing.
  *  @sync host */
 SSQ_API void ssq_params_clean(ssq_params *params);
 
@@ -641,8 +639,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
  *
  *  A backward that needs it fails if it was written since an op has read it.
  *  Other parts of its buffer may be written. A write to elements between those
- *  of the tensor may count as a write to it (ops.h): for example, to the even
- *  elements if the tensor has the odd ones.
+ *  of the tensor may count (ops.h): to the even ones, if it has the odd ones.
  *
  *  Latches SSQ_ERR_INVALID: tensor is NULL or of another device.
  *  @param tensor  on the tape's device; not NULL
@@ -687,9 +684,9 @@ typedef struct ssq_param_args {
  *                        and a graph is being captured
  *   - SSQ_ERR_NOT_FOUND  it does not exist, and this pass must not create it
  *                        (ssq_params_allow)
- *   - the errors of ssq_tensor_create and ssq_init, if it is created: for
- *     example, SSQ_ERR_NOT_FOUND for an unknown nonlinearity. In a trainer with
- *     comm also the error of the copy from rank 0; the parameter then exists */
+ *   - the errors of ssq_tensor_create and ssq_init: for example,
+ *     SSQ_ERR_NOT_FOUND for an unknown nonlinearity. In a trainer with comm
+ *     also the error of the copy from rank 0; the parameter then exists */
 SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
                                  const char *name, const ssq_param_args *args);
 #define ssq_var_param(...) ssq_var_param_at(SSQ_AT, __VA_ARGS__)
@@ -726,17 +723,14 @@ SSQ_API int ssq_var_rank(ssq_var var);
  *  @sync host */
 SSQ_API int64_t ssq_var_size(ssq_var var, int i);
 
-/** Make a var with the same value through which no gradient flows: torch's
- *  detach. The result shows the memory of x: if the backward releases x, it
- *  releases the result, too.
+/** Make a view of x through which no gradient flows: torch's detach.
  *  @sync host */
 SSQ_API ssq_var ssq_var_detach_at(const char *where, ssq_var x);
 #define ssq_var_detach(...) ssq_var_detach_at(SSQ_AT, __VA_ARGS__)
 
-/** Make a var with the same value for which ssq_tape_grad can compute
- *  gradients: torch's detach().requires_grad_(). Ops on it are recorded, in a
- *  pass for training and outside of pauses. No gradient flows to x, and
- *  ssq_tape_backward computes none for it. It shows the memory of x.
+/** Make a view of x for which ssq_tape_grad can compute gradients: torch's
+ *  detach().requires_grad_(). Ops on it are recorded, in a pass for training
+ *  and outside of pauses. ssq_tape_backward computes no gradient for it or x.
  *  @param x  a float var; another one latches SSQ_ERR_INVALID
  *  @sync host
  *  @note Since 0.1. */
@@ -752,15 +746,15 @@ SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);
 #define ssq_var_cast(...) ssq_var_cast_at(SSQ_AT, __VA_ARGS__)
 
 /** Reshape, as ssq_tensor_reshape: one size may be -1. The result is a view if
- *  x is contiguous: if the backward releases x, it releases the result, too.
- *  Otherwise it is a copy: for example, after ssq_var_transpose.
+ *  x is contiguous. Otherwise it is a copy: for example, after
+ *  ssq_var_transpose.
  *  @param x  of any dtype */
 SSQ_API ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
                                    const int64_t *shape);
 #define ssq_var_reshape(...) ssq_var_reshape_at(SSQ_AT, __VA_ARGS__)
 
 /** Permute dimensions: dimension i of the result is dimension axes[i] of x. The
- *  result is a view: if the backward releases x, it releases the result, too.
+ *  result is a view.
  *  @param x     of any dtype
  *  @param axes  as in ssq_tensor_transpose; NULL reverses all dimensions
  *  @sync host */
@@ -769,8 +763,7 @@ SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
 #define ssq_var_transpose(...) ssq_var_transpose_at(SSQ_AT, __VA_ARGS__)
 
 /** Take elements start, start + step, ... < stop of a dimension, as
- *  ssq_tensor_slice. The result is a view: if the backward releases x, it
- *  releases the result, too. The gradient of the other elements is 0.
+ *  ssq_tensor_slice. The result is a view. Other elements have gradient 0.
  *  @param x            of any dtype
  *  @param axis         a negative one counts from the end
  *  @param start, stop  0 <= start <= stop <= size of the dimension; step >= 1
@@ -780,8 +773,7 @@ SSQ_API ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis,
 #define ssq_var_slice(...) ssq_var_slice_at(SSQ_AT, __VA_ARGS__)
 
 /** Repeat dimensions of size 1 and add leading ones, as ssq_tensor_broadcast.
- *  The result is a view: if the backward releases x, it releases the result,
- *  too. The gradient is the sum over the repeated elements.
+ *  The result is a view. The gradient is the sum over the repeated elements.
  *  @param x  of any dtype
  *  @sync host */
 SSQ_API ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
