@@ -14,11 +14,11 @@ set -eu
 LC_ALL=C
 export LC_ALL
 
-# files VARIABLE PATTERN...: the list of what the patterns match. What editors
-# and merges leave behind has other names; a pattern that matches nothing
-# represents itself. X_clblast.c is built on a condition: backend.mk has it.
-# If the build's folder is the source's, configure and make write files into the
-# directories: native_table.c and compiled.h are left out.
+# files VARIABLE PATTERN...: the list of files that the patterns match. Files
+# that editors and merges leave behind have other names; a pattern that matches
+# nothing represents itself. X_clblast.c is built on a condition: backend.mk has
+# it. If the build's folder is the source's, configure and make write files into
+# the directories: native_table.c and compiled.h are left out.
 files() {
     variable=$1
     shift

@@ -3,8 +3,8 @@
 #
 # Input: public headers. Output, separated by tabs: header, call, class of @sync,
 # the rest of its text, class of @threads, the rest of its text, the text of
-# @deprecated. A call without a mark @sync or @threads of its own has that of the
-# head comment. "-": there is no mark.
+# @deprecated. A call without its own mark @sync or @threads has the mark of the
+# head comment. "-": the mark is missing.
 
 # Add the words of a line to the mark that is open.
 function add(s) {

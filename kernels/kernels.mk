@@ -12,8 +12,9 @@ kernel_inputs = kernels/embed.sh lists.mk $(kernel_sources) \
 embed = $(AM_V_GEN)$(MKDIR_P) kernels && \
 	AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/embed.sh
 
-# What many sources include is written only where it differs, or one changed
-# source would compile them all again: make goes by a stamp, and FILE is older.
+# A header that many sources include is written only if it differs, or one
+# changed source would compile them all again: make goes by a stamp, and FILE is
+# older.
 #
 #     FILE: FILE.stamp
 #     	$(made)
@@ -34,7 +35,8 @@ kernel_table.h: kernel_table.h.stamp
 kernel_table.h.stamp: $(kernel_inputs)
 	$(embed) table.h $(srcdir) $(kernel_sources) >kernel_table.h.new && \
 		$(differing)
-# What all sources and headers are: a certificate is of one of these.
+# The checksum of all sources and headers: a certificate belongs to one of
+# these.
 kernels_sum.h: kernels_sum.h.stamp
 	$(made)
 kernels_sum.h.stamp: $(kernel_inputs)
@@ -65,8 +67,8 @@ kernels/kernel_source.c: $(kernel_inputs) $(nvidia_sources) \
 
 # Compiled kernels: SPIR-V for the vulkan module, PTX for the cuda module, each
 # as one file of some MB. A source is compiled again when it or a header of it
-# has changed. The tarball has the files as kernels/prebuilt_*, for who has no
-# compiler.
+# has changed. The tarball contains the files as kernels/prebuilt_*, for systems
+# without a compiler.
 EXTRA_DIST += kernels/pack.sh
 pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' NVCC='$(NVCC)' AWK='$(AWK)' \
 	$(SHELL) $(srcdir)/kernels/pack.sh

@@ -3,7 +3,7 @@
 
 # SSQ_PTX: behind SSQ_SPIRV, whose --with-prebuilt holds here as well. Sets
 # PTXCC, MAKE_PTX and ssq_have_ptx=yes, or ssq_why_ptx to the reason why there
-# is none. A toolkit's nvcc is not asked: its PTX is of its own level, which
+# is none. A toolkit's nvcc is not asked: its PTX has a level which
 # older drivers refuse.
 AC_DEFUN([SSQ_PTX], [
     AC_ARG_VAR([PTXCC], [clang that compiles CUDA to PTX, for the cuda backend])

@@ -3,9 +3,9 @@
 #
 # libcore.a is everything, with hidden symbols in reach: tests of internals link
 # it. libsesqui.la, which is installed, is all of it as a shared library: so its
-# objects are position-independent. It is no library of libtool's, whose shell
-# takes as long for an object as the compiler. lists.mk has the sources and the
-# headers.
+# objects are position-independent. It is not a libtool library, because
+# libtool's shell takes as long for an object as the compiler. lists.mk has the
+# sources and the headers.
 
 include_HEADERS = include/sesqui.h
 sesquidir = $(includedir)/sesqui
@@ -36,7 +36,7 @@ EXTRA_libsesqui_la_DEPENDENCIES = lib/sesqui.map libcore.a
 nodist_libcore_a_SOURCES = lib/backend_table.h kernel_table.h \
 	kernels/kernel_table.c
 EXTRA_DIST += lib/sesqui.map
-# What they include and make writes, before it is known who includes what.
+# Headers that make writes must exist before the dependencies are known.
 $(libcore_a_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h \
 	second_rules.h
 
@@ -83,7 +83,7 @@ init:
 		mv init.source.new $(srcdir)/lib/core/base/init.c
 .PHONY: init
 
-# What the headers declare, for programs that make bindings: doc/api.md.
+# The declarations of the headers, for generators of bindings: doc/api.md.
 apidir = $(datadir)/sesqui
 api_DATA = api.json
 CLEANFILES += api.json

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_map.h - the kernels of a device, each made once.
  *
- * A kernel is made outside of the table's lock: who wants the same one waits
- * for it, everybody else continues. */
+ * A kernel is made outside of the table's lock: a thread that wants the same
+ * one waits for it, everybody else continues. */
 #ifndef BACKENDS_COMMON_KERNEL_MAP_H
 #define BACKENDS_COMMON_KERNEL_MAP_H
 
@@ -37,8 +37,8 @@ struct kernel_map_entry *kernel_map_get(struct kernel_map *map,
                                         const struct kernel *kernel,
                                         const uint8_t key[LAUNCH_KEYS],
                                         size_t bytes, bool *mine);
-/** One's own entry is made; or it failed, and is out of the table: who waits
- *  for it tries again, and the caller frees it. */
+/** The thread's own entry is made; or it failed, and is out of the table: a
+ * thread that waits for it tries again, and the caller frees it. */
 void kernel_map_built(struct kernel_map *map, struct kernel_map_entry *entry,
                       bool ok);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c - is there room for what a driver is about to do?
+/* room.c - does the driver have enough memory for its next call?
  *
  * Memory is asked for with one anonymous mapping that no one touches and that
  * is gone again: MAP_NORESERVE, so that a small machine is not refused what its
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
-/** What glibc's malloc reserves for the first allocation of a thread: the
+/** Memory that glibc's malloc reserves for a thread's first allocation: the
  *  heap's HEAP_MAX_SIZE; for a moment, twice. */
 #define ARENA_BYTES (sizeof(void *) == 8 ? 64 * MIB : MIB)
 /** The stack of a thread where RLIMIT_STACK has no limit. */
@@ -101,7 +101,7 @@ static bool cache_path(const struct services *core,
     return n > 0 && (size_t)n < bytes && path[0] == '/';
 }
 
-/* Of the directory, or the next above it that is there. */
+/* Of the directory, or of its nearest parent that exists. */
 static bool find_disk(char *path, struct statvfs *s)
 {
     while (statvfs(path, s) != 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.h - is there room for what a driver is about to do?
+/* room.h - does the driver have enough memory for its next call?
  *
  * A driver that finds none may end the process, which no one can catch. What
  * can be asked beforehand is: whether this many bytes can still be mapped,
@@ -11,7 +11,7 @@
 
 #include "lib/core/module/backend.h"
 
-/** What a driver maps at one of its calls. */
+/** Memory that a driver maps in one of its calls. */
 struct room_need {
     const char *call;
     uint32_t own_mib;         /* beside its threads' */
@@ -20,9 +20,9 @@ struct room_need {
     uint32_t cpus_most;       /* except for more than so many; 0: for all */
 };
 
-/** What a driver's compiler maps for one kernel: measured under RLIMIT_AS, a
- *  gemm's takes less than 10 MiB with PoCL 3.1 and lavapipe of Mesa 22.3, which
- *  ends the process at 3 MiB. */
+/** Memory that a driver's compiler maps for one kernel: measured under
+ * RLIMIT_AS, a gemm's takes less than 10 MiB with PoCL 3.1 and lavapipe of
+ * Mesa 22.3, which ends the process at 3 MiB. */
 #define ROOM_TO_COMPILE (UINT64_C(16) << 20)
 
 /** True if a driver can map what it needs; otherwise why has the values. */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # backend.m4 - cpu: the processor with all its threads and vectors; always
-# built. What it is compiled for beside plain C is known of x86-64 alone.
+# built. Sets of instructions besides plain C exist for x86-64 alone.
 
 AC_DEFUN([SSQ_BACKEND_CPU], [
     SSQ_BACKEND_LINKED([cpu], [all threads and vectors of the processor])

@@ -23,7 +23,7 @@ nodist_libcore_a_SOURCES += backends/cpu/native_table.c
 libcore_a_LIBADD += $(native_objects)
 EXTRA_libcore_a_DEPENDENCIES = $(libcore_a_LIBADD)
 
-# The files of isa/, likewise, as objects of libcore.a: a library for each set
+# The files of isa/, also as objects of libcore.a: a library for each set
 # of instructions names them, and is not made. Flags are native.sh's.
 cpu_isa_flags = $(core_cflags) -O3 -fno-math-errno -fno-trapping-math
 cpu_avx2_flags = -mavx2 -mfma -mf16c

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.h - a device of the cpu backend.
  *
- * Ops run before the call returns, on the caller's thread and those of the
- * team. They are plans whose kernels were compiled as C; what is better than
- * its plan is an implementation of this backend. */
+ * Ops run before the call returns, on the caller's thread and the threads of
+ * the team. They are plans whose kernels were compiled as C. An op that can be
+ * done better than by its plan has an implementation of this backend. */
 #ifndef BACKENDS_CPU_CPU_H
 #define BACKENDS_CPU_CPU_H
 
@@ -21,7 +21,7 @@ struct backend_device {
     struct team *team;
     struct scratch scratch;
     struct tables tables;
-    ssq_subnormals subnormals; /* what the self-test found */
+    ssq_subnormals subnormals; /* result of the self-test */
 };
 
 struct backend_queue {

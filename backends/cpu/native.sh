@@ -173,8 +173,8 @@ takes $vectors || {
         ! takes "$flag" || vectors="$vectors $flag"
     done
 }
-# What a macro makes is none to a compiler that reads preprocessed text; loops
-# that stay loops are no news.
+# Compilers that read preprocessed text do not see macros; loops
+# that stay loops need no remark.
 set -- "$@" -Wno-unused-function -Wno-shadow -Wno-tautological-compare \
     -Wno-pass-failed
 case " $* " in
@@ -263,7 +263,7 @@ for unit in "$work"/*.c; do
         -o "${unit%.c}.o"
 done
 $CC -r -nostdlib -o "$object" "$work"/*.o
-# a header that is gone later is no error
+# a header that is missing later is not an error
 cat "$work"/*.d | tr -s ' \\' '\n\n' | sed '/:$/d; /^$/d' |
     grep -vF "$work/system/" | sort -u |
     sed "s|.*|${deps%.d}.o: &\n&:|" >"$deps"

@@ -68,7 +68,7 @@ static void make_some(void *context, uint32_t i, uint32_t worker)
                         MADE_AT_A_TIME);
         return;
     }
-    /* what dy = 1 becomes: times that, a slope is itself */
+    /* the result for dy = 1; a slope times it is unchanged */
     float one = 1;
     table_exact_slope(m->key, m->code,
                       (struct floats_at){(float *)m->values + from, SSQ_F32},
@@ -81,7 +81,8 @@ static bool same_key(const struct table_key *a, const struct table_key *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* Under the lock, as what follows: the one of that key, for one more holder. */
+/* Under the lock, as the following functions: the one of that key, for one more
+ * holder. */
 static struct table *cpu_table_find(struct tables *t,
                                     const struct table_key *key)
 {

@@ -18,11 +18,11 @@
 
 /** How many values a table has: of each u16, in its order. */
 #define TABLE_SIZE 65536u
-/** Tables of a device: what forward and backward passes of a model use in
+/** Tables of a device: as many as forward and backward passes of a model use in
  *  turns. They have 2 MiB at most. */
 #define TABLES 8u
 
-/** What a table is of: kernel is KERNEL_unary, and then its values are 16 bits
+/** The key of a table: kernel is KERNEL_unary, and then its values are 16 bits
  *  of dtype y, or KERNEL_unary_backward, for slopes in float32. */
 struct table_key {
     uint32_t kernel, kind;
@@ -49,7 +49,7 @@ struct floats_at {
     ssq_dtype is;
 };
 
-/** What an instruction set does with tables, to n elements of `all`: results of
+/** The functions of an instruction set for n elements of `all`: results of
  *  many go past the caches (kernels/dialect/stream.h). */
 struct table_kernels {
     /* y[i] = values[x[i]]; y may be x */
@@ -75,8 +75,8 @@ ssq_status tables_init(struct tables *t);
 void tables_destroy(struct tables *t);
 
 /** The table of that key until table_return, or NULL without memory for it:
- *  then nothing is to be returned. Its bits are those of `code`, the variant of
- *  the kernel for this kind. */
+ *  then nothing is to be returned. Its bits equal those of `code`, the variant
+ * of the kernel for this kind. */
 struct table *table_take(struct tables *t, const struct table_key *key,
                          const struct backend_kernel *code, struct team *team);
 void table_return(struct tables *t, struct table *table);

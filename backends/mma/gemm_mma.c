@@ -68,7 +68,7 @@ static bool is_turned(const struct view *v, bool along_rows)
     return along_rows ? column != 1 : row != 1;
 }
 
-/* Tiles of d, over all matrices of the batch: what groups have to do. */
+/* Tiles of d, over all matrices of the batch: the work of the groups. */
 static uint64_t gemm_mma_tiles(const struct product *g, unsigned variant)
 {
     uint64_t side = mma_tile(variant);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma.c - which variants of gemm_mma.nv a device has, and whether they are
- * right: what each is worth is found out once. */
+ * right: each one's worth is measured once. */
 #include "backends/mma/mma.h"
 
 static struct mma_kind *mma_kind_of(struct mma *mma, ssq_dtype dtype)
@@ -13,7 +13,7 @@ const struct mma_kind *mma_kind(const struct mma *mma, ssq_dtype dtype)
     return &mma->kind[dtype == SSQ_BF16];
 }
 
-/* With the lock: what a variant's products are, once. A source that the driver
+/* With the lock: test a variant's products, once. A source that the driver
  * does not take is as bad as a wrong product. */
 static ssq_status try_variant(const struct mma *mma, struct backend_device *d,
                               struct mma_kind *kind, unsigned variant)

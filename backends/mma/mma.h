@@ -49,14 +49,15 @@ struct mma_kind {
     struct mma_variant variant[MMA_VARIANTS];
 };
 
-/** Where a test works: memory of its own, and an order of work that no queue
+/** Where a test works: its own memory, and an order of work that no queue
  *  of the device has. */
 struct mma_bench {
     struct backend_mem *mem;
     void *order; /* the backend's */
 };
 
-/** What a backend does for it. Each sets the error text where it fails. */
+/** The functions that a backend provides. Each sets the error text if it fails.
+ */
 struct mma_calls {
     /** The kernel in a variant. SSQ_ERR_UNSUPPORTED: the driver does not take
      *  it, and will not the next time. */
@@ -67,7 +68,7 @@ struct mma_calls {
     /** Bytes from the last multiple of MMA_ALIGN to a view's first element. */
     uint32_t (*off)(const struct view *v);
     ssq_status (*launch)(struct backend_queue *queue, const struct launch *l);
-    /* A test's: from any thread, whatever that records meanwhile. What fails in
+    /* A test's: from any thread, even if that thread is recording. A failure in
      * between is ended too. */
     ssq_status (*bench_open)(struct backend_device *device, uint64_t bytes,
                              struct mma_bench *bench);
@@ -104,7 +105,7 @@ bool mma_refuse(struct why *why, const char *format, ...)
 uint32_t mma_tile(unsigned variant);
 /** Bytes of memory that a group shares. */
 uint32_t mma_local_bytes(const struct mma *mma, unsigned variant);
-/** Products that tensor cores add before they cut off: what is known of them,
+/** Products that tensor cores add before they truncate, as far as known,
  *  by the compute capability. */
 uint32_t mma_block(int capability);
 /** A variant's code. */
@@ -113,13 +114,13 @@ ssq_status mma_code(const struct mma *mma, struct backend_device *device,
                     const struct backend_kernel **code);
 
 /* mma.c */
-/** Begin with what the device is: calls to local_bytes are filled. False: the
- * system has no lock left. */
+/** Begin with the device's properties: calls to local_bytes are filled. False:
+ * the system has no lock left. */
 bool mma_open(struct mma *mma);
 void mma_close(struct mma *mma);
-/** What the device can of a dtype, f16 or bf16; tried: a small variant is
- *  tested at once, so that the device's properties say what it is worth. Fails
- *  for what is wrong with the device, not with its products. */
+/** Support for a dtype, f16 or bf16; tried: a small variant is
+ *  tested immediately, so that the device's properties contain the result.
+ * Fails for errors of the device, not for wrong products. */
 ssq_status mma_kind_open(struct mma *mma, struct backend_device *device,
                          ssq_dtype dtype, bool tried);
 const struct mma_kind *mma_kind(const struct mma *mma, ssq_dtype dtype);
@@ -134,7 +135,7 @@ ssq_status mma_test(const struct mma *mma, struct backend_device *device,
                     ssq_dtype dtype, unsigned variant, bool *right,
                     struct why *why);
 
-/* gemm_mma.c: what an entry of a list of implementations has */
+/* gemm_mma.c: the fields of an entry of a list of implementations */
 bool mma_check(struct mma *mma, struct backend_device *device,
                const struct gemm_op *op, struct why *why);
 ssq_status mma_run(const struct mma *mma, struct backend_device *device,

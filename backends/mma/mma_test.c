@@ -15,7 +15,7 @@
 #define MORE_N 5u
 #define K      133u
 #define MOST   (128u + 8u)
-/** Bytes of an operand in the test's memory, of which each has as many: what d
+/** Bytes of an operand in the test's memory; all operands have the size that d
  *  has. Lines are longer than what they hold, by less than 8. */
 #define ROOM ((size_t)MOST * MOST * sizeof(float))
 /** Fewer than tiles: a group has to continue to another one. */
@@ -101,7 +101,7 @@ static uint16_t mma_test_encode(const struct tool_mma_test *t, float x)
 }
 
 /* Draw a factor of `lines` lines of K, write it with the steps of its order,
- * and send it. What is between lines is no number: no one may add it. */
+ * and send it. Between lines are NaNs, which no sum may read. */
 static ssq_status mma_test_send(struct tool_mma_test *t, int what,
                                 uint32_t lines, uint32_t step, uint32_t along)
 {

@@ -91,7 +91,7 @@ struct opencl_calls {
 #undef X
 };
 
-/** Filled with what the module is linked with. */
+/** Filled with the functions that the module is linked with. */
 extern SSQ_API struct opencl_calls ssq_opencl_calls;
 
 #define CL(NAME) ssq_opencl_calls.NAME

@@ -17,13 +17,13 @@
 /** One slab of the pool; less where one buffer may not have as much. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
 
-/** Bytes of one buffer that a u32 index can walk, whatever its elements. */
+/** Bytes of one buffer that a u32 index can walk, for any dtype. */
 #define MOST_BYTES ((UINT64_C(1) << 32) - OPENCL_ALIGN)
 
 /* Measured under RLIMIT_AS with PoCL 3.1 on 2 processors, where less ends the
  * process: 448 MiB are mapped to load LLVM and start a thread for each
  * processor, 200 more to compile the self-test with a cold cache. The rest is
- * what malloc reserves for threads. */
+ * the memory that malloc reserves for threads. */
 static const struct room_need to_load = {
     .call = "clGetPlatformIDs", .own_mib = 256, .threads_per_cpu = 1};
 static const struct room_need to_open = {.call = "clCreateContext",
@@ -32,9 +32,8 @@ static const struct room_need to_open = {.call = "clCreateContext",
 static const struct room_cache pocl_cache = {
     .variable = "POCL_CACHE_DIR", .below = "pocl", .bytes = UINT64_C(4) << 20};
 
-/* A number that a device tells of itself, no matter which of its three types it
- * has; 0 where the device does not answer, which *error remembers over several
- * questions. */
+/* A number of one of three types that a device reports; 0 where the device does
+ * not answer, which *error remembers over several questions. */
 static cl_ulong opencl_device_number(cl_device_id id, cl_device_info what,
                                      cl_int *error)
 {
@@ -65,7 +64,7 @@ static cl_int device_text(cl_device_id id, cl_device_info what, char *text,
     return e;
 }
 
-/* A text of a platform, likewise. */
+/* A text that a platform reports. */
 static cl_int platform_text(cl_platform_id id, cl_platform_info what,
                             char *text, size_t bytes)
 {
@@ -303,7 +302,7 @@ static ssq_status opencl_device_take_context(struct backend_device *d,
                : opencl_create_error(d->core, "clCreateContext", e);
 }
 
-/* Is there room for what a driver does when a device is opened, and used? */
+/* Is there enough memory for the driver when a device is opened and used? */
 static ssq_status check_room(const struct backend_device *d)
 {
     struct why why;
@@ -364,7 +363,7 @@ bool opencl_device_find(const struct backend_instance *instance,
     return false;
 }
 
-/* All that a kernel's bits may depend on: who compiles, for which shape of
+/* All that a kernel's bits may depend on: the compiler, the shape of
  * groups, and how division and fma are done. */
 void opencl_identify(const struct backend_device *d, char *text, size_t bytes)
 {
@@ -386,7 +385,7 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
     opencl_mma_open(d);
 }
 
-/* What every device has of f16 and bf16: they travel as 16-bit integers and are
+/* All devices store f16 and bf16: they travel as 16-bit integers and are
  * computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)

@@ -27,9 +27,9 @@ void opencl_event_close(struct backend_event *event)
     event->core->mem_free(event);
 }
 
-/* A second record makes another marker: who waits for the first still does. It
- * is flushed, because a marker that the driver holds back is never reached, and
- * another queue that waits for it would not continue. */
+/* A second record makes another marker; waits for the first are not affected.
+ * It is flushed, because a marker that the driver holds back is never reached,
+ * and another queue that waits for it would not continue. */
 ssq_status opencl_event_record(struct backend_event *event,
                                struct backend_queue *queue)
 {

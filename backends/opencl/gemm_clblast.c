@@ -20,7 +20,7 @@ static bool gemm_clblast_no(struct why *why, const char *text)
     return false;
 }
 
-/* Are x's elements those of y? Strides along dimensions of size 1 do not
+/* Are x's elements also y's? Strides along dimensions of size 1 do not
  * count. */
 static bool same_place(const struct view *x, const struct view *y)
 {

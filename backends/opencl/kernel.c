@@ -2,8 +2,8 @@
 /* kernel.c - kernels of a device, compiled once, and their launches.
  *
  * OpenCL keeps arguments in the kernel object, which all queues share: a lock
- * holds them from the first one set to the launch. What was compiled goes to
- * the disk when the device is closed, and not at once: some drivers finish a
+ * holds them from the first one set to the launch. Compiled kernels go to
+ * the disk when the device is closed, not immediately: some drivers finish a
  * program at its first launch. */
 #include "backends/opencl/opencl.h"
 
@@ -35,7 +35,7 @@ static void opencl_kernel_free(const struct services *core,
 
 /* Compile a kernel in a variant and see that its groups may be as large as all
  * launches take for granted: a kernel that needs many registers may allow less.
- * What was made is freed with k where this fails. */
+ * If this fails, everything created so far is freed with k. */
 static ssq_status opencl_kernel_build(struct backend_device *d,
                                       struct backend_kernel *k)
 {
@@ -47,7 +47,7 @@ static ssq_status opencl_kernel_build(struct backend_device *d,
         opencl_program_create(d, kernel, k->entry.key, &k->program, &k->fresh);
     if (st != SSQ_OK)
         return st;
-    /* what the self-test compiles has other options afterwards */
+    /* kernels that the self-test compiles have other options afterwards */
     k->fresh = k->fresh && d->settled;
     cl_int e;
     k->cl = CL(CreateKernel)(k->program, kernel->name, &e);

@@ -3,7 +3,7 @@
  *
  * OpenCL has no ratified way to them. NVIDIA's compiler takes the instructions
  * themselves, which mma uses. Some drivers bring their own way, which no
- * kernel here uses: what a caller can act on is whether his device has one, and
+ * kernel here uses: a caller only needs to know if the device has one, and
  * so whether Vulkan on the same device is worth a look. */
 #include "backends/opencl/opencl.h"
 
@@ -36,7 +36,7 @@ void opencl_gemm_explain(const struct backend_device *d,
     }
     if (d->mma != NULL)
         return; /* its check() tells why it was not this one */
-    /* the plan's and CLBlast's kernels are alike in this */
+    /* true of the plan's kernels and of CLBlast's */
     size_t bytes = 0;
     char *list = NULL;
     if (CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) ==

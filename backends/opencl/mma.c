@@ -4,8 +4,8 @@
  *
  * The driver says what the GPU is (cl_nv_device_attribute_query). A small
  * variant of each dtype is compiled and tested when a device is opened, the
- * others before their first use; what the compiler does not take is refused in
- * its own words, and the plan does the products. */
+ * others before their first use; a kernel that the compiler rejects is refused
+ * in its own words, and the plan does the products. */
 #include "backends/opencl/opencl.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ static ssq_status kernel_get(struct backend_device *d,
     return d->core->error_set(SSQ_ERR_UNSUPPORTED, "%s", text);
 }
 
-/* A buffer begins at a multiple of OPENCL_ALIGN: what is lent by a caller is an
+/* A buffer begins at a multiple of OPENCL_ALIGN: memory lent by a caller is an
  * object of the driver's, or a part of one that begins where the driver lets
  * parts begin. */
 static uint32_t opencl_mma_off(const struct view *v)
@@ -195,7 +195,7 @@ void opencl_mma_find(struct backend_device *d)
     }
 }
 
-/* The device is as good without it, whatever a test ran into. */
+/* A failed test does not make the device unusable. */
 void opencl_mma_open(struct backend_device *d)
 {
     static const ssq_dtype dtypes[] = {SSQ_F16, SSQ_BF16};

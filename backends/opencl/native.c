@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native.c - the caller's own context, queues and buffers.
  *
- * Each handle is retained here and released where ours would be: what closes a
+ * Each handle is retained here and released as ours is: code that closes a
  * device, a queue or a memory need not know whose it is. What a handle is, is
- * asked of the driver, which refuses most of what is none. */
+ * asked of the driver, which refuses most values that are not handles. */
 #include "backends/opencl/opencl.h"
 
 static ssq_status opencl_native_refuse_handle(const struct services *core,

@@ -61,14 +61,14 @@ struct backend_device {
     /* the compiler can be asked for division and square root that are rounded
      * correctly; else kernels correct them */
     bool exact_div;
-    /* certified: kernels are worth keeping on disk. Those of the self-test,
-     * compiled before, are not: what it finds changes their options */
+    /* certified: kernels are worth keeping on disk. The kernels of the
+     * self-test, compiled before, are not: its result changes their options */
     bool settled;
-    /* the self-test found: vload_half gives the bits of f16_load,
+    /* result of the self-test: vload_half gives the bits of f16_load,
      * vstore_half_rte f16_store's, so that kernels may use them */
     bool half_load;
     bool half_store;
-    bool unfused; /* fma() is no instruction: kernels do without */
+    bool unfused; /* fma() is not an instruction: kernels do without */
     /* NULL: kernels get their parameters by value; else in constant memory */
     struct opencl_params *params;
     uint64_t memory_bytes;
@@ -105,9 +105,9 @@ struct backend_queue {
     pthread_mutex_t lock;
     struct opencl_mark *ring; /* of commands not seen complete, in order */
     size_t room, head, count; /* room: a power of two, or 0 */
-    /* commands that the core has ended, and those of them that are done */
+    /* commands that the core has ended, and the number of them that are done */
     uint64_t submitted, finished;
-    /* what submitted was when completed() was last asked: the same again, and
+    /* value of submitted at the last call of completed(): the same again, and
      * no one has enqueued anything since */
     uint64_t asked;
     uint64_t unflushed; /* commands that the driver may still hold back */
@@ -145,7 +145,7 @@ void opencl_limits(const struct backend_device *device,
 /** Open device i over a context of the caller's; NULL: over its own. */
 ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
                             cl_context native, struct backend_device **device);
-/** Which of the devices listed is the caller's? False: none. */
+/** Find the caller's device in the list. False: it is not in the list. */
 bool opencl_device_find(const struct backend_instance *instance,
                         cl_device_id id, unsigned *i);
 
@@ -179,7 +179,7 @@ bool opencl_clblast_last(const struct backend_device *device,
                          const struct gemm_op *op);
 
 /* mma.c */
-/** What NVIDIA's driver says that it can; no kernel is tried yet. */
+/** The capabilities that NVIDIA's driver reports; no kernel is tried yet. */
 void opencl_mma_find(struct backend_device *device);
 /** Try it, once kernels may be compiled. */
 void opencl_mma_open(struct backend_device *device);
@@ -214,10 +214,10 @@ void opencl_command_end(struct backend_queue *queue);
 /** SSQ_OK, or the sticky error with its text. */
 ssq_status opencl_queue_check(struct backend_queue *queue);
 /** Make the failure sticky, unless there was one before, and wait until the
- * device has let go of what it works on. Returns the sticky error. */
+ * device has released the operands. Returns the sticky error. */
 ssq_status opencl_queue_fail(struct backend_queue *queue, const char *call,
                              cl_int error);
-/** Note the event of what was enqueued just now, whose reference is taken
+/** Note the event of the newest command, whose reference is taken
  * over. */
 void opencl_queue_enqueued(struct backend_queue *queue, cl_event event);
 

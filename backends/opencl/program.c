@@ -30,7 +30,7 @@ static uint32_t registers_of(const struct backend_device *d,
                              const struct kernel *kernel,
                              const uint8_t key[LAUNCH_KEYS])
 {
-    const uint32_t all = 65536; /* of a multiprocessor, whatever generation */
+    const uint32_t all = 65536; /* of a multiprocessor of any generation */
     bool async = key[0] >= MMA_ASYNC, large = key[4] != 0;
     uint32_t groups = async ? (large ? 2 : 3) : (large ? 1 : 2);
     uint32_t registers = all / MMA_GROUP / groups / 8 * 8;
@@ -39,7 +39,7 @@ static uint32_t registers_of(const struct backend_device *d,
     return registers > 255 ? 255 : registers;
 }
 
-/* The compiler's options for a kernel in a variant: what the device can do, the
+/* The compiler's options for a kernel in a variant: the device's features, the
  * shape of groups, and the variant's keys. */
 static void options_of(const struct backend_device *d,
                        const struct kernel *kernel,
@@ -132,7 +132,7 @@ static void program_identify(const struct backend_device *d,
              (unsigned long long)a, (unsigned long long)b);
 }
 
-/* A program from the disk; NULL: it is not there, or the driver does not take
+/* A program from the disk; NULL: it is missing, or the driver does not accept
  * it. */
 static cl_program program_load(struct backend_device *d,
                                const struct program_identity *id)
@@ -193,7 +193,7 @@ ssq_status opencl_program_create(struct backend_device *d,
                                   kernel->name, why.text);
     program_identify(d, kernel, key, &id);
     cl_program p = program_load(d, &id);
-    /* whoever takes it from the disk need not store it again */
+    /* a program read from the disk need not be stored again */
     *fresh = p == NULL;
     d->core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
                       kernel->name, *fresh ? "compiled" : "from the disk",

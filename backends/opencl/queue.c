@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c - an in-order command queue, and how far it has come.
  *
- * The event of each command's last part stands in a ring until it is seen
+ * The event of each command's last part is in a ring until it is seen
  * complete: the queue is in order, so that the first ones are always the
  * oldest. A driver may hold work back until it is flushed: the queue flushes
  * now and then, when an event is recorded, and when someone asks for progress
@@ -58,7 +58,7 @@ ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
                : opencl_error(device->core, "clRetainCommandQueue", e);
 }
 
-/* Keep a failure, unless there was one before: what follows the first one is
+/* Keep a failure, unless there was one before: failures after the first one are
  * its consequence. With the lock. */
 static void opencl_queue_note_failure(struct backend_queue *q, const char *call,
                                       cl_int error)
@@ -80,7 +80,7 @@ ssq_status opencl_queue_check(struct backend_queue *q)
                         : q->device->core->error_set(st, "%s", q->text);
 }
 
-/* Let go of the ring's first mark, whose command is finished. With the lock. */
+/* Release the ring's first mark, whose command is finished. With the lock. */
 static void pop(struct backend_queue *q)
 {
     struct opencl_mark *m = &q->ring[q->head];
@@ -221,8 +221,8 @@ void opencl_command_end(struct backend_queue *q)
     q->last = NULL;
 }
 
-/* Who asks a second time with nothing enqueued in between is taken to wait:
- * what the driver may hold back is flushed. */
+/* A thread that polls twice with nothing enqueued in between is assumed to
+ * wait: commands that the driver may hold back are flushed. */
 uint64_t opencl_completed(struct backend_queue *q)
 {
     pthread_mutex_lock(&q->lock);

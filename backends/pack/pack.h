@@ -11,7 +11,7 @@
 
 struct packed_module {
     uint32_t at, bytes; /* of the gzip member */
-    uint32_t size;      /* bytes of what it unpacks to */
+    uint32_t size;      /* bytes of the unpacked data */
 };
 
 /** All modules of one backend. */
@@ -38,7 +38,7 @@ struct pack {
 
 /** Unpack a kernel's module in a variant; the caller frees *module, which has
  *  *size bytes and a 0 after them. name: of both, for error texts.
- *  @return SSQ_ERR_UNSUPPORTED there is no such variant; SSQ_ERR_NOMEM;
+ *  @return SSQ_ERR_UNSUPPORTED the variant is missing; SSQ_ERR_NOMEM;
  *          SSQ_ERR_DEVICE it does not unpack. */
 ssq_status pack_module(const struct services *core, const struct pack *pack,
                        const struct kernel *kernel,

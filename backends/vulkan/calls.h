@@ -3,8 +3,8 @@
  *
  * VK(QueueSubmit)(..) is vkQueueSubmit(..). The table is exported, so that a
  * test can put itself between: make the Nth call fail, lend allocation
- * callbacks, or count what is destroyed. All are of Vulkan 1.1; what is newer
- * comes from GetDeviceProcAddr. */
+ * callbacks, or count destroyed objects. All are of Vulkan 1.1; newer functions
+ * come from GetDeviceProcAddr. */
 #ifndef BACKENDS_VULKAN_CALLS_H
 #define BACKENDS_VULKAN_CALLS_H
 
@@ -94,7 +94,7 @@ struct vulkan_calls {
 #undef X
 };
 
-/** Filled with what the module is linked with. */
+/** Filled with the functions that the module is linked with. */
 extern SSQ_API struct vulkan_calls ssq_vulkan_calls;
 
 #define VK(NAME) ssq_vulkan_calls.NAME

@@ -192,7 +192,7 @@ static bool find_family(VkPhysicalDevice physical, struct vulkan_caps *c)
 }
 
 /* Look at the heaps: the largest of the device's own is its memory. False:
- * there is no coherent memory that the host can map, on which staging and
+ * coherent memory that the host can map is missing, on which staging and
  * parameters rely. */
 static bool read_memory(VkPhysicalDevice physical, struct vulkan_caps *c)
 {
@@ -218,8 +218,8 @@ static bool read_memory(VkPhysicalDevice physical, struct vulkan_caps *c)
     return coherent;
 }
 
-/* Refuse a device that lacks what every kernel needs, with what a user may do
- * about it. */
+/* Refuse a device that lacks a feature that every kernel needs, and say what a
+ * user may do about it. */
 static ssq_status enough(const struct answers *a, const struct vulkan_caps *c,
                          struct why *why)
 {
@@ -266,8 +266,8 @@ ssq_status vulkan_caps_get(const struct services *core,
         return caps_no(why, c, "its driver has Vulkan %u.%u, 1.1 is needed",
                        VK_API_VERSION_MAJOR(c->api),
                        VK_API_VERSION_MINOR(c->api));
-    /* what the instance was not made for must not be used, even if the device
-     * has it */
+    /* features that the instance was not created for must not be used, even if
+     * the device has them */
     if (c->api > api)
         c->api = api;
     ssq_status st = vulkan_features_ask(core, physical, c->api, &a.f, &a.p);

@@ -6,13 +6,13 @@
  * than a tile and more than a stage each way, in all four orders of the
  * operands. Any other bits refuse the driver. Then a look at sums that are not
  * exact: do they round to nearest, or are they cut off? Both are admitted, but
- * an explanation of a gemm tells which. */
+ * an explanation of a gemm names it. */
 #include "backends/vulkan/coopmat.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/** What is known of units that cut off: they add at least this many products
+/** Units that truncate add at least this many products
  * exactly before they do. */
 #define LEAST_BLOCK 4u
 /** Groups of a launch: fewer than tiles, so that a group has to continue to
@@ -55,7 +55,7 @@ static bool is_bf16(const struct vulkan_coopmat_test *t)
     return t->kind->dtype == SSQ_BF16;
 }
 
-/* The bits of a factor; what is encoded here is exact in either type. */
+/* The bits of a factor; the values used here are exact in either type. */
 static uint16_t coopmat_test_encode(const struct vulkan_coopmat_test *t,
                                     float x)
 {
@@ -73,7 +73,7 @@ static int coopmat_test_draw(uint32_t i, int most)
 }
 
 /* The integer behind a[i, q]; behind b[q, j] below. Both are computed again for
- * the comparison, whatever the order in memory. */
+ * the comparison, for any order in memory. */
 static int a_value(const struct vulkan_coopmat_test *t,
                    const struct coopmat_test_set *s, uint32_t i, uint32_t q)
 {
@@ -137,7 +137,7 @@ static void set_order(struct vulkan_coopmat_test *t, uint32_t order)
 }
 
 /* Multiply and wait. The product's memory is filled before, so that what is not
- * written is no right sum. */
+ * written is not a right sum. */
 static ssq_status coopmat_test_launch(struct vulkan_coopmat_test *t)
 {
     struct launch l = {.code = &t->tile->code,
@@ -239,9 +239,9 @@ static const struct inexact inexacts[] = {
 };
 #define INEXACTS (sizeof(inexacts) / sizeof(inexacts[0]))
 
-/* Compute all inexact sums at once: sum i is d[i, i], of row i and column i.
- * What is not on the diagonal is of no interest. One sum that is not to nearest
- * tells that the units cut off. */
+/* Compute all inexact sums in one product: sum i is d[i, i], of row i and
+ * column i. Elements outside the diagonal are ignored. One sum that is not to
+ * nearest tells that the units cut off. */
 static ssq_status test_rounding(struct vulkan_coopmat_test *t)
 {
     uint16_t *a = t->a->map, *b = t->b->map;

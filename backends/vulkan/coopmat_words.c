@@ -30,13 +30,13 @@ static const uint32_t words_f16[] =
 
 #define INSTRUCTION(WORDS, CODE) ((uint32_t)(WORDS) << 16 | (CODE))
 
-/* What the module for bf16 asks for beyond the other one, in the order of a
+/* Requirements of the module for bf16 beyond the other one, in the order of a
  * module: a capability here, an extension by put_extension(). */
 static const uint32_t more_capabilities[] = {INSTRUCTION(2, OP_CAPABILITY),
                                              BFLOAT16_MATRIX};
 
 /* OpExtension "SPV_KHR_bfloat16": letters in words, the first in the lowest
- * byte whatever the host's order. Returns its words. */
+ * byte in any byte order of the host. Returns its words. */
 static size_t put_extension(uint32_t *to)
 {
     static const char name[20] = "SPV_KHR_bfloat16"; /* and zeros */
@@ -64,8 +64,8 @@ static size_t make_bf16(uint32_t *to)
     for (size_t i = HEADER_WORDS; i < COUNT(words_f16); i += step) {
         uint32_t code = from[i] & 0xffffu;
         step = from[i] >> 16;
-        /* the first that is no capability: the place for one more, and for the
-         * extension, which come in this order */
+        /* the first word that is not a capability: the place for one more, and
+         * for the extension, which come in this order */
         if (!extended && code != OP_CAPABILITY) {
             memcpy(to + n, more_capabilities, sizeof(more_capabilities));
             n += COUNT(more_capabilities);

@@ -3,7 +3,7 @@
  *
  * Where the host can reach the memory and the queue has nothing to do, they are
  * memcpys. Otherwise they go through the staging memory of submissions, in
- * order with the launches: what is uploaded is read at the call, what is
+ * order with the launches: uploaded data is read at the call, data that is
  * downloaded arrives when its submission is retired. */
 #include "backends/vulkan/coopmat.h"
 #include "backends/vulkan/queue.h"

@@ -10,10 +10,11 @@
 
 /** One slab of the pool; less where one binding may not have as much. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
-/* What vkCreateDevice maps. Measured under RLIMIT_AS with lavapipe of Mesa 22.3
- * on 2 processors, where less than 537 MiB ends the process. 6 threads take
- * part of that, two of which are one for each processor, of which Mesa counts
- * 32 at most; the rest is what malloc reserves for threads. */
+/* Memory that vkCreateDevice maps. Measured under RLIMIT_AS with lavapipe of
+ * Mesa 22.3 on 2 processors, where less than 537 MiB ends the process. 6
+ * threads take part of that, two of which are one for each processor, of which
+ * Mesa counts 32 at most; the rest is the memory that malloc reserves for
+ * threads. */
 static const struct room_need to_open = {.call = "vkCreateDevice",
                                          .own_mib = 128,
                                          .threads = 4,
@@ -207,7 +208,7 @@ ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
     return SSQ_OK;
 }
 
-/* Bytes of a buffer that one launch sees: what a descriptor's range may have,
+/* Bytes of a buffer that one launch sees: the limit of a descriptor's range,
  * less the bytes that may lie before an operand, because a descriptor begins at
  * a multiple of storage_align. */
 static uint64_t vulkan_device_binding_bytes(const struct vulkan_caps *c)
@@ -217,7 +218,7 @@ static uint64_t vulkan_device_binding_bytes(const struct vulkan_caps *c)
     return (most & ~(uint64_t)(VULKAN_ALIGN - 1)) - VULKAN_ALIGN;
 }
 
-/* What every device has of f16 and bf16: they travel as 16-bit integers and are
+/* All devices store f16 and bf16: they travel as 16-bit integers and are
  * computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)

@@ -66,7 +66,7 @@ static void vulkan_event_keep(struct backend_event *event,
     pthread_mutex_unlock(&event->device->lock);
 }
 
-/* A second record makes another mark: who waits for the first still does. The
+/* A second record makes another mark; waits for the first are not affected. The
  * submission is sent, because a mark that no one sends would never be reached:
  * another queue's semaphore would wait for ever. */
 ssq_status vulkan_event_record(struct backend_event *event,
@@ -123,7 +123,7 @@ static ssq_status call_failed(struct vulkan_mark *m, const char *call,
 }
 
 /* The event's mark with a reference, if it is still to be waited for; else
- * NULL, with what became of it in *status and its text. */
+ * NULL, with its result in *status and the error text. */
 static struct vulkan_mark *hold_pending(struct backend_event *event,
                                         ssq_status *status)
 {
@@ -151,13 +151,13 @@ static void vulkan_event_let_go(struct vulkan_mark *m)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* With the queue's lock: what is enqueued next waits for the mark, whose
+/* With the queue's lock: later commands wait for the mark, whose
  * reference is the submission's then, or is given back where this fails. */
 static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
 {
     struct vulkan_submission *s;
     ssq_status st = vulkan_queue_check(q);
-    /* What was recorded before need not wait: it is sent. So is one that has no
+    /* Earlier commands need not wait: they are sent. So is one that has no
      * room for a further wait. */
     if (st == SSQ_OK && q->recording != NULL &&
         (q->recording->launches > 0 ||
@@ -232,7 +232,7 @@ bool vulkan_event_semaphore(struct backend_event *event, uint64_t *semaphore,
     return true;
 }
 
-/* Wait for a mark that is held, and let go of it. */
+/* Wait for a mark that is held, and release it. */
 static ssq_status vulkan_event_wait_for(struct vulkan_mark *m)
 {
     const char *call;
@@ -260,7 +260,7 @@ ssq_status vulkan_event_wait(struct backend_queue *q,
     if (m != NULL && !fence)
         st = add_wait(q, m);
     /* The semaphore makes the other queue's writes visible. Where there is
-     * none, nothing that this queue remembers tells of them: a barrier does
+     * none, this queue has no record of them: a barrier does
      * it. */
     else
         q->hazards.all = true;

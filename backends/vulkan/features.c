@@ -2,7 +2,7 @@
 /* features.c - chains of features and properties: asked for, and switched on.
  *
  * A structure may be in a chain only where the device knows it, by its version
- * or by an extension: what is left out stays zero, and so says no. */
+ * or by an extension: a feature that is left out stays zero, which means no. */
 #include "backends/vulkan/features.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@
 struct features_part {
     size_t at; /* bytes, in the struct of all */
     VkStructureType type;
-    /* version that has it without the extension; 0: none yet */
+    /* version that includes it without the extension; 0: none yet */
     uint32_t core;
     const char *extension;
 };

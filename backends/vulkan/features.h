@@ -58,13 +58,13 @@ struct vulkan_properties {
     VkPhysicalDeviceShaderCorePropertiesAMD amd;
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nv;
     VkPhysicalDeviceShaderCoreBuiltinsPropertiesARM arm;
-    bool budget; /* is there VK_EXT_memory_budget? */
+    bool budget; /* the device has VK_EXT_memory_budget */
     /* VK_KHR_external_memory_fd, VK_KHR_external_semaphore_fd? */
     bool memory_fd, semaphore_fd;
 };
 
-/** All of both, as a device of Vulkan api says: what it does not know is
- *  zero. */
+/** All of both, as a device of Vulkan api says: a feature that it does not know
+ * is zero. */
 ssq_status vulkan_features_ask(const struct services *core,
                                VkPhysicalDevice physical, uint32_t api,
                                struct vulkan_features *features,
@@ -73,7 +73,7 @@ ssq_status vulkan_features_ask(const struct services *core,
 /** Most extensions that a device is made with. */
 #define VULKAN_EXTENSIONS 16u
 
-/** What a device with these caps is made with: a chain of features, and the
+/** Arguments to create a device with these caps: a chain of features, and the
  *  extensions that they come from. @return the number of extensions. */
 uint32_t vulkan_features_wanted(const struct vulkan_caps *caps,
                                 struct vulkan_features *features,

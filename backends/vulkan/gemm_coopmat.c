@@ -75,7 +75,7 @@ static bool gemm_coopmat_whole(const struct view *v, uint32_t row,
            (column == 1 ? row : column) % 8 == 0 && product_step(v, 0) % 8 == 0;
 }
 
-/* Set the shader's parameters. gemm_coopmat_run() has set those of the
+/* Set the shader's parameters. gemm_coopmat_run() has set the parameters of the
  * epilogue. */
 static void gemm_coopmat_fill(struct gemm_coopmat_args *x,
                               const struct product *g)
@@ -102,7 +102,7 @@ static void gemm_coopmat_bind(struct launch *l, const struct view *v,
                      unit, access);
 }
 
-/* Tiles of d, over all matrices of the batch: what groups have to do. */
+/* Tiles of d, over all matrices of the batch: the work of the groups. */
 static uint64_t gemm_coopmat_tiles(const struct product *g,
                                    const struct coopmat_tile *t)
 {

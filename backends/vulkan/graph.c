@@ -124,9 +124,9 @@ static ssq_status run_anew(struct backend_queue *q,
     return st;
 }
 
-/* All of a part at once, in a submission that has room for it. What it touches
+/* A whole part in one submission that has room for it. Memory that it touches
  * is in its own command buffer and not remembered by the queue, so there is a
- * barrier before it, and whatever comes next gets one. */
+ * barrier before it, and the next command gets one. */
 static ssq_status graph_run(struct backend_queue *q,
                             const struct graph_part *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hazard.c - which operands need a barrier before them.
  *
- * What is remembered are the parts that descriptors show to a kernel. A
+ * The record holds the parts that descriptors show to a kernel. A
  * descriptor's offset is rounded down, so that its first bytes may be some
  * before the operand's own: rounding to VULKAN_ALIGN is enough for every
  * device. A barrier is a global one: after it nothing needs to be
@@ -49,8 +49,8 @@ bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
     return false;
 }
 
-/* True if n more touches can be remembered. All the room is made at once, and
- * kept: there is little of it. */
+/* True if n more touches can be remembered. All the memory is allocated
+ * together, and kept: there is little of it. */
 static bool hazard_grow(struct vulkan_hazards *h, uint32_t n)
 {
     if (h->count + n <= h->room)

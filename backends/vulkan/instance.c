@@ -2,7 +2,7 @@
 /* instance.c - which Vulkan devices there are, and an instance to open one.
  *
  * vulkan:N counts the devices of all drivers that can be used, the fastest kind
- * first and otherwise in the loader's order. They are looked at once, with an
+ * first and otherwise in the loader's order. They are read one time, with an
  * instance that is gone again; each device that is opened has an instance of
  * its own, so that it depends on no other. */
 #include "backends/vulkan/vulkan.h"
@@ -50,7 +50,7 @@ static VkResult instance_make_instance(VkInstance *instance)
     return VK(CreateInstance)(&info, NULL, instance);
 }
 
-/* How good a kind of device is: 0 for the best; what is in no kind comes
+/* How good a kind of device is: 0 for the best; an unknown kind comes
  * last. */
 static int instance_rank(VkPhysicalDeviceType type)
 {
@@ -113,7 +113,7 @@ static VkResult list_devices(const struct services *core, VkInstance instance,
     return VK_SUCCESS;
 }
 
-/* What went wrong before any device was seen. */
+/* The error that occurred before any device was seen. */
 static const char *loader_says(VkResult e, struct why *reason)
 {
     snprintf(reason->text, sizeof(reason->text),

@@ -19,7 +19,7 @@ static ssq_status named_error(const struct services *core, const char *name,
 }
 
 /* The kernel's SPIR-V as a shader module. A module that was given to the driver
- * is copied there: the words are freed at once. */
+ * is copied there: the words are freed immediately. */
 static ssq_status make_shader(struct backend_device *d,
                               const struct kernel_map_entry *e,
                               const char *name, VkShaderModule *shader)
@@ -86,7 +86,8 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
         return vulkan_no_memory(d->core, sizeof(*k));
-    /* who is not first has waited in kernel_map_get() until it was made */
+    /* a thread that is not first has waited in kernel_map_get() until it was
+     * made */
     ssq_status st =
         mine ? kernel_make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
     if (mine)
@@ -127,8 +128,8 @@ void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)
     (void)kernel_driver_words(&d->caps, text, bytes);
 }
 
-/* The file is named by the driver alone: what was compiled of other modules,
- * those of another version, is written over. */
+/* The file is named by the driver alone: kernels compiled from other modules,
+ * those of another version, are overwritten. */
 static void kernel_identify(const struct vulkan_caps *caps,
                             struct kernel_identity *id)
 {
@@ -155,8 +156,8 @@ static bool is_ours(const struct vulkan_caps *caps, const unsigned char *data,
            memcmp(h.pipelineCacheUUID, caps->cache_uuid, VK_UUID_SIZE) == 0;
 }
 
-/* A cache of what the disk has, else an empty one; *found: bytes that the disk
- * had. A driver that refuses what is there gets nothing. */
+/* A cache with the contents of the disk, else an empty one; *found: bytes that
+ * the disk had. If the driver refuses the contents, the cache is empty. */
 static VkResult kernel_load(struct backend_device *d, VkPipelineCache *cache,
                             size_t *found)
 {
@@ -216,7 +217,7 @@ static void kernel_merge(struct backend_device *d)
     size_t found;
     if (kernel_load(d, &theirs, &found) != VK_SUCCESS)
         return;
-    if (found > 0) /* what cannot be merged is written over */
+    if (found > 0) /* data that cannot be merged is overwritten */
         (void)VK(MergePipelineCaches)(d->vk, d->cache, 1, &theirs);
     VK(DestroyPipelineCache)(d->vk, theirs, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - device memory: a VkBuffer each, on memory of its own.
+/* memory.c - device memory: a VkBuffer each, on its own memory.
  *
  * A kind of memory is a list of wishes, the best first: where a device has no
  * type for a wish, or no room left, the next wish is tried. */
@@ -86,7 +86,7 @@ static VkResult call_allocate(struct backend_device *d, struct vulkan_mem *m,
 
 /* Allocate memory of one type for m->buffer, bind it and map it. *next: there
  * was no room, and another type may have some; other failures end the search.
- * What was made is destroyed with m. */
+ * Everything created so far is destroyed with m. */
 static ssq_status vulkan_memory_allocate(struct backend_device *d,
                                          struct vulkan_mem *m, uint64_t bytes,
                                          uint32_t type,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native.c - the caller's own device and buffers.
  *
- * Vulkan counts no references: what is the caller's is used and never
- * destroyed, and he keeps it as long as the device lives. */
+ * Vulkan does not count references: the caller's objects are used and never
+ * destroyed, and the caller keeps them while the device is open. */
 #include "backends/vulkan/vulkan.h"
 
 #include <sesqui/vulkan.h>
@@ -13,8 +13,8 @@
 #define MOST_FAMILIES 32u
 
 /* Take away the caps that the caller's device was made without. Vulkan does not
- * tell; he does, by the bits of `on`. Float controls have no feature, and are
- * there from Vulkan 1.2 on without an extension. */
+ * tell; the caller does, by the bits of `on`. Float controls have no feature,
+ * and are there from Vulkan 1.2 on without an extension. */
 static void keep_enabled(struct vulkan_caps *c, uint32_t on)
 {
     bool controls =

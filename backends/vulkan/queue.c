@@ -27,7 +27,7 @@ static ssq_status make_timeline(struct backend_queue *q)
     return SSQ_OK;
 }
 
-/* Nothing of it is in progress: whoever calls this has synced or given up.
+/* Nothing of it is in progress: the caller has synced or given up.
  * Marks may still refer to its timeline. */
 static void destroy(struct backend_queue *q)
 {
@@ -71,7 +71,7 @@ ssq_status vulkan_queue_open(struct backend_device *device,
 
 void vulkan_queue_close(struct backend_queue *q)
 {
-    /* what failed may have left submissions that still run */
+    /* a failure may have left submissions that still run */
     if (vulkan_queue_sync(q) != SSQ_OK) {
         pthread_mutex_lock(&q->lock);
         vulkan_queue_give_up(q, vulkan_queue_check(q));
@@ -122,7 +122,7 @@ void vulkan_command_end(struct backend_queue *q)
         if (q->recording->launches >= q->recording->limit)
             (void)vulkan_submission_send(q);
         /* Nothing of the command is recorded any more: it is done with the
-         * newest submission in progress, or at once where there is none. */
+         * newest submission in progress, or at the call if none is */
     } else {
         pthread_mutex_lock(&d->lock);
         if (q->first != NULL)
@@ -145,7 +145,7 @@ ssq_status vulkan_queue_failure(struct backend_queue *q)
 }
 
 /* Commands that have run. A device begins when a submission is full, so that
- * someone who only asks would ask for ever: who asks twice with nothing
+ * a thread that only polls would poll for ever: if it polls twice with nothing
  * enqueued in between is taken to wait, and what is recorded is sent. */
 uint64_t vulkan_completed(struct backend_queue *q)
 {

@@ -3,9 +3,9 @@
  *
  *     recording -> in progress -> idle -> recording ..
  *
- * A queue records into one submission at a time. What was sent is in progress
- * until the device has run it and someone has looked; retiring it then copies
- * what it brings home, completes its marks, and makes it idle.
+ * A queue records into one submission at a time. A sent submission is in
+ * progress until the device has run it and someone has looked; retiring it then
+ * copies its readbacks, completes its marks, and makes it idle.
  *
  * A queue's lock is held while anything of it is recorded or sent. The device's
  * lock, taken after it, guards the submissions in progress and the marks: any
@@ -31,8 +31,8 @@
 #define SUBMISSION_STAGING (UINT64_C(4) << 20)
 /** Copies to the host in one submission: entries of arrivals. */
 #define SUBMISSION_ARRIVALS 64u
-/** Submissions that a queue makes; who wants one more waits for the oldest,
- * which bounds the memory and how far the host runs ahead. */
+/** Submissions that a queue makes; a thread that wants one more waits for the
+ * oldest, which bounds the memory and how far the host runs ahead. */
 #define SUBMISSION_COUNT 8u
 /** Marks of other queues that a submission may wait for, by semaphores. */
 #define SUBMISSION_WAITS 8u
@@ -50,8 +50,8 @@ struct vulkan_timeline {
 };
 
 /** A point in a queue, which an event is recorded at. The submission that it
- * is in has a reference while it runs, the event has one, and so has whoever
- * waits for it. All under the device's lock. */
+ * is in has a reference while it runs, the event has one, and so has any thread
+ * that waits for it. All under the device's lock. */
 struct vulkan_mark {
     unsigned refs;
     struct vulkan_mark *next; /* of the same submission */
@@ -83,7 +83,7 @@ struct vulkan_submission {
     VkCommandPool pool;       /* of its one command buffer, reset as a whole */
     VkQueryPool times;        /* VK_NULL_HANDLE: the device has no clock */
     struct vulkan_mem *ticks; /* where the device puts them */
-    VkFence fence;            /* where there is no timeline */
+    VkFence fence;            /* without timelines */
     struct vulkan_recording rec; /* the buffer and what its launches use */
     uint32_t launches;           /* and copies; a graph's included */
     /* of launches, with which it is full: q->limit as it was when it was
@@ -106,8 +106,8 @@ struct vulkan_submission {
     uint64_t sequence;
 };
 
-/** What follows the remark below is under the device's lock, the rest under the
- * queue's own. */
+/** The members after the remark below are under the device's lock, the rest
+ * under the queue's own. */
 struct backend_queue {
     struct backend_device *device;
     pthread_mutex_t lock;
@@ -117,7 +117,7 @@ struct backend_queue {
     uint32_t nsubmissions;         /* made so far; SUBMISSION_COUNT at most */
     struct vulkan_hazards hazards; /* since the last barrier recorded */
     uint64_t submitted;            /* commands that the core has ended */
-    /* what submitted was when completed() was last asked: the same again, and
+    /* value of submitted at the last call of completed(): the same again, and
      * no one has enqueued anything since */
     uint64_t asked;
     ssq_status status; /* of the first failure; sticky */
@@ -160,7 +160,7 @@ void vulkan_abandon(struct backend_queue *queue, ssq_status status);
  * way, and retire them. Without the device's lock; the queue's may be held. */
 VkResult vulkan_wait(struct backend_queue *queue, uint64_t value,
                      const char **call);
-/** Wait for a mark that the caller holds; what became of it is in the mark.
+/** Wait for a mark that the caller holds; its result is in the mark.
  *  Without a lock. */
 VkResult vulkan_mark_wait(struct vulkan_mark *mark, const char **call);
 /** Give a reference back. With the device's lock. */
@@ -180,8 +180,8 @@ ssq_status vulkan_queue_broken(struct backend_queue *queue, ssq_status status);
  * lost, and forget it all. Even where a wait fails, no more can be waited for.
  */
 void vulkan_queue_give_up(struct backend_queue *queue, ssq_status status);
-/** With the device's lock: "last submitted: gemm_tiled, cast", what the
- *  device was doing; or "". */
+/** With the device's lock: "last submitted: gemm_tiled, cast", the commands
+ * that the device was doing; or "". */
 void vulkan_queue_last(const struct backend_queue *queue, char *text,
                        size_t bytes);
 

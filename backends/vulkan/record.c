@@ -166,9 +166,10 @@ static void vulkan_record_describe(const struct vulkan_recording *r,
 }
 
 /* Take from a set the operands that its last launch had and this one has not.
- * No kernel looks at them, but lavapipe 22.3 takes a reference to whatever is
- * bound, which may have been destroyed since: they get the parameters instead.
- * Adds to write, behind its first `from`; returns how many it has then. */
+ * No kernel reads them, but lavapipe 22.3 takes a reference to everything that
+ * is bound, which may have been destroyed since: they get the parameters
+ * instead. Adds to write, behind its first `from`; returns how many it has
+ * then. */
 static uint32_t unbind(struct vulkan_recording *r, uint32_t slot, uint32_t from,
                        VkWriteDescriptorSet *write)
 {

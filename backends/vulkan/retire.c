@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retire.c - submissions that have run: what they bring home, and who waited
- * for them.
+/* retire.c - submissions that have run: their readbacks, and the threads that
+ * waited for them.
  *
  * Any thread may retire any queue's: it takes the device's lock alone. Waiting
- * is done without that lock, so that other queues continue; whoever returns
- * first retires, and the others find it done. */
+ * is done without that lock, so that other queues continue; a thread that
+ * returns first retires, and the others find it done. */
 #include "backends/vulkan/queue.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static uint64_t retire_between(const struct backend_device *d, uint64_t a,
 }
 
 /* No submission should take much longer than submission_ns: a GPU that also
- * draws would make the desktop stand still, or be reset. What the last one took
+ * draws would make the desktop freeze, or be reset. The time of the last one
  * says how many launches the next may have: in proportion where it was too
  * long, twice as many where it took less than a quarter. */
 static void learn(struct backend_queue *q, const struct vulkan_submission *s,
@@ -119,9 +119,9 @@ static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
     q->idle = s;
 }
 
-/* The first submission has run, and so have those of other queues that it
- * waited for: they are retired before it, so that what they bring home is there
- * first. They are older than it, so this ends. */
+/* The first submission has run, and so have the submissions of other queues
+ * that it waited for: they are retired before it, so that their readbacks are
+ * available first. They are older than it, so this ends. */
 static void retire_first(struct backend_queue *q)
 {
     struct vulkan_submission *s = q->first;
@@ -171,8 +171,8 @@ void vulkan_abandon(struct backend_queue *q, ssq_status status)
 }
 
 /* Without a timeline a fence is asked again and again, and not waited for: that
- * would be without the lock, and whoever sees it signalled first may retire the
- * submission and reset the fence for its next use. */
+ * would be without the lock, and the thread that sees it signalled first may
+ * retire the submission and reset the fence for its next use. */
 static void pause_a_little(void)
 {
     const struct timespec pause = {0, 50000};

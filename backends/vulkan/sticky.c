@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sticky.c - the error that a queue keeps, and the end of what it had under
- * way.
+/* sticky.c - the error that a queue keeps, and the end of the work that it had
+ * under way.
  *
- * After a failure no one knows what the device has done of what was enqueued,
- * so the queue takes nothing any more: every later call answers the first
- * error. */
+ * After a failure it is unknown which enqueued commands the device has
+ * executed, so the queue takes nothing any more: every later call answers the
+ * first error. */
 #include "backends/vulkan/queue.h"
 
 #include <stdio.h>

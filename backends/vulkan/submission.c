@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submission.c - command buffers of a queue with what they use: made, recorded,
- * sent.
+/* submission.c - command buffers of a queue with their resources: made,
+ * recorded, sent.
  *
  * A submission that was made is used again as long as the queue lives. A queue
  * has one from its beginning: where a second one finds no memory, the first is
@@ -48,7 +48,7 @@ static ssq_status make_times(struct backend_device *d,
                              VULKAN_TO_HOST, &s->ticks);
 }
 
-/* A fence tells that the submission has run, where no timeline does. */
+/* Without timelines, a fence signals that the submission has run. */
 static ssq_status make_fence(struct backend_queue *q,
                              struct vulkan_submission *s)
 {
@@ -124,7 +124,7 @@ static struct vulkan_submission *take_idle(struct backend_queue *q,
 }
 
 /* A submission that nothing is in: an idle one, a new one, or the oldest under
- * way, which is waited for. That one is there: nothing is recorded now, so
+ * way, which is waited for. One exists: nothing is recorded now, so
  * the ones that are not idle are in progress. */
 static ssq_status submission_take(struct backend_queue *q,
                                   struct vulkan_submission **submission)
@@ -228,7 +228,7 @@ static VkResult end_commands(struct vulkan_submission *s)
 
 /* Give a recorded submission to the VkQueue: it waits for its marks' timelines,
  * then runs, then raises the queue's own to its number. Values are ignored
- * where there is no timeline. With the device's lock, which guards the VkQueue
+ * without timelines. With the device's lock, which guards the VkQueue
  * and the timelines' flags. */
 static VkResult submission_hand_over(struct backend_queue *q,
                                      struct vulkan_submission *s)

@@ -39,8 +39,9 @@
 /** Bytes that are kept of the name of a device or driver. */
 #define VULKAN_WORDS 256
 
-/** What a physical device says of itself, less what a caller's VkDevice was
- * made without (native.c) and what the environment switches off (device.c). */
+/** The properties of a physical device, less features that a caller's VkDevice
+ * was made without (native.c) and what the environment switches off (device.c).
+ */
 struct vulkan_caps {
     char name[VULKAN_WORDS];
     char driver[VULKAN_WORDS]; /* "radv Mesa 22.3.6" */
@@ -56,8 +57,8 @@ struct vulkan_caps {
     bool timeline;           /* timeline semaphores */
     /* arithmetic on integers of these sizes, and buffers of elements of them */
     bool int16, int8, storage16, storage8;
-    /* controls of float32 that a module may ask for (spirv.c does); what a
-     * driver does unasked is unspecified */
+    /* controls of float32 that a module may ask for (spirv.c does); a feature
+     * that a driver does unasked is unspecified */
     bool denorm_preserve, nan_preserve, round_even;
     uint64_t memory_bytes;  /* of the device's own heap, or the largest */
     uint64_t binding_bytes; /* maxStorageBufferRange */
@@ -97,9 +98,9 @@ struct vulkan_share_calls {
     PFN_vkImportSemaphoreFdKHR import_semaphore;
 };
 
-/** Vulkan wants each use of a VkQueue kept apart from every other. Who lends
- * his own may lend functions that lock it with it; NULL: we lock nothing of
- * the caller's. */
+/** Vulkan wants each use of a VkQueue kept apart from every other. A caller
+ * that lends its own may lend functions that lock it with it; NULL: we lock
+ * nothing of the caller's. */
 struct vulkan_queue_lock {
     void (*lock)(void *user);
     void (*unlock)(void *user);
@@ -140,7 +141,7 @@ struct backend_kernel {
     VkPipeline pipeline;
 };
 
-/** A VkBuffer with, unless it is borrowed, memory of its own. */
+/** A VkBuffer with its own memory, unless it is borrowed. */
 struct vulkan_mem {
     struct backend_mem mem; /* first: the core's pointer is ours */
     VkBuffer buffer;
@@ -176,7 +177,7 @@ VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
 /** Devices that are listed; more are not seen. */
 #define VULKAN_MOST_DEVICES 32u
 
-/** A copy of the library: what it lends, and the devices it was shown, in their
+/** A copy of the library: its services, and the devices it was shown, in their
  *  places of the list. */
 struct backend_instance {
     const struct services *core;
@@ -194,7 +195,7 @@ void vulkan_describe(const struct backend_instance *instance, unsigned i,
 bool vulkan_device_find(const struct backend_instance *instance,
                         const struct vulkan_caps *caps, unsigned *i);
 /** Make a VkInstance, which the caller destroys, and look up device i in it; a
- * device that is not there any more is an error. */
+ * device that no longer exists is an error. */
 ssq_status vulkan_instance_open(const struct backend_instance *instance,
                                 unsigned i, VkInstance *vk,
                                 VkPhysicalDevice *physical,
@@ -290,7 +291,7 @@ ssq_status vulkan_module(const struct services *core,
                          const struct kernel *kernel,
                          const uint8_t key[LAUNCH_KEYS], const char *name,
                          uint32_t **words, size_t *n);
-/** A checksum of all modules: what was compiled from others is of no use. */
+/** A checksum of all modules: kernels compiled from others are useless. */
 extern const char vulkan_modules_sum[];
 
 /* spirv.c */
@@ -304,7 +305,7 @@ ssq_status vulkan_spirv(const struct services *core,
 
 /* coopmat.c */
 /** Find the device's cooperative matrices, make their pipelines and test them.
- * A device without any, or with wrong ones, is no failure. */
+ * A device without any, or with wrong ones, is not a failure. */
 ssq_status vulkan_coopmat_open(struct backend_device *device);
 void vulkan_coopmat_close(struct backend_device *device);
 /** Bits 1 << ssq_dtype of the types of factors that the matrices take, and why
@@ -314,20 +315,20 @@ uint32_t vulkan_coopmat_dtypes(const struct backend_device *device,
 
 /* hazard.c */
 /** Parts of memory that kernels and copies have touched since the last barrier:
- * what the next one must not touch without a barrier. */
+ * memory that the next one must not touch without a barrier. */
 struct vulkan_hazards {
     const struct services *core;
     struct vulkan_touch *touch;
     size_t count, room; /* touches that are remembered, and that fit */
-    /* something was touched that is not remembered in detail: whatever comes
-     * next wants a barrier */
+    /* something was touched that is not recorded in detail: any command that
+     * comes next wants a barrier */
     bool all;
 };
-/** Would touching these operands race with what is remembered? A read races
+/** Would touching these operands race with a recorded access? A read races
  * with a write, a write with both. */
 bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
                    uint32_t n);
-/** Remember them; where there is no memory, everything counts as touched. */
+/** Record them; without memory, everything counts as touched. */
 void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
                        uint32_t n);
 void vulkan_hazard_clear(struct vulkan_hazards *h); /* after a barrier */

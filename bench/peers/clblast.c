@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* What cl.h and clblast_c.h have of it. */
+/* The declarations of cl.h and clblast_c.h. */
 #define ALL_DEVICES 0xffffffffu
 #define READ_WRITE  1u
 #define COPY_HOST   32u

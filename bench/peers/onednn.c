@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What dnnl.h and dnnl_types.h have of it. */
+/* The declarations of dnnl.h and dnnl_types.h. */
 #define CPU         1
 #define IN_ORDER    1
 #define ARG_SRC     1

@@ -81,7 +81,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Seconds of a run, the mean of so many; negative: it failed. */
+/* Seconds of a run, the mean of several; negative: it failed. */
 static double seconds_of(const struct peer *p, struct peer_gemm *g, long times)
 {
     double began = now();
@@ -159,8 +159,8 @@ static const char *answer(const struct peer *p, double budget, const char *line)
     return why;
 }
 
-/* This many processors: whatever a library makes its threads by, it counts
- * those that it may use. */
+/* This many processors: however a library creates its threads, it counts
+ * the processors that it may use. */
 static void keep_to(int threads)
 {
     cpu_set_t all, some;

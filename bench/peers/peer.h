@@ -22,7 +22,7 @@ struct peer {
     const char *name;
     /** Load the library; NULL, or why it cannot be. threads: 0 its own. */
     const char *(*open)(int threads);
-    /** NULL, or why it is no case of this library's. Optional. */
+    /** NULL, or why this library cannot run it. Optional. */
     const char *(*make)(struct peer_gemm *g);
     /** A run, with its end; false: it failed. */
     bool (*run)(struct peer_gemm *g);

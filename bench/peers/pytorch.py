@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 MOST, SHORTEST, LONGEST = 9, 0.002, 10  # as in tools/bench/workload.c
-# What is bound by memory walks through this many bytes of operands, so that
+# Memory-bound ops walk through this many bytes of operands, so that
 # none is in a cache when its turn comes.
 BEYOND = 512 << 20
 

@@ -9,15 +9,15 @@
  *   --depth N     calls between two syncs of the queue: 1
  *   --local N     ranks that are threads of this process; no MPI is asked
  *
- * A case is "OP DTYPE BYTES": all_reduce f32 1048576. Bytes are those of the
+ * A case is "OP DTYPE BYTES": all_reduce f32 1048576. Bytes count the
  * larger side. Without any: all_reduce of f32 and f16 from 1 KB to 256 MB.
  *
- * The loop is that of the OSU micro-benchmarks: a call is timed until its
- * result is there, then comes a barrier that is not; of a round counts the mean
- * over its calls and the ranks. Rounds of the library and of MPI take turns,
- * and the medians of both are in a line of JSON: median_s, mpi_s, and of_mpi,
- * how many times as long MPI takes. MPI has no type of 16 bits: beside f16 it
- * sums MPI_FLOAT of as many bytes. */
+ * The loop is the OSU micro-benchmarks': a call is timed until its
+ * result is available, then comes a barrier that is not timed; a round's result
+ * is the mean over its calls and the ranks. Rounds of the library and of MPI
+ * take turns, and the medians of both are in a line of JSON: median_s, mpi_s,
+ * and of_mpi, how many times as long MPI takes. MPI has no type of 16 bits:
+ * beside f16 it sums MPI_FLOAT of as many bytes. */
 #include <mpi.h>
 
 #include <sesqui.h>
@@ -38,7 +38,7 @@ enum op { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER };
 static const char *const op_names[] = {"all_reduce", "reduce_scatter",
                                        "all_gather"};
 
-/* What the ranks of a run have in common. */
+/* Data that the ranks of a run share. */
 static struct {
     const char *device;
     double seconds;
@@ -94,7 +94,7 @@ static void wait_for_all(void)
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The mean over ranks of what each tells. */
+/* The mean over ranks of each rank's value. */
 static double mean_of(const struct collectives_place *p, double x)
 {
     double sum = 0.0;
@@ -134,7 +134,7 @@ static void call(const struct collectives_place *p,
     need(st, op_names[w->op]);
 }
 
-/* Seconds of a call, the mean of so many. */
+/* Seconds of a call, the mean of several. */
 static double ours(const struct collectives_place *p,
                    const struct collectives_work *w, int calls)
 {
@@ -218,7 +218,7 @@ static void make(const struct collectives_place *p, struct collectives_work *w)
     w->to = malloc((size_t)w->bytes);
     if (w->from == NULL || w->to == NULL)
         need(SSQ_ERR_NOMEM, "MPI's operands");
-    memset(w->from, 0, (size_t)w->bytes); /* pages of its own */
+    memset(w->from, 0, (size_t)w->bytes); /* its own pages */
     memset(w->to, 0, (size_t)w->bytes);
 }
 

@@ -82,8 +82,8 @@ FN u32 attention_word(u32 base_low, u32 base_high, u32 row, u32 tk, u32 j,
     return high ? u32_mul_high(row, tk) + base_high + carry : c;
 }
 
-/* x rounded to the dtype of q, k and v, and back: what a product with a weight
- * of that dtype would see. */
+/* x rounded to the dtype of q, k and v, and back: the value that a product with
+ * a weight of that dtype would see. */
 FN float attention_round(float x, u32 dtype)
 {
     return dtype == DT_F32 ? x : cell_2(to_cell_2(x, dtype), dtype);
@@ -107,7 +107,7 @@ FN float attention_round(float x, u32 dtype)
 
 /* Declares the SCORE of query I and key J from their product. A key that is out
  * of reach, or not there, has none. Where the mask has -inf the score is that,
- * whatever the product is: inf - inf would be NaN. */
+ * for any product: inf - inf would be NaN. */
 #define ATTENTION_SCORE(SCORE, PRODUCT, MASK, I, J)                            \
     EXACT float SCORE = ATTENTION_NONE;                                        \
     if ((I) < pc.both.tq &&                                                    \
@@ -132,8 +132,8 @@ FN float attention_round(float x, u32 dtype)
         pc.both.threshold, pc.both.keep == 0.0f)
 
 /* SUM += products of ROWS vectors and COLS others, N long: VECTOR(t, c) and
- * OTHER(t, c) are elements c of vectors t, of which there are so many. Shared:
- * a and b. */
+ * OTHER(t, c) are elements c of vectors t, of which the given number exists.
+ * Shared: a and b. */
 #define ATTENTION_PRODUCTS(SUM, N, VECTOR, VECTORS, OTHER, OTHERS)             \
     for (u32 ap_c = 0u; ap_c < (N); ap_c += U32(ATTENTION_DEPTH)) {            \
         u32 ap_n = (N)-ap_c;                                                   \

@@ -27,7 +27,7 @@ struct attention_forward_args {
 };
 
 /* attention_rest.k: saved has a pair for each query of all heads: its lse and
- * what rounding took from the lse. */
+ * the part that rounding removed from the lse. */
 struct attention_rest_args {
     u32 saved_at;
     u32 lse_at;

@@ -33,7 +33,7 @@ FN float rotary_first(float a, float b, float c, float s)
     return s_canonical(y);
 }
 
-/* The second of the pair, likewise: products and sum are each rounded. */
+/* The second of the pair: products and sum are each rounded, too. */
 FN float rotary_second(float a, float b, float c, float s)
 {
     EXACT float u = b * c;

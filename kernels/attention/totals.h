@@ -71,7 +71,7 @@
         part[e] = x;                                                           \
     }                                                                          \
     BARRIER();
-/* Update total and most with this block. KEEP(r, what the blocks before add to
+/* Update total and most with this block. KEEP(r, the share of earlier blocks in
  * the total of query r, its total). A query that has seen no key
  * yet has a total of 0. */
 #define TOTALS(KEEP)                                                           \

@@ -11,7 +11,7 @@
  *     FLOATS    it counts unless the device flushes
  *     BITS      it counts on every device
  *
- * A name's underscores are spaces to who reads it. */
+ * A name's underscores are printed as spaces. */
 #ifndef KERNELS_CERTIFY_CERTIFY_ARGS_H
 #define KERNELS_CERTIFY_CERTIFY_ARGS_H
 
@@ -55,7 +55,7 @@ struct certify_float_args {
 /* x4: U, then V, then W, n of each; x2 and x1: the same memory in narrower
  * words. y4, y2, y1: parts of one memory, n words of each for a primitive.
  * native: 512 counts, of f16s that the device's own load has wrong, of each 256
- * that begin alike, and of floats that its own store has. */
+ * that begin with the same digits, and of floats from its own store. */
 struct certify_bits_args {
     u32 x4_at;
     u32 x2_at;
@@ -104,7 +104,7 @@ struct certify_group_args {
     u32 n;
 };
 
-/* VALUE: what certify_group.k says there. */
+/* VALUE: see certify_group.k. */
 #define CERTIFY_GROUP_LIST(X)                                                  \
     X(0u, exchange_across_a_barrier, BITS, -)                                  \
     X(1u, fold_of_a_group, BITS, -)                                            \

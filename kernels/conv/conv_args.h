@@ -3,11 +3,11 @@
  *
  * Every kind is rows by depth times depth by columns, for every image of the
  * batch and group. One factor is in memory; the other one is gathered from
- * images: for a column and a depth it is at the sum of what each contributes,
+ * images: for a column and a depth it is at the sum of both shares,
  * an offset and a point, and zero where the point is outside. Column j is three
  * digits a, b, c, the last two of sizes column_b and column_c, and contributes
  * a column_at, (b column_h + column_h0, c column_w + column_w0); a depth
- * likewise. All modulo 2^32: no point that is inside can be another one. */
+ * the same. All modulo 2^32: no point that is inside can be another one. */
 #ifndef KERNELS_CONV_CONV_ARGS_H
 #define KERNELS_CONV_CONV_ARGS_H
 

@@ -16,7 +16,7 @@
  * that is computed: declare locals EXACT, FN marks what functions return. The
  * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
  * -fmad=false. FMA() is fused, by name, except for OpenCL's devices of which
- * the host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma
+ * the host knows that fma() is not an instruction: -DUNFUSED. Such an fma
  * is a library's code and slow; rusticl's for llvmpipe flushes subnormal
  * factors besides, or is missing.
  *
@@ -35,7 +35,7 @@
  * LANES_FOLD(reduction(+ : n)) that none does but by the sum n. Such a loop
  * counts in INDEX: u32, but in NATIVE C size_t, since gcc loads no neighbours
  * where an offset and a count may wrap around together. UNROLL before a for of
- * constantly many rounds asks for no loop: what is private to an item stays
+ * a constant number of rounds removes the loop: data private to an item is
  * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
  * processor's loops become vector instructions. ROLLED asks for a loop, for few
  * rounds of much code: the code of a GPU's kernel should fit into its cache.
@@ -75,7 +75,7 @@ typedef uchar u8;
 #define END }
 #if defined(WG) && WG == 1 && defined(__clang__) && defined(__AVX512F__)
 /* of 16 floats, where 8 are the compiler's choice: half as many instructions
- * in flight. A loop that cannot have them is no news. */
+ * in flight. A loop without them needs no message. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define WIDE_LOOP _Pragma("clang loop vectorize_width(16)")
 #endif
@@ -105,7 +105,7 @@ typedef uchar u8;
 #define MUL_HIGH(a, b) mul_hi(a, b)
 /* where a loop around it should become vector instructions */
 #define FN_INLINE      static inline __attribute__((always_inline))
-#define SUM_TO_NEAREST 1 /* whatever the mode of a host or a shader */
+#define SUM_TO_NEAREST 1 /* in any mode of a host or a shader */
 FN_INLINE float native_f16(u32 h)
 {
     u16 bits = U16(h);
@@ -460,7 +460,7 @@ FN float AS_F32(u32 u)
  * becomes vector instructions. EACH_GROUP: each by one whole group, uniform in
  * it, so that the body may have barriers. Not nested, n < 2^31. */
 /* Where group g of this many begins: steps of n are divided evenly, because
- * PoCL hands a thread half of the groups at once. */
+ * PoCL hands a thread half of the groups in one piece. */
 FN u32 each_begin(u32 n, u32 step, u32 groups, u32 g)
 {
     u32 steps = (n + step - 1u) / step;

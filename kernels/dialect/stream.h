@@ -2,11 +2,11 @@
 /* stream.h - results that are too many for a processor's caches.
  *
  * An ordinary store first fetches the line that it is going to change, and
- * leaves it in the caches in place of what could be of use there. A result that
+ * leaves it in the caches in place of more useful data. A result that
  * is larger than they are is better written past them. STREAMS(n, T) asks that
- * of n elements of a T; stream_out(to, from, bytes) does it with what is in a
- * small array. Whoever runs a kernel has a fence after it. stream_soon(from,
- * bytes) is for what comes in. Elsewhere than in the cpu backend's C nothing
+ * of n elements of a T; stream_out(to, from, bytes) stores the contents of a
+ * small array. A kernel is followed by a fence. stream_soon(from,
+ * bytes) is for input. Outside of the cpu backend's C nothing
  * streams. */
 #ifndef KERNELS_DIALECT_STREAM_H
 #define KERNELS_DIALECT_STREAM_H
@@ -74,8 +74,8 @@ FN void stream_fence(void)
 #endif
 }
 
-/* What is read soon, and is not where it would be guessed: its first lines are
- * asked for, and the others will be guessed then. */
+/* Data that is read soon, and that the processor does not prefetch: its first
+ * lines are asked for, and the others will be guessed then. */
 FN void stream_soon(const void *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes && i < 4096u; i += 64u)

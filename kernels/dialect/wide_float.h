@@ -9,9 +9,9 @@
  *     sum = WIDE_FMA(WIDE_SPLAT(f), x, sum); lane by lane, fused: class R only
  *     WIDE_STORE(tile, i, sum);
  *
- * WIDE_AT(N, I) and WIDE_PUT(N, I, X) are the same of operand N. What is loaded
- * need not be aligned. An array of sums is in registers if all its indices are
- * known: UNROLL before each loop over it. */
+ * WIDE_AT(N, I) and WIDE_PUT(N, I, X) are the same of operand N. Loaded
+ * elements need not be aligned. An array of sums is in registers if all its
+ * indices are known: UNROLL before each loop over it. */
 #ifndef KERNELS_DIALECT_WIDE_FLOAT_H
 #define KERNELS_DIALECT_WIDE_FLOAT_H
 

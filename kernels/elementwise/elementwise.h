@@ -5,7 +5,7 @@
  * devices differ in the sign and payload of theirs; only neg and abs keep the
  * argument's, they change the sign bit and nothing else. Numbers are compared
  * as integers: right where subnormals are flushed, and where a compiler may
- * assume that there are no NaNs. */
+ * assume that NaNs do not occur. */
 
 #ifndef SSQ_KERNELS_ELEMENTWISE_H
 #define SSQ_KERNELS_ELEMENTWISE_H
@@ -129,8 +129,8 @@ FN float s_floor(float x)
     return r;
 }
 
-/* Likewise; the sign is put back because of numbers such as -0.7, whose ceiling
- * is -0. */
+/* In the same way; the sign is put back because of numbers such as -0.7, whose
+ * ceiling is -0. */
 FN float s_ceil(float x)
 {
     EXACT float r = s_round(x);
@@ -212,7 +212,7 @@ FN float extremum_grad(u32 lost, float x, float other, float dy)
     return compare_value(lost, x, other) ? 0.0f : dy;
 }
 
-/* b a^(b - 1) dy; 0 where b is 0, whatever a is, since a^0 is 1 everywhere. */
+/* b a^(b - 1) dy; 0 where b is 0, for any a, since a^0 is 1 everywhere. */
 FN float pow_grad_a(float a, float b, float dy)
 {
     if ((AS_U32(b) & 0x7fffffffu) == 0u)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glu.h - gated linear units: what one element is, and the source's parameters.
+/* glu.h - gated linear units: the value of one element, and the source's
+ * parameters.
  *
  * Gates are the values of ssq_activation, except for 0; the functions are those
  * of the unary ops, so that y and db are what they and a product give when

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unary_steps.h - y = f(x) and dx = dy f'(x) of a run, in steps.
  *
- * What goes through an exponential is 60 to 160 instructions, most of which
+ * A function with an exponential has 60 to 160 instructions, most of which
  * wait for the one before. A processor looks about 200 instructions ahead: at
- * two vectors, and does half of what it could. So there each step of such a
- * function is a loop over the run, of which many vectors are in flight; what a
- * step leaves for the next is in arrays. The steps are the macros that the
- * functions of kernels/scalar/ are made of, one after the other: the bits are
- * theirs. */
+ * two vectors, and reaches half of its speed. So there each step of such a
+ * function is a loop over the run, of which many vectors are in flight; the
+ * data that a step leaves for the next is in arrays. The steps are the macros
+ * that the functions of kernels/scalar/ are made of, one after the other: the
+ * bits are theirs. */
 #ifndef KERNELS_ELEMENTWISE_UNARY_STEPS_H
 #define KERNELS_ELEMENTWISE_UNARY_STEPS_H
 
@@ -16,8 +16,8 @@
 
 #if WG == 1
 
-/* What a step leaves for the next. Where x is a NaN that may be anything: the
- * last step makes the one NaN of it. */
+/* The data that a step leaves for the next. If x is a NaN they may be anything:
+ * the last step makes the one NaN of it. */
 #define STEP_ARRAYS                                                            \
     EXACT float eh[RUN_MOST];                                                  \
     EXACT float el[RUN_MOST];                                                  \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # coopmat.mk - the SPIR-V of kernels/gemm/coopmat.comp: C's words of one module,
-# or {0} where nothing could compile it. The tarball has it as
+# or {0} if nothing could compile it. The tarball contains it as
 # kernels/prebuilt_coopmat.h.
 
 EXTRA_DIST += kernels/gemm/coopmat.comp

@@ -86,7 +86,7 @@ struct gemm_tiled_args {
     u32 ends;
 };
 
-/* gemm_finish.k: sums in rows and matrices of so many; the first m and n of
+/* gemm_finish.k: sums in rows and matrices of this size; the first m and n of
  * them are d's. */
 struct gemm_finish_args {
     u32 d16_at;
@@ -155,7 +155,7 @@ struct gemm_mma_args {
     u32 b_column;
 };
 
-/* What gemm_pack.k does with one factor. */
+/* The work of gemm_pack.k for one factor. */
 struct gemm_lines {
     u32 n;
     u32 batch;
@@ -167,7 +167,7 @@ struct gemm_lines {
 };
 
 /* gemm_pack.k: of a and of b n lines of k elements each, into panels of so
- * many lines; n is 0 of what is not packed. */
+ * many lines; n is 0 if it is not packed. */
 struct gemm_pack_args {
     u32 a16_at;
     u32 a32_at;

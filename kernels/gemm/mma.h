@@ -24,8 +24,8 @@ typedef float2 pair;
  * many are to be on a multiprocessor, and spills registers for the sake of
  * more. The host bounds the registers instead. */
 #define MMA_KERNEL(NAME, GROUPS) kernel void NAME(
-/* What the instructions take: 64 bits of global memory, and 32 of the window of
- * shared memory. */
+/* The operands of the instructions: 64 bits of global memory, and 32 of the
+ * window of shared memory. */
 #define GLOBAL_ADDRESS(P) ((ulong)(global const void *)(P))
 #define SHARED_ADDRESS(P) U32((ulong)(local const void *)(P))
 #else
@@ -34,7 +34,7 @@ typedef float pair __attribute__((ext_vector_type(2)));
 #define IN_GLOBAL
 #define IN_SHARED
 #define PAIR(X, Y) (pair{X, Y})
-/* This many groups are to be on a multiprocessor at once: with less than that
+/* This many groups are to be on a multiprocessor together: without this number
  * to go by, the driver's compiler spills registers for the sake of a fifth. */
 #define MMA_KERNEL(NAME, GROUPS)                                               \
     extern "C" __attribute__((global))                                         \

@@ -61,7 +61,7 @@
 #define EACH_SHARED(E, N) for (u32 E = LOCAL_ID; E < U32(N); E += U32(WG))
 
 /* ACC += A B: A [ROWS] rows A_STEP apart, B rows of COLS that are B_STEP apart,
- * depth K = TILE_DEPTH(n): what is behind the n-th of both must be zero. */
+ * depth K = TILE_DEPTH(n): elements after the n-th of both must be zero. */
 #if WG == 1
 #define TILE_DEPTH(N) (((N) + 3u) & ~3u)
 #else

@@ -50,15 +50,15 @@ struct cross_entropy_args {
     u32 may_ignore;   /* rows whose target is ignore_index do not count */
     u32 ignore_index;
     float keep;       /* of the target, 1 - the label smoothing */
-    float spread;     /* what the smoothing gives every class */
+    float spread;     /* the share of every class by smoothing */
     float count; /* divides, as divisor[0] does */
     float scale; /* of the loss */
 };
 
-/* What becomes of a row: its loss counts, is 0, or is NaN. */
+/* The state of a row: its loss counts, is 0, or is NaN. */
 #define ROW_COUNTS  0u
 #define ROW_IGNORED 1u
-#define ROW_WRONG   2u /* the target is no class */
+#define ROW_WRONG   2u /* the target is not a class */
 
 FN u32 row_verdict(u32 target, u32 n, bool ignored)
 {
@@ -67,7 +67,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     return target < n ? ROW_COUNTS : ROW_WRONG;
 }
 
-/* What one dimension adds to where an operand's row begins, in the loop of
+/* The share of one dimension in the offset of an operand's row, in the loop of
  * ROW_BEGIN; the table has the sizes first, so operands are counted from 1. */
 #define ROW_STEP(OPERAND) AT(table, pc.rank *U32(OPERAND) + row_r - 1u) * row_j
 /* Declares where row ROW of each operand begins, its target, and the verdict on
@@ -130,7 +130,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         L = L - log_total;                                                     \
     }
 /* The loss of a row whose q is 0 except for its target: no loop over the
- * classes. x's facts are there. */
+ * classes. x's facts are known. */
 #define ROW_OF_ONE                                                             \
     if (verdict == ROW_COUNTS && !ROW_SPREADS) {                               \
         ROW_Q(q, mine)                                                         \
@@ -138,7 +138,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         sum_q = q;                                                             \
         value = 0.0f - q * l;                                                  \
     }
-/* A target that is no class makes the row NaN: a device cannot refuse it. */
+/* A target that is not a class makes the row NaN: a device cannot refuse it. */
 #define ROW_STORE_LOSS                                                         \
     if (verdict == ROW_WRONG)                                                  \
         value = AS_F32(F32_NAN);                                               \
@@ -154,7 +154,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     if (pc.divisor_dtype != 0u)                                                \
         by = AT(divisor, 0u);                                                  \
     seed = s_div(seed, by);
-/* The gradient of class K: where q is 0 whatever the data, that of a
+/* The gradient of class K: where q is 0 for any data, that of a
  * log-probability is not 0 times an infinite seed. */
 #define ROW_GRADIENT(K)                                                        \
     EXACT float g = 0.0f;                                                      \

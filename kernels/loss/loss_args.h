@@ -7,7 +7,7 @@
 
 #define LOSS_CHUNK 4096u /* elements of a task */
 
-/* What becomes of the values. */
+/* The reduction of the values. */
 #define LOSS_UNUSED 0u
 #define LOSS_EACH   1u
 #define LOSS_SUM    2u /* one for each task */

@@ -6,7 +6,7 @@
 #include "kernels/dialect/group.h"
 #include "kernels/operands/tensor.h"
 
-/* What is found of a row. */
+/* The results of a row. */
 #define TOP_K_MISS    0u
 #define TOP_K_HIT     1u
 #define TOP_K_IGNORED 2u

@@ -27,7 +27,7 @@ struct channel_walk {
     u32 per_line;  /* pieces */
     u32 longest;   /* of a piece, but of a line's last */
     u32 line; /* elements of a line */
-    u32 rank; /* of what counts a row's lines, with its sizes: */
+    u32 rank; /* of the counter of a row's lines, with its sizes: */
     u32 size[CHANNEL_OUTER];
     u32 mean_example; /* from example to example */
     u32 mean_group;   /* and from set of channels to set */
@@ -104,11 +104,11 @@ struct channel_gradient_args {
     STRUCT(channel_operand) dx;
     u32 gamma_given;
     u32 gamma_step;
-    u32 given; /* statistics: there are no averages */
+    u32 given; /* statistics: averages do not exist */
 };
 
 /* channel_statistics.k: the sums of chunks, in the order of rows, made into
- * what is said by `what`: the mean; that mean corrected and the reciprocal
+ * selected by `what`: the mean; that mean corrected and the reciprocal
  * deviation; or both from given running statistics. The sums of deviations
  * follow squares'. */
 #define CHANNEL_MEAN  0u

@@ -17,7 +17,7 @@
 
 #include "kernels/norm/deviations.h"
 
-/* What a part adds to the first sum of the means. */
+/* A part's share of the first sum of the means. */
 FN float merge_mean(float n, float mean)
 {
     EXACT float t = n * mean;
@@ -34,7 +34,7 @@ FN float merge_deviation(float n, float mean, float rest, float m)
     return n * d;
 }
 
-/* What a part adds to the sum of the squares about the mean m of all. */
+/* A part's share of the sum of squares about the mean m of all. */
 FN float merge_squares(float n, float mean, float rest, float var, float m)
 {
     EXACT float d = mean - m;
@@ -53,8 +53,8 @@ FN float merge_rstd(float var, float eps)
     return s_canonical(s_rsqrt(v));
 }
 
-/* What the running variance moves to: the squares over `less` elements fewer
- * than there are, but over one at least. */
+/* The new value for the running variance: the squares over `less` elements
+ * fewer than there are, but over one at least. */
 FN float merge_running(float squares, float n, float less)
 {
     EXACT float rest = n - less;

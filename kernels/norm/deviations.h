@@ -23,8 +23,8 @@ FN float deviations_mean(float m, float c)
     return is_finite_bits(AS_U32(corrected)) ? corrected : m;
 }
 
-/* What rounding took of the mean m + c: it is mean + rest, to twice the bits
- * [Dekker 1971, Fast2Sum]. 0 where c is not finite. */
+/* The part that rounding removed from the mean m + c: it is mean + rest, to
+ * twice the bits [Dekker 1971, Fast2Sum]. 0 where c is not finite. */
 FN float deviations_rest(float m, float c, float mean)
 {
     EXACT float moved = mean - m;

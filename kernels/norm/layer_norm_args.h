@@ -23,7 +23,7 @@ struct layer_norm_args {
     u32 lined;  /* rows of one dimension */
     u32 x_step; /* and along it, in elements */
     u32 y_step;
-    u32 has; /* a bit for each operand that is there */
+    u32 has; /* a bit for each operand that is present */
     u32 is_rms;
     float eps;
     u32 x_dtype;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* either.h - floats of a dtype that is only known at the launch: operand N is
- * bound twice, as N2 of 2 bytes and N4 of 4, of which one is there. */
+ * bound twice, as N2 of 2 bytes and N4 of 4; one of them exists. */
 #ifndef KERNELS_OPERANDS_EITHER_H
 #define KERNELS_OPERANDS_EITHER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quads.h - four neighbours at a time, for GPUs: accesses of 16 bytes.
  *
- * An item of a GPU that takes four neighbours asks for 16 bytes at once (8 of
+ * An item of a GPU that takes four neighbours loads 16 bytes together (8 of
  * 16-bit elements), which is what NVIDIA's memory wants to be asked for. QUADS
  * is 1 where the dialect has them: in CUDA. It is 0 in GLSL, whose buffers have
  * elements of one type; in OpenCL, where a second loop would cost each driver's
@@ -13,7 +13,7 @@
  *     ...
  *     DENSE_MAP(float, x, float, y, QUAD_NEW, n, DOUBLE)
  *
- * is both; where QUAD_LOAD represents QUAD_NEW, what y was is seen. A text with
+ * is both; where QUAD_LOAD represents QUAD_NEW, the old y is read. A text with
  * more operands writes
  *
  *     u32 rest = 0u;                                 the first of the others
@@ -32,7 +32,7 @@
  *         DOUBLE(AT_J)
  *
  * T is u8, u16, u32, float, or a CELL; x_from is where element 0 of the loop is
- * in x. What each element becomes is the same either way. */
+ * in x. The result of each element is the same either way. */
 #ifndef KERNELS_OPERANDS_QUADS_H
 #define KERNELS_OPERANDS_QUADS_H
 

@@ -3,9 +3,10 @@
  *
  * RUN_F are the conversions between cells and what a run's arrays hold. For
  * every operand a kernel of runs.h has a loop for each dtype that it may be of,
- * dense or strided: many times as much to compile as what it computes, and the
- * same in all kernels. In the cpu backend's C those loops are functions, which
- * all variants of a source share: fetch_F and put_F. RUN_MOVES is 1 there. */
+ * dense or strided: many times as much to compile as the computation itself,
+ * and the same in all kernels. In the cpu backend's C those loops are
+ * functions, which all variants of a source share: fetch_F and put_F. RUN_MOVES
+ * is 1 there. */
 #ifndef KERNELS_OPERANDS_RUN_MOVES_H
 #define KERNELS_OPERANDS_RUN_MOVES_H
 
@@ -52,7 +53,7 @@ MOVE_FETCH(RUN_FROM_F16, float, u16, f16_block_load(v, c, run);)
 MOVE_FETCH(RUN_FROM_F16, float, u16, MOVE_LOOP v[j] = RUN_FROM_F16(c[j]);)
 #endif
 
-/* c[j * step] = F(v[j]); past_F likewise, side by side and past the caches. */
+/* c[j * step] = F(v[j]); past_F: the same, contiguous and past the caches. */
 #define MOVE_PUT(F, T, C, DENSE)                                               \
     MOVE_FN void put_##F(C *restrict c, const T *restrict v, u32 step,         \
                          u32 run)                                              \

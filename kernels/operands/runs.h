@@ -2,9 +2,9 @@
 /* runs.h - elementwise kernels: strided operands, any mix of dtypes.
  *
  * The elements are taken in runs of at most RUN_MOST neighbours along the last
- * dimension. A run goes through arrays of its own, one step at a time: fetch
- * every operand, compute, put. So the loop that computes is there once, for
- * whatever dtypes and strides, and it and those of dense operands become
+ * dimension. A run goes through its own arrays, one step at a time: fetch
+ * every operand, compute, put. So the loop that computes exists once, for
+ * any dtypes and strides, and it and the loops of dense operands become
  * vector instructions of a processor. An item of a GPU has runs of one, and
  * where the dialect has quads (quads.h) of four, which it asks memory for at
  * once where they lie side by side. A source with few runs, and much to do for
@@ -84,8 +84,8 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
          I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
 #define IN_RUN(J, RUN) LANES_LOOP for (INDEX J = 0u; J < RUN; J++)
 #elif defined(RUN_QUADS)
-/* Runs are numbered, so many of each row: which one an item has says where it
- * begins. */
+/* Runs are numbered, with an equal count for each row: the number of an item's
+ * run says where it begins. */
 FN u32 run_begin(u32 r, u32 runs, u32 inner)
 {
     u32 row = r / runs;

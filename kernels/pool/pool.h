@@ -13,7 +13,7 @@ FN bool pool_takes(float x, float best)
     return s_is_nan(x) || x > best;
 }
 
-/* What is stored: any NaN as the one NaN. */
+/* The stored value: any NaN as the one NaN. */
 FN float pool_result(float best)
 {
     return s_canonical(best);

@@ -6,7 +6,7 @@
 #include "kernels/operands/either.h"
 #include "kernels/pool/pool.h"
 
-/* The table has POOL_WORDS of every row of what is made, then of every column;
+/* The table has POOL_WORDS of every row of the result, then of every column;
  * after them, for averages backward, the count of every row and column of the
  * map. Places are modulo 2^32. */
 #define POOL_WORDS 4u
@@ -21,7 +21,7 @@ struct pool_args {
     u32 y2_at;
     u32 y4_at;
     u32 index_at; /* averages have none */
-    u32 n;        /* elements of what is made */
+    u32 n;        /* elements of the result */
     u32 channels_last;
     u32 channels;
     u32 rows;

@@ -2,7 +2,7 @@
 /* stream.h - a launch whose elements draw the words of a random stream.
  *
  * Element i draws word base + i modulo 2^64. Philox makes four words at a time:
- * what counts the blocks of four has 62 bits. */
+ * the counter of blocks of four has 62 bits. */
 #ifndef KERNELS_RANDOM_STREAM_H
 #define KERNELS_RANDOM_STREAM_H
 

@@ -6,7 +6,7 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/operands/tensor.h"
 
-#define ARGMAX_RANK 5 /* of what counts rows */
+#define ARGMAX_RANK 5 /* of the counter of rows */
 
 /* found: of each part of a row the rank, and after all of those the position;
  * only where there are parts. */

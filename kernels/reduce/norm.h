@@ -10,7 +10,7 @@
  *   3. A halving tree ends the chunk: for s = 128, 64, .. 1, for l < s,
  *      lane[l] = lane[l] + lane[l + s]; lane[0] is the chunk's partial.
  *      Lanes that no element reached are left out (or are 0).
- *   4. The partials, in the order of their chunks, are folded likewise, as the
+ *  4. The partials, in the order of their chunks, are folded as the
  *      elements of steps 1 to 3, until one is left. A list of tensors has one
  *      list of partials: its first tensor's, then of its second, ...;
  *      every tensor begins a new chunk.
@@ -68,8 +68,8 @@ FN float norm_add(float x, u32 c)
     return norm_class(x) == c ? norm_term(x) : 0.0f;
 }
 
-/* The total, scaled by 2^-176, 1 or 2^176: see norm_unscale. What is two
- * classes away cannot be seen. */
+/* The total, scaled by 2^-176, 1 or 2^176: see norm_unscale. A number that is
+ * two classes away cannot be seen. */
 FN float norm_total(float small, float mid, float big)
 {
     if (AS_U32(big) != 0u) {

@@ -2,7 +2,7 @@
 /* pairs.h - sums of any length whose chains of additions stay short.
  *
  * LINKS steps are added one after the other: a block. Two blocks are added to
- * one of twice the length, two of those likewise, as a binary counter carries:
+ * one of twice the length, two of those again, as a binary counter carries:
  * SAVED has one sum for each bit of the number of blocks. n steps make a chain
  * of LINKS + log2(n / LINKS) links, for each element of ACC:
  *

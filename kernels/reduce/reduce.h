@@ -17,8 +17,8 @@ FN u32 extreme_shift(u32 dtype)
 }
 
 /* The greater rank is the maximum (or the minimum), of raw bits of any dtype;
- * NaNs have the greatest of all, and -0 is just below +0. What depends on the
- * dtype alone are words, not branches, for loops that become vectors. */
+ * NaNs have the greatest of all, and -0 is just below +0. Functions that depend
+ * on the dtype alone are words, not branches, for loops that become vectors. */
 FN u32 extreme_rank(u32 bits, u32 dtype, bool minimum)
 {
     u32 negative = extreme_float(dtype) ? 0x7fffffffu : 0u;

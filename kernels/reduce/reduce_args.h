@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce_args.h - the parameters of reduce_rows.k and reduce_columns.k, and
- * what the two do with an element.
+ * the work of the two for an element.
  *
  * A launch reduces one dimension of x, of n elements, to `splits` results, of
  * `part` elements each but the last. The others are walked: in columns all but

@@ -13,7 +13,7 @@ struct total_args {
     u32 chunk; /* each makes an element of y */
     u32 tasks;
     u32 divide;  /* by divisor[0] as well */
-    float count; /* what is always divided by */
+    float count; /* the divisor of every sum */
 };
 
 #endif

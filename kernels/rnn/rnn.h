@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rnn.h - one element of an LSTM or GRU cell and of its gradient, in the
- * dialect. The formulas are those of include/sesqui/ops/rnn.h, every product
+ * dialect. The formulas are in include/sesqui/ops/rnn.h, every product
  * and sum rounded; a NaN result is 0x7fc00000. */
 
 #ifndef SSQ_KERNELS_RNN_H
@@ -66,7 +66,7 @@ FN float lstm_value(float o, float c)
     return s_canonical(o * s_tanh(c));
 }
 
-/* The gradient of c, from that of the next step and e of h. */
+/* The gradient of c, from the next step's and e of h. */
 FN float lstm_state_grad(float o, float c, float e, float dc)
 {
     EXACT float d = e * o;
@@ -75,7 +75,7 @@ FN float lstm_state_grad(float o, float c, float e, float dc)
     return s_canonical(dc + d);
 }
 
-/* The gradients of the gates' arguments, of which d is that of the new state
+/* The gradients of the gates' arguments, where d is the new state's
  * and e the value's. */
 FN float lstm_i_grad(float d, float i, float g)
 {
@@ -100,13 +100,13 @@ FN float lstm_o_grad(float e, float o, float c)
 /* ---- GRU ---- */
 
 /* Stages of a cell: all of it; or, where the state is reset before it is
- * multiplied, what comes before that product (of backward: after it), and the
- * rest. */
+ * multiplied, the operations before that product (of backward: after it), and
+ * the rest. */
 #define GRU_WHOLE 0u
 #define GRU_RESET 1u
 #define GRU_REST  2u
 
-/* What v_n, or the gradient of the tanh's argument, is multiplied by. */
+/* The factor of v_n, or of the gradient of the tanh's argument. */
 FN float gru_factor(u32 stage, float r)
 {
     return stage == GRU_REST ? 1.0f : r;

@@ -52,8 +52,8 @@ struct lstm_args {
     STRUCT(rnn_matrix) gates;
 };
 
-/* gates: what the forward pass saved; dy and dh: two gradients of the value,
- * from above and from the next step, either of which may be absent. */
+/* gates: the values saved by the forward pass; dy and dh: two gradients of the
+ * value, from above and from the next step, either of which may be absent. */
 struct lstm_backward_args {
     u32 gates_at;
     u32 c_out_at;

@@ -13,7 +13,7 @@
 #define F32_MAGIC      12582912.0f
 #define F32_MAGIC_BITS 0x4b400000u
 
-/* Never x != x: a GLSL compiler may assume that there are no NaNs. */
+/* Never x != x: a GLSL compiler may assume that NaNs do not occur. */
 FN bool is_nan_bits(u32 u)
 {
     return (u & 0x7fffffffu) > 0x7f800000u;
@@ -206,7 +206,7 @@ FN float s_scale(float y, u32 n)
 }
 
 /* The same for |y| from 1/2 on and n between -189 and 42, in fewer operations:
- * what y is multiplied by first is 2^(n + 64), then 2^-64. */
+ * y is multiplied first by 2^(n + 64), then by 2^-64. */
 FN float s_scale_down(float y, u32 n)
 {
     return y * AS_F32((n << 23u) + 0x5f800000u) * 5.4210109e-20f;

@@ -96,7 +96,7 @@ FN u32 f16_store_rtz(float x)
     return s | (((a & 0x7fffffu) | 0x800000u) >> f16_dropped(a));
 }
 
-/* Stochastic, for |x| < 2^-14. At most 32 random bits: what is below 2^-56 is
+/* Stochastic, for |x| < 2^-14. At most 32 random bits: the part below 2^-56 is
  * cut off. */
 FN u32 f16_tiny_sr(u32 a, u32 r)
 {
@@ -158,7 +158,7 @@ FN u32 bf16_store_rtz(float x)
     return (u >> 16u) | (is_nan_bits(u) ? 0x40u : 0u);
 }
 
-/* Stochastically, likewise: bf16 has float32's exponents, so that the words are
+/* Stochastically, too: bf16 has float32's exponents, so that the words are
  * added as they are. */
 FN u32 bf16_store_sr(float x, u32 r)
 {

@@ -35,7 +35,7 @@ FN float erfc_start(float u)
 }
 
 /* erfc(z) exp(z^2) = (wh, wl) for the u of a z >= 0.345, p = erfc_start(uh):
- * the last two steps as pairs, with what x lost times a rough G'. */
+ * the last two steps as pairs, with x's rounding error times a rough G'. */
 #define ERFC_SCALED(wh, wl, uh, ul, p)                                         \
     {                                                                          \
         EXACT float es_d;                                                      \
@@ -235,8 +235,8 @@ FN float s_gelu(float x)
     }
 
 /* The normal distribution function plus x times its density: for negative x
- * (gh, gl) of GELU_GRAD. What underflows is +0: Phi(x) + x phi(x) is the sum of
- * +0 and -0 then. */
+ * (gh, gl) of GELU_GRAD. A result that underflows is +0: Phi(x) + x phi(x) is
+ * the sum of +0 and -0 then. */
 #define GELU_GRAD_MOST 16.0f
 FN float gelu_grad_end(float x, float t, float gh, float gl, float dh, float dl,
                        float p)

@@ -3,7 +3,7 @@
  *
  * They have f16_load's and f16_store's bits (Intel SDM vol. 1, 14.4.1), and
  * take one instruction where those take twenty; but no compiler makes them of a
- * loop over elements. F16_BLOCKS is 1 where they are there. */
+ * loop over elements. F16_BLOCKS is 1 if they exist. */
 #ifndef KERNELS_SCALAR_F16_BLOCKS_H
 #define KERNELS_SCALAR_F16_BLOCKS_H
 

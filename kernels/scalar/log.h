@@ -54,7 +54,7 @@ FN u32 log_exponent(u32 u)
     return f32_exponent(u) + 897u + (s < 0x3504f3u ? 0u : 1u);
 }
 
-/* The logarithm of what is not positive and finite. */
+/* The logarithm of a number that is not positive and finite. */
 FN float log_special(float x)
 {
     u32 u = AS_U32(x);
@@ -161,9 +161,9 @@ FN float s_log1p(float x)
         PAIR_ADD(h, l, lp_k *LN2_H, lp_sh, lp_zl)                              \
     }
 
-/* |a|^b for positive finite |a| given as bits and finite b. What overflows,
- * underflows or rounds to 1 is answered before the exponential, whose argument
- * must be in range. */
+/* |a|^b for positive finite |a| given as bits and finite b. A result that
+ * overflows, underflows or rounds to 1 is answered before the exponential,
+ * whose argument must be in range. */
 FN float pow_magnitude(u32 u, float b)
 {
     EXACT float h;
@@ -186,7 +186,7 @@ FN float pow_magnitude(u32 u, float b)
     return s_scale(h + l, n);
 }
 
-/* What kind of a number b is: 0 is no integer, 1 an odd one, 2 an even one, as
+/* The kind of b: 0 is not an integer, 1 an odd one, 2 an even one, as
  * all are from 2^24 on. */
 FN u32 pow_parity(float b)
 {
@@ -221,7 +221,7 @@ FN float pow_special(float a, float b)
     return AS_F32(s | ((ua != 0u) == up ? F32_INF : 0u));
 }
 
-/* a^b as C99 annex F has it. */
+/* a^b as in C99 annex F. */
 FN float s_pow(float a, float b)
 {
     u32 ua = AS_U32(a);

@@ -61,7 +61,7 @@
 #define MAD_EXACT(a, b, c) MAD(a, b, c)
 #endif
 
-/* r = c - a * b, where that is a float and a * b is about c: what is left of c
+/* r = c - a * b, where that is a float and a * b is about c: the rest of c
  * by a quotient or a root. */
 #if defined(NATIVE) && defined(__FMA__)
 #define REMAINDER(r, c, a, b) r = FMA(-(a), b, c);
@@ -76,7 +76,7 @@
 #endif
 
 /* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. Here and below
- * what LOOSE leaves is a pair for ph + pl alone, which is its one rounding;
+ * the result of LOOSE is a pair for ph + pl alone, which is its one rounding;
  * else it is pulled tight, and ph is that sum. */
 #define PAIR_MUL_LOOSE(ph, pl, ah, al, bh, bl)                                 \
     {                                                                          \
@@ -95,7 +95,7 @@
         FAST_TWO_SUM(ph, pl, pm_h, pm_l)                                       \
     }
 
-/* (ph, pl) = a * (bh, bl), likewise. */
+/* (ph, pl) = a * (bh, bl), in the same way. */
 #define PAIR_TIMES_LOOSE(ph, pl, a, bh, bl)                                    \
     {                                                                          \
         EXACT float pt_p;                                                      \

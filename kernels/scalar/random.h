@@ -2,8 +2,8 @@
 /* random.h - Philox4x32-10 and the distributions made from one word.
  *
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011. A counter generator: what element i of tensor t gets in step s does
- * not depend on the launch. */
+ * SC 2011. A counter generator: the number for element i of tensor t in step s
+ * does not depend on the launch. */
 
 #ifndef SSQ_KERNELS_SCALAR_RANDOM_H
 #define SSQ_KERNELS_SCALAR_RANDOM_H

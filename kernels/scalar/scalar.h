@@ -4,8 +4,8 @@
  * Only float32 + - * (never contracted), u32 operations, and division and
  * square root rounded correctly: equal inputs give equal bits in C, OpenCL,
  * CUDA and Vulkan wherever float32 subnormals are kept. No libm, no fused
- * multiply-add except for what a product loses (pair.h), which is exact, no
- * native transcendental, no 64-bit integers.
+ * multiply-add except for a product's rounding error (pair.h), which is exact,
+ * no native transcendental, no 64-bit integers.
  *
  * Accuracy, tested against long double and MPFR: below 0.9 ulp for every
  * function here, above all the derivatives next to their zeros; division and

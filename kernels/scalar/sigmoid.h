@@ -2,17 +2,17 @@
 /* sigmoid.h - sigmoid, tanh, silu, gelu in its tanh form, softplus,
  * elu, and their derivatives.
  *
- * All go through E = exp(-|x|) as a pair and 1 / (1 + E); what is small for
- * negative x is multiplied by 2^n last, so it keeps its accuracy down to the
- * subnormals. The limits at -infinity are returned: silu(-inf) is -0. */
+ * All go through E = exp(-|x|) as a pair and 1 / (1 + E); a term that is small
+ * for negative x is multiplied by 2^n last, so it keeps its accuracy down to
+ * the subnormals. The limits at -infinity are returned: silu(-inf) is -0. */
 
 #ifndef SSQ_KERNELS_SCALAR_SIGMOID_H
 #define SSQ_KERNELS_SCALAR_SIGMOID_H
 
 #include "kernels/scalar/log.h"
 
-/* 1 / (1 + E) = (qh, ql), E = (h, l) * 2^n of EXP_PAIR, at most 1. What is lost
- * where E is below 2^-126 is less than anything that it is added to. */
+/* 1 / (1 + E) = (qh, ql), E = (h, l) * 2^n of EXP_PAIR, at most 1. The rounding
+ * error where E is below 2^-126 is less than anything that it is added to. */
 #define RCP_ONE_MORE(qh, ql, h, l, n)                                          \
     {                                                                          \
         EXACT float ro_d;                                                      \
@@ -299,7 +299,7 @@ FN float s_gelu_tanh(float x)
 #define GELU_TANH_SLOPE(vh, vl, t)                                             \
     CUBIC(vh, vl, t, 1.5957692f, -4.534068e-8f, 0.21406445f, -2.5408342e-10f)
 
-/* What underflows is +0, as in s_gelu_grad. */
+/* A result that underflows is +0, as in s_gelu_grad. */
 FN float gelu_tanh_grad_end(float x, float t, float gh, float gl, float dh,
                             float dl, float p)
 {
@@ -368,7 +368,7 @@ FN float s_softplus(float x)
     return h + l;
 }
 
-/* log(sigmoid(x)): what a binary cross-entropy from logits needs. */
+/* log(sigmoid(x)), for a binary cross-entropy from logits. */
 FN float s_log_sigmoid(float x)
 {
     return s_neg(s_softplus(s_neg(x)));
@@ -380,7 +380,7 @@ FN bool elu_pairs(float alpha)
     return s_abs(alpha) < 1048576.0f && s_abs(alpha) >= 9.5367432e-7f;
 }
 
-/* Zeros stay what they are, whatever alpha is. */
+/* Zeros are unchanged for any alpha. */
 FN float s_elu(float x, float alpha)
 {
     EXACT float h;

@@ -5,9 +5,9 @@
 
 #include "kernels/operands/tensor.h"
 
-#define SOFTMAX_RANK 5 /* of what counts rows */
+#define SOFTMAX_RANK 5 /* of the counter of rows */
 
-/* What a launch does: whole rows; or, where rows are few and long, their parts:
+/* The work of a launch: whole rows; or, if rows are few and long, their parts:
  * first what is known of each part, then, when softmax_fold.k has made one
  * maximum and sum for each row of these, the results. Part s of a row begins
  * with its element s * part. */
@@ -39,7 +39,7 @@ struct softmax_args {
 };
 
 /* In `part` are the maxima of all parts of all rows, and after these their
- * sums; in `known` those of all rows, in the same way. */
+ * sums; in `known` the sums of all rows, in the same way. */
 struct softmax_fold_args {
     u32 part_at;
     u32 known_at;

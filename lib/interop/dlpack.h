@@ -12,7 +12,7 @@
 ssq_status dlpack_device(const ssq_device *device, const char *what,
                          DLDevice *dl);
 /** Set *dtype to the dtype of a DLDataType. Returns SSQ_ERR_UNSUPPORTED if
- *  tensors do not have it. The error text has its name. */
+ *  tensors do not support it. The error text contains its name. */
 ssq_status dlpack_dtype_read(DLDataType dl, const char *what, ssq_dtype *dtype);
 /** Return the DLDataType of a dtype that tensors can have. */
 DLDataType dlpack_dtype(ssq_dtype dtype);

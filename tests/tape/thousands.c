@@ -162,7 +162,7 @@ int main(void)
     train("cpu");
     slices();
     buffers("reference", BUFFERS);
-    buffers("guard", 5000); /* each has pages of its own */
+    buffers("guard", 5000); /* each has its own pages */
     (void)remove(path);
     return tap_done(1);
 }

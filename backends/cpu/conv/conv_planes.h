@@ -17,7 +17,7 @@
 
 /** One axis of the planes, in elements. */
 struct conv_axis {
-    int64_t start;   /* what is read at the first place of phase 0 */
+    int64_t start;   /* the element at the first place of phase 0 */
     uint32_t stride; /* planes take turns, of which there are `phases` */
     uint32_t phases;
     uint32_t used;    /* a bit for each phase that a tap meets */

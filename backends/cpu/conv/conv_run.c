@@ -31,7 +31,7 @@
 /* Most words of panels that one thread packs while the others wait. */
 #define PACK_ALONE 8192
 
-/* What results that have the same taps have. */
+/* The values shared by results that have the same taps. */
 struct conv_run_product {
     uint32_t taps;
     size_t offset; /* where its taps' offsets begin, of a block of channels */
@@ -44,7 +44,7 @@ struct cpu_conv_run {
     const struct conv_kernels *kernels;
     struct conv_planes planes;
     const struct view *made;
-    int64_t rows, panels; /* channels of what is made, as panels of */
+    int64_t rows, panels; /* channels of the result, as panels of */
     uint32_t height;      /* this many */
     int64_t results;      /* rows of them, in bands of */
     int64_t band, bands;
@@ -279,7 +279,7 @@ static void choose_block(struct cpu_conv_run *run, const struct cpu_features *f)
 }
 
 /* Where threads would have nothing to do there are more bands, and panels of
- * the same band are made by several tasks, each with planes of its own. */
+ * the same band are made by several tasks, each with its own planes. */
 static void conv_run_choose_tasks(struct cpu_conv_run *run,
                                   const struct cpu_features *f,
                                   uint32_t threads)

@@ -9,7 +9,7 @@
 #include "backends/cpu/threads/scratch.h"
 #include "lib/op/conv/conv.h"
 
-/** What it runs with. */
+/** The arguments of the run. */
 struct conv_means {
     const struct conv_kernels *kernels;
     const struct cpu_features *features;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - pooling forward: planes as for a convolution (conv_kernels.h),
- * padded with what is never the greatest, or adds nothing. */
+ * padded with values that are never the greatest, or add nothing. */
 #include "backends/cpu/conv/pool.h"
 
 #include "backends/cpu/conv/conv_planes.h"

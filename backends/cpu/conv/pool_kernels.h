@@ -15,7 +15,7 @@ struct pool_row {
     uint32_t taps, wide;    /* results */
     ssq_dtype dtype;        /* of y */
     void *y;
-    /* averages: what each divides by is row_count times */
+    /* averages: each is divided by row_count times */
     const float *count;
     float row_count;
     /* maxima: where they are; NULL: no one asks. Tap t of the first position is

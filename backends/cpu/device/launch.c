@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c - kernels, which are there already, and their groups as a loop. */
+/* launch.c - kernels, which already exist, and their groups as a loop. */
 #include "backends/cpu/cpu.h"
 
 #include "lib/core/base/error.h"
@@ -43,7 +43,7 @@ ssq_status cpu_kernel_get(struct backend_device *device,
     return SSQ_OK;
 }
 
-/* What a kernel wrote past the caches (kernels/dialect/stream.h) is there. */
+/* What a kernel wrote past the caches (kernels/dialect/stream.h) is visible. */
 static void cpu_launch_fence(void)
 {
 #ifdef __SSE2__

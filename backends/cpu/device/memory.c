@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 /* Of x86 and most others. A walk of the tables of small pages costs products
- * and passes over memory alike. */
+ * and passes over memory. */
 #define LARGE_PAGE (2u << 20)
 
 ssq_status cpu_alloc(struct backend_device *device, uint64_t bytes,

@@ -23,7 +23,7 @@ static const struct term_kernels *terms_choose(void)
     return isa != NULL ? isa_terms(isa) : &term_kernels_plain;
 }
 
-/* Whoever comes first; two may, and choose alike. */
+/* The first thread sets it; two may, and choose the same. */
 const struct term_kernels *term_kernels(void)
 {
     const struct term_kernels *k = atomic_load(&chosen);

@@ -11,7 +11,7 @@
 #include "lib/core/module/data.h"
 #include "lib/op/elementwise/elementwise.h"
 
-/* Fewer elements are no less quick by their plan. */
+/* For fewer elements the plan is as fast. */
 #define LEAST 1024
 /* Elements that a thread takes at a time. */
 #define CHUNK 32768

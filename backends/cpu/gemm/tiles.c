@@ -2,7 +2,7 @@
 /* tiles.c - the processor's tiles, their permission, and SSQ_CPU_TILES.
  *
  *     (unset)  if the processor has them, and the system gives them
- *     model    a model of them in C instead, whatever the processor has, and
+ *     model    a model of them in C instead, on any processor, and
  *              for every shape: for tests, because it is slow
  *     none     none */
 #define _GNU_SOURCE
@@ -34,7 +34,8 @@ static const struct gemm_tiles *kernels_of(const struct isa *isa, bool model)
 }
 
 /* Linux, Documentation/arch/x86/xstate.rst: without this a thread that touches
- * a tile gets SIGILL, because room for tiles is made only for who asks. */
+ * a tile gets SIGILL, because the system saves tiles only for processes that
+ * ask. */
 #define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM */
 #define TILE_DATA          18     /* XFEATURE_XTILEDATA */
 

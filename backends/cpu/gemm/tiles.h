@@ -19,9 +19,9 @@ struct tiles {
 ssq_status tiles_choose(struct tiles *tiles, const struct cpu_features *f,
                         const struct isa *isa);
 
-/** Ask the system to save the tiles of this process's threads, and of those of
- *  its children: once; later calls give the same answer. NULL: it will; else
- *  why it does not. */
+/** Ask the system to save the tiles of this process's threads, and of the
+ * threads of its children: once; later calls give the same answer. NULL: it
+ * will; else why it does not. */
 const char *tiles_permission(void);
 
 #endif

@@ -29,7 +29,7 @@ INLINE floats floats_of_bf16(halves h)
 }
 
 /* To nearest even, a NaN quiet with its sign and the upper bits of its payload,
- * whatever MXCSR says. */
+ * under any MXCSR. */
 INLINE halves f16_of_floats(floats x)
 {
 #if LANES == 16

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target.h - functions that use more instructions than their file is compiled
- * for: those between TARGET_BEGIN("avx512bf16") and TARGET_END. What calls them
- * asks the processor first. */
+ * for: the functions between TARGET_BEGIN("avx512bf16") and TARGET_END. Callers
+ * ask the processor first. */
 #ifndef BACKENDS_CPU_ISA_TARGET_H
 #define BACKENDS_CPU_ISA_TARGET_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cross_entropy.c - cross-entropy of rows of neighbours with a class each, as
- * language models have it: a task has some rows.
+ * in language models: a task has some rows.
  *
  * Probabilities as targets, smoothed labels and log-probabilities are left to
  * the plan. Sums over rows are of float64, in their order. */

@@ -4,7 +4,7 @@
  * on one.
  *
  * dgamma and dbeta are sums over rows. Each task of the gradient has a block of
- * them, and sums of its own, which are added in the order of the blocks: sizes
+ * them, and its own sums, which are added in the order of the blocks: sizes
  * alone say how many rows a block has, so that bits depend on nothing else. */
 #include "backends/cpu/norm/layer_norm.h"
 

@@ -16,7 +16,7 @@ struct norm_lines {
     int64_t apart; /* elements from line to line */
 };
 
-/** What a pass knows of its channel. */
+/** The values of a channel that a pass uses. */
 struct norm_channel {
     int64_t lines;
     uint32_t line; /* elements of each */

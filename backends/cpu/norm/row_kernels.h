@@ -32,7 +32,7 @@ struct softmax_slopes {
     bool past;
 };
 
-/** What cross-entropy knows of a row before it, and its loss after it. */
+/** The inputs of cross-entropy for a row, and its loss. */
 struct cross_entropy_row {
     int64_t mine; /* the target's class; -1: the row is ignored; -2: no class */
     float q;      /* of it: its weight */

@@ -2,16 +2,16 @@
 /* rows.c - how the rows of an operand lie, and how many a task has. */
 #include "backends/cpu/norm/rows.h"
 
-#define NATIVE /* what the kernels take for large */
+#define NATIVE /* sizes from which the kernels treat a row as large */
 #include "kernels/dialect/stream.h"
 
-/* Elements of a task: what a thread reads and writes in tens of microseconds,
+/* Elements of a task: a thread reads and writes them in tens of microseconds,
  * and rows enough that the next one is nearly always known. */
 #define TASK_ELEMENTS (INT64_C(1) << 16)
 /* Elements that are not worth another thread: its waking takes longer. */
 #define FEW (UINT64_C(1) << 13)
 
-/* Of fewer elements a row is no work for vectors. */
+/* A row of fewer elements gains nothing from vectors. */
 #define SHORTEST 16
 /* Fewer rows keep too few threads busy. */
 #define MANY 32

@@ -21,7 +21,7 @@ bool rows_check_length(const struct view *v, int inner, int64_t longest,
  *  absent; why says what is not. name is the operand's. */
 bool rows_check(const struct view *v, int inner, const char *name,
                 struct why *why);
-/** The same for what has one element for each row. */
+/** The same for an operand with one element for each row. */
 bool rows_check_ones(const struct view *v, int inner, const char *name,
                      struct why *why);
 /** Of a view that either has found to lie so. */

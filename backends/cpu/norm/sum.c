@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sum.c - sums and means of rows of neighbours: many rows, each of which a
- * thread adds up alone. Bits are those of the plan where it divides no row. */
+ * thread adds up alone. Bits equal the plan's if it divides no row. */
 #include "backends/cpu/norm/sum.h"
 
 #include "backends/cpu/cpu.h"
@@ -9,8 +9,8 @@
 #include "kernels/scalar/scalar.h"
 #include "lib/core/base/size.h"
 
-/* Of fewer elements a row is no work for vectors; fewer rows are no work for
- * many threads, and the plan divides them. */
+/* Of fewer elements a row gains nothing from vectors; fewer rows gain nothing
+ * from many threads, and the plan divides them. */
 #define SHORTEST 64
 #define LEAST    32
 

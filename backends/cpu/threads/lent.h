@@ -5,9 +5,9 @@
 
 #include "backends/cpu/threads/parallel.h"
 
-/** All tasks, on at most size threads: what the program's parallel-for leaves
- *  is done by the caller. Neither locks nor waits, except for parts that the
- *  parallel-for did not wait for. */
+/** All tasks, on at most size threads: tasks that the program's parallel-for
+ * leaves are done by the caller. Neither locks nor waits, except for parts that
+ * the parallel-for did not wait for. */
 void lent_for(const ssq_cpu_options *lent, uint32_t size, uint32_t n,
               team_task task, void *context);
 

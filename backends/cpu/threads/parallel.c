@@ -2,10 +2,10 @@
 /* parallel.c - a small pool of threads for loops.
  *
  * Each thread has a part of a loop's tasks, neighbours, and helps others when
- * it is done: what it reads and writes in one loop is in its own caches when
- * the next loop has it again, and another core's may be far away.
+ * it is done: data that it reads and writes in one loop is in its own caches
+ * when the next loop has it again, and another core's may be far away.
  *
- * What is to be done of a part is one word: the loop's number and how many of
+ * The open work of a part is one word: the loop's number and how many of
  * its tasks no one has taken yet. A thread takes one by counting the word down,
  * which fails as soon as the number is another: a thread that was asleep while
  * a loop came and went has nothing to undo, and no one waits for it. A task
@@ -36,8 +36,8 @@
 #include <xmmintrin.h>
 #endif
 
-/* Bytes of stack that a thread has at least, whatever the program's limit is:
- * what kernels have on it, and room for a sanitizer. */
+/* Bytes of stack that a thread has at least, even if the program's limit is
+ * lower: for the variables of kernels, and for a sanitizer. */
 #define STACK (2u << 20)
 
 /* How long a thread looks for work before it sleeps: longer than the host needs
@@ -101,7 +101,7 @@ static void relax(void)
 #endif
 }
 
-/* Look at *word for a while; true as soon as it is no longer value. */
+/* Poll *word for a while; true as soon as it differs from value. */
 static bool changes(_Atomic uint32_t *word, uint32_t value)
 {
     int64_t end = now_ns() + LOOK_NS;
@@ -203,7 +203,7 @@ static void tell_fewer(struct team *t)
 }
 
 /* Threads have no business with the program's other signals. With the lock;
- * what the system does not give is done without. */
+ * threads that the system does not create are not needed. */
 static void parallel_start(struct team *t)
 {
     sigset_t old;
@@ -227,7 +227,7 @@ static void parallel_start(struct team *t)
         tell_fewer(t);
 }
 
-/* All tasks are taken: wait for those of other threads. */
+/* All tasks are taken: wait for the tasks of other threads. */
 static void wait_for_all(struct team *t)
 {
     for (uint32_t done = atomic_load(&t->finished); done != t->n;
@@ -273,7 +273,7 @@ static void parallel_run(struct team *team, uint32_t n, team_task task,
     wait_for_all(team);
 }
 
-/* In a child of fork the program's threads are not there, unless it says that
+/* In a child of fork the program's threads do not exist, unless it says that
  * its function knows. */
 static bool lends(const struct team *team)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.h - the threads of a cpu device, and the one loop that they run.
  *
- * Its own team has threads or the program's. Of its own none is there
+ * A team has its own threads or the program's. Its own do not exist
  * before the first loop that has work for it. Between loops they look for the
  * next one for a few microseconds and then sleep. They have one loop at a time;
- * whoever comes with another waits for its turn. On the program's threads there
+ * a thread with another loop waits for its turn. On the program's threads there
  * are as many loops as the program lets run, one even within another: no one
  * waits (lent.h). */
 #ifndef BACKENDS_CPU_THREADS_PARALLEL_H
@@ -40,7 +40,7 @@ bool team_lent(const struct team *team);
 void parallel_for(struct team *team, uint32_t n, team_task task, void *context);
 
 /** Keep loops out while the process is copied, and let them in again, in the
- *  parent and in the child, which starts threads of its own. */
+ *  parent and in the child, which starts its own threads. */
 void team_hold(struct team *team);
 void team_let_go(struct team *team);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scratch.h - memory of a device that an op has while it runs.
  *
- * It is kept from op to op, and grows. Ops of several queues may run at once:
- * none waits for another, since a program's own parallel-for may run one within
- * the other. */
+ * It is kept from op to op, and grows. Ops of several queues may run
+ * concurrently: none waits for another, since a program's own parallel-for may
+ * run one within the other. */
 #ifndef BACKENDS_CPU_THREADS_SCRATCH_H
 #define BACKENDS_CPU_THREADS_SCRATCH_H
 
@@ -12,7 +12,7 @@
 
 #include <sesqui/status.h>
 
-/** Blocks that are kept: for as many ops at once, others allocate. */
+/** Blocks that are kept, for as many concurrent ops; others allocate. */
 #define SCRATCH_KEPT 4
 
 struct backend_mem;

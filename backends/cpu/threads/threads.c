@@ -44,8 +44,8 @@ static uint32_t processors(long long quota, long long period)
     return (uint32_t)(quota / period + (quota % period != 0));
 }
 
-/* What a group's folder grants: "200000 100000" in one file, or, in hierarchies
- * of the first version, each in its own file. */
+/* The quota in a group's folder: "200000 100000" in one file, or, in
+ * hierarchies of the first version, each in its own file. */
 static uint32_t granted(const char *folder)
 {
     char file[PATH_MAX];
@@ -64,7 +64,7 @@ static uint32_t granted(const char *folder)
 }
 
 /* The least that a group or one above it is granted: a limit holds for all that
- * is below. What a container does not see of the path is not there. */
+ * is below. Parts of the path that a container does not see are missing. */
 static uint32_t granted_along(const char *root, const char *controllers,
                               char *group)
 {

@@ -5,8 +5,8 @@
  *
  * A number is the value that replaces an option of -1; an absent number is 0.
  * Slots are in the order a, b, c, the letters that the steps of
- * kernels/amp/kinds.h use. Their names are those of the tensors in a visit, and
- * find the tensors of a torch checkpoint. */
+ * kernels/amp/kinds.h use. Their names are the names of the tensors in a visit,
+ * and find the tensors of a torch checkpoint. */
 #include "lib/amp/optimizer/optimizer.h"
 
 /* The denominator of every kind with betas has an eps. */

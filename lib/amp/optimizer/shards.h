@@ -5,7 +5,7 @@
  * All parameters' chunks (kernels/reduce/norm.h), in the order of
  * ssq_optimizer_add, are divided into one contiguous range for each rank, of
  * about equal numbers of elements: a shard. So the partial sums of a norm are
- * the same as on one device, and those of all ranks together are added in the
+ * the same as on one device, and the sums of all ranks are added in the
  * same order. Sums of gradients are complete on every rank until they are
  * reduced. Then they are valid only in the rank's shard, as parameters are
  * until they are gathered. */
@@ -60,7 +60,7 @@ ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *optimizer,
                        const struct check_op *op);
 ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *optimizer,
                         const struct check_op *op);
-/** Compute LAMB's step lengths, likewise. list is the step's. */
+/** Compute LAMB's step lengths in the same way. list is the step's. */
 ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *optimizer,
                        struct view_list *list);
 ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *optimizer);

@@ -6,7 +6,7 @@
 #include "kernels/amp/optimizer.h"
 #include "lib/core/queue/queue.h"
 
-/* Elements that the host converts at once. */
+/* Elements that the host converts at a time. */
 #define PIECE ((int64_t)1 << 18)
 
 struct split_piece {

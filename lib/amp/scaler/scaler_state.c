@@ -179,8 +179,8 @@ static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
 }
 
 /* Combine torch's fields with the scaler's options, and set the initial state
- * of these. Torch has no other counters, so the rest of the state is that of a
- * new machine. Torch's integers have 64 bits, ours 32. */
+ * of these. Torch has no other counters, so the rest of the state equals that
+ * of a new machine. Torch's integers have 64 bits, ours 32. */
 static ssq_status from_torch(const ssq_scaler *scaler,
                              const ssq_torch_scaler_state *torch,
                              ssq_scaler_options *options,

@@ -19,7 +19,7 @@ static void cap(float softcap, uint32_t n, float *x, float *bend)
     }
 }
 
-/* Where the bias is -inf the score is that, whatever the product is. */
+/* If the bias is -inf the score is -inf for any product. */
 void ISA_NAME(attention_prepare)(const struct attention_scores *s, float *block)
 {
     const uint32_t n = s->vectors * LANES;

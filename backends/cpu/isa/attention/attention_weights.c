@@ -80,7 +80,7 @@ static void weights_scale_some(const struct attention_scores *s, float *block,
 }
 
 /* Bring the state of LANES queries up to date: `sum` is of this block, where
- * the greatest score is `next`. What the block's exponents are multiplied by.
+ * the greatest score is `next`. The factor of the block's exponents.
  */
 INLINE floats totals(struct attention_state *state, uint32_t lane, floats next,
                      floats shift, floats sum)

@@ -18,7 +18,7 @@ TARGET_BEGIN("avx512bf16")
 #define TAP_STEP 2
 #include "backends/cpu/isa/conv/conv_tile.h"
 
-/* Bits of 2^-56, of infinity, and those of a bf16 without its sign. */
+/* Bits of 2^-56, of infinity, and of a bf16 without its sign. */
 #define LEAST     0x2380u
 #define INFINITE  0x7f80u
 #define MAGNITUDE 0x7fffu

@@ -31,7 +31,7 @@ INLINE float cell(ssq_dtype dtype, const char *p)
 
 /* ---- whole vectors of a padded row ---- */
 
-/* What a word is made of: a constant. */
+/* The source of a word: a constant. */
 enum made_of { OF_F32, OF_F16, OF_BF16, OF_PAIRS };
 
 /* Lanes first .. end - 1 of halves at p, the others 0; nothing else is read. */
@@ -228,7 +228,7 @@ void ISA_NAME(conv_fill_halves)(const struct conv_line *l, const void *from,
 
 /* ---- rows of sums ---- */
 
-/* What is only stored is what it was. */
+/* A value that is only stored is unchanged. */
 static void finish(const struct conv_result *r, float *x)
 {
     const uint32_t n = r->wide;

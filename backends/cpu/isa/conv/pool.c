@@ -40,7 +40,7 @@ INLINE floats canonical(floats x)
     return (floats)chosen((words)(x != x), nan, (words)x);
 }
 
-/* indexed is a constant. A NaN takes the place of what came before, and nothing
+/* indexed is a constant. A NaN replaces the earlier value, and nothing
  * else the place of a NaN: no number is greater. */
 INLINE void most_of(const struct pool_row *r, const bool indexed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dense.c - casts, sums, products and relu of neighbours, two vectors at a
- * time, from registers to memory: there is no array between the steps.
+ * time, from registers to memory, without an array between the steps.
  *
  * Where all operands are bf16, the first vector has the even elements and the
  * second the odd ones: bf16 is the upper half of a float32, so that a shift and
@@ -12,7 +12,7 @@
 
 #define STEP (2 * LANES) /* elements */
 /* Bytes from what is loaded to what is asked for: a page's end is not the end
- * of what the processor fetches by itself. */
+ * of the processor's own prefetch. */
 #define AHEAD 2048
 
 struct two {
@@ -33,7 +33,7 @@ INLINE struct two two_load(ssq_dtype is, bool split, const char *p)
     return x;
 }
 
-/* To nearest even in the upper half; what is below is left of the sum. */
+/* To nearest even in the upper half; the lower half keeps a rest of the sum. */
 INLINE words bf16_number_above(floats x)
 {
     words u = (words)x;
@@ -127,7 +127,7 @@ INLINE void step(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
     two_store(to, split, kind == DENSE_CAST, y, x, past);
 }
 
-/* What is less than a step goes through arrays. */
+/* A part shorter than a step goes through arrays. */
 INLINE void rest(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
                  const char *a, const char *b, char *y, size_t n)
 {

@@ -71,8 +71,8 @@ static void map(uint16_t *y, const uint16_t *x, const uint16_t *values,
 }
 
 /* dy times the slopes in line: rounded if need be, a NaN is the one that is
- * computed. n is a multiple of a vector's elements except for what is behind
- * the last, which no one reads. */
+ * computed. n is a multiple of a vector's elements except for the elements
+ * after the last, which no one reads. */
 INLINE void multiply(ssq_dtype is, float *line, const char *dy, size_t n)
 {
     for (size_t i = 0; i < n; i += LANES) {

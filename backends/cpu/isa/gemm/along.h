@@ -5,7 +5,7 @@
 
 #include "backends/cpu/isa/half.h"
 
-/* What words are made of: a constant wherever the text below is inlined. */
+/* The source of the words: a constant wherever the text below is inlined. */
 enum format { F32, F16, BF16, BF16_PAIRS };
 
 INLINE int64_t format_bytes(enum format format)

@@ -11,7 +11,7 @@
 #if LANES == 16
 TARGET_BEGIN("amx-tile,amx-bf16")
 
-/* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
+/* The operand of ldtilecfg: all eight tiles have 16 rows of 64 bytes. */
 struct gemm_amx_tile_config {
     uint8_t palette, start, reserved[14];
     uint16_t row_bytes[16];

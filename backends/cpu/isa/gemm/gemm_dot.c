@@ -3,7 +3,7 @@
  * twice as many products as FMA in an instruction.
  *
  * It adds the products of a pair to the sum one after the other, to nearest
- * whatever MXCSR says, and takes subnormals for 0: factors', and those
+ * under any MXCSR, and takes subnormals for 0: factors', and those
  * that it would give. */
 #include "backends/cpu/isa/gemm/gemm.h"
 #include "backends/cpu/isa/half.h"

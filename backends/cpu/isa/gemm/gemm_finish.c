@@ -6,7 +6,7 @@
 #include "backends/cpu/isa/half.h"
 
 #define GEMM_PUT(LINE, N, AT_0)                                                \
-    (void)(AT_0); /* row->d is there already */                                \
+    (void)(AT_0); /* row->d exists already */                                  \
     half_put(row->d, GEMM_D, LINE, N);
 #include "kernels/gemm/gemm_epilogue.h"
 

@@ -23,7 +23,7 @@
 #define DEEP  32u  /* elements of k in a row */
 #define TILE  256u /* words of a tile */
 
-/* What a panel is made of, where: all of it is a constant. */
+/* The source of a panel and its place: all constants. */
 struct form {
     bool halves;
     bool rows;  /* a's: a row of a tile is a line */
@@ -35,7 +35,7 @@ INLINE floats of_f16(words x)
     return floats_of_f16(halves_of_words(x));
 }
 
-/* To nearest even, for what is finite; bf16 is the upper half. */
+/* To nearest even, for finite values; bf16 is the upper half. */
 INLINE words rounded(floats x)
 {
     words u = (words)x;
@@ -65,7 +65,7 @@ INLINE float *place(const struct form f, float *to, uint32_t line,
 }
 
 /* LANES lines by LANES words, from p on: `lines` of them and `depth` elements
- * of k are there. `step` is bytes to the next line, or along k. */
+ * of k exist. `step` is bytes to the next line, or along k. */
 INLINE void square(const struct form f, const char *p, int64_t step,
                    uint32_t lines, uint32_t depth, float *to, uint32_t line,
                    uint32_t word, words *bad)

@@ -4,7 +4,7 @@
  * TILE_ADD(X, Y, SUM) is the instruction: LANES sums and the products of words,
  * which are float32 unless it is defined before.
  * TILE_ROWS x 2 vectors of sums leave registers for two vectors of b and one of
- * a: 14 of 32, 6 of 16. A tile of fewer rows has code of its own, so that none
+ * a: 14 of 32, 6 of 16. A tile of fewer rows has its own code, so that none
  * are multiplied in vain, as has one of a single vector's columns. */
 #ifndef BACKENDS_CPU_ISA_GEMM_GEMM_TILE_H
 #define BACKENDS_CPU_ISA_GEMM_GEMM_TILE_H

@@ -29,7 +29,7 @@ static _Thread_local struct tile_model model;
 #define TILE_ROW   64u  /* bytes */
 #define SUMS_ROW   (4u * GEMM_LINES)
 
-/* What is multiplied by what, how often. */
+/* The factors, and how often they are multiplied. */
 enum tile_products { BF16_ONCE, F16_ONCE, HALVES_FOUR, HALVES_THREE };
 
 INLINE void tiles_begin(const int down, const int wide, const float *from)
@@ -131,7 +131,7 @@ INLINE void tiles_finish(struct gemm_later *l, uint32_t n)
     l->first = first + n;
 }
 
-/* Bytes that a step fetches of what is read next of b, which the tiles that
+/* Bytes that a step prefetches of the next part of b, which the tiles that
  * read this panel share among them. */
 INLINE uint32_t fetched(const struct gemm_tile *t, uint32_t steps)
 {

@@ -91,8 +91,9 @@ INLINE floats gemv_part(enum format format, const char *p, int64_t n)
     return (floats)along(format, p, n <= 0 ? 0 : (uint32_t)n);
 }
 
-/* `left` words of k from byte offsets on: 16, or fewer at the end. What a line
- * is made of and what the few are is constant, as are rows, few and whole. */
+/* `left` words of k from byte offsets on: 16, or fewer at the end. The source
+ * of a line and the number of the few are constant, as are rows, few and whole.
+ */
 INLINE void gemv_add(enum format format, enum format other, int rows, int few,
                      bool whole, const char *const row[GEMV_LONG],
                      const char *const one[GEMV_SHORT], int64_t at, int64_t k,

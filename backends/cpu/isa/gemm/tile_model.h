@@ -2,12 +2,12 @@
 /* tile_model.h - the tile instructions of x86 as C: for tests, on processors
  * that have none.
  *
- * Eight registers of 16 rows of 64 bytes, as palette 1 has them. What Intel's
- * manual says of tdpbf16ps and tdpfp16ps [SDM vol. 2, TDPBF16PS, TDPFP16PS]:
- * the products of even and of odd elements are added up apart, in order, by
- * fused multiply-adds; then the two sums are added, and that to the register.
- * Every step rounds to nearest even and gives 0 for a subnormal; subnormal sums
- * and factors of bf16 count as 0, those of f16 are what they are. */
+ * Eight registers of 16 rows of 64 bytes, as palette 1 has them. As Intel's
+ * manual says of tdpbf16ps and tdpfp16ps [SDM vol. 2, TDPBF16PS,
+ * TDPFP16PS]: the products of even and of odd elements are added up apart, in
+ * order, by fused multiply-adds; then the two sums are added, and that to the
+ * register. Every step rounds to nearest even and gives 0 for a subnormal;
+ * subnormal sums and factors of bf16 count as 0; those of f16 are kept. */
 #ifndef BACKENDS_CPU_ISA_GEMM_TILE_MODEL_H
 #define BACKENDS_CPU_ISA_GEMM_TILE_MODEL_H
 
@@ -23,7 +23,7 @@
 #define MODEL_WORDS 16
 
 struct tile_model {
-    bool configured; /* what is not raises an exception */
+    bool configured; /* anything else raises an exception */
     uint32_t tile[MODEL_TILES][MODEL_ROWS][MODEL_WORDS];
 };
 

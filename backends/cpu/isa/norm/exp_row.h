@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exp_row.h - the greatest element of a row, and the sum of exponentials
- * relative to it: what softmax and cross-entropy begin with, in the order of
+ * relative to it: the first pass of softmax and cross-entropy, in the order of
  * kernels/dialect/group.h. */
 #ifndef BACKENDS_CPU_ISA_NORM_EXP_ROW_H
 #define BACKENDS_CPU_ISA_NORM_EXP_ROW_H
@@ -38,7 +38,7 @@ INLINE float most_of_row(ssq_dtype is, const char *x, size_t n)
 }
 
 /* The sum of exponentials of x - most, which are kept where there is room for
- * them. What stands after the last element is exp(-inf) = 0. */
+ * them. After the last element come exp(-inf) = 0. */
 INLINE float exp_sum_of_row(ssq_dtype is, const char *x, floats most,
                             float *kept, size_t n, const char *next)
 {

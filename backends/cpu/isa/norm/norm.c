@@ -2,7 +2,7 @@
 /* norm.c - passes of batch norm over a channel, whose lines lie apart.
  *
  * A sum has SUMS lanes side by side. They are put aside after SHORT additions
- * each: so no chain is longer than one of SHORT and one of what was put aside,
+ * each: so no chain is longer than one of SHORT and one of the sums put aside,
  * however many lines are shorter than a vector. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/cells.h"
@@ -41,7 +41,7 @@ static float sums_fold(struct norm_sums *s)
     return lane[0];
 }
 
-/* 0 where there is no element: lanes from n on. */
+/* 0 in lanes without an element: from n on. */
 INLINE floats first_of(floats x, uint32_t n)
 {
 #if LANES == 16

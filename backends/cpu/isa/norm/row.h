@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row.h - passes over a row of neighbours: 64 elements at a time, what is left
+/* row.h - passes over a row of neighbours: 64 elements at a time, the rest
  * by vectors, the last of which is a part.
  *
  * Sums have 64 lanes, which are added by halves: the order of
@@ -18,7 +18,7 @@
 
 #define ROW_STEP    64 /* elements */
 #define ROW_VECTORS (ROW_STEP / LANES)
-/* The vectors of a step, each by instructions of its own. */
+/* The vectors of a step, each by its own instructions. */
 #define ROW_EACH(V)                                                            \
     _Pragma("GCC unroll 16") for (int V = 0; V < ROW_VECTORS; V++)
 
@@ -183,11 +183,11 @@ INLINE void row_put(ssq_dtype is, char *y, size_t n, bool past, row_made *make,
     }
 }
 
-/* Rows are worked on in groups, one pass after the other: what a row's lanes
- * find out together takes as long as a hundred elements, which are another
- * row's. */
+/* Rows are worked on in groups, one pass after the other: the step that
+ * combines a row's lanes takes as long as a hundred elements, which are
+ * another row's. */
 #define ROW_GROUP 8
-/* Elements of a group: what stays near while they are worked on. */
+/* Elements of a group: they stay in cache while they are worked on. */
 #define ROW_NEAR 4096
 INLINE int64_t row_group(size_t n)
 {
