@@ -359,7 +359,7 @@ static void test_refusals(const struct pack_harness *harness)
 /* The queue fails, since the graph's second op has no memory. Until packing
  * again succeeds on another queue, the weights are refused, even if they have
  * no elements. */
-static void test_failed_queue(const struct harness *harness)
+static void test_failed_queue(const struct pack_harness *harness)
 {
     const int64_t none[] = {64, 0}, image[] = {1, 1, 64, 64};
     ssq_tensor *a = matrix(harness, SSQ_F32, 64, 64, 1), *b = NULL, *p = NULL;
