@@ -376,11 +376,16 @@ static void refused_read(void)
     ssq_tensor *x = core_vector(dev, SSQ_F16, 100);
     NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 1.0)));
     NEED(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32));
-    NEED(ssq_queue_sync(q));
+    struct DLManagedTensorVersioned *dl = NULL, *lent = NULL;
+    ssq_tensor *made = NULL;
+    NEED(ssq_tensor_to_dlpack(x, SSQ_TO_DLPACK(.producer = q), &lent));
     OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     core_status(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32),
                 SSQ_ERR_INVALID, "captur", "a read that converts");
-    struct DLManagedTensorVersioned *dl = NULL;
+    core_status(ssq_tensor_from_dlpack(
+                    q, lent, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS),
+                    &made),
+                SSQ_ERR_INVALID, "captur", "a copy from another library");
     core_status(ssq_tensor_to_dlpack(
                     x, SSQ_TO_DLPACK(.producer = q, .copy = true), &dl),
                 SSQ_ERR_INVALID, "captur", "a copy for another library");
@@ -391,6 +396,7 @@ static void refused_read(void)
     tap_ok(after == before, "its graph launches %llu kernels",
            (unsigned long long)(after - before));
     OWN(cuGraphExecDestroy(exec));
+    lent->deleter(lent);
     ssq_tensor_destroy(&x);
     ssq_queue_destroy(&q);
     ssq_device_close(&dev);
