@@ -173,18 +173,14 @@ FN u32 abs_integer(u32 u)
 /* 2 / sqrt(pi) exp(-x^2), the square as a pair. */
 FN float erf_slope(float x)
 {
-    EXACT float h;
-    EXACT float l;
-    u32 n;
-
     if (s_is_nan(x))
         return x;
     if (s_abs(x) > 10.3f)
         return 0.0f;
-    TWO_PROD(h, l, x, x)
-    EXP_PAIR(h, l, n, s_neg(h), s_neg(l))
-    PAIR_MUL(h, l, h, l, 1.1283792f, -5.8635383e-8f)
-    return s_scale(h + l, n);
+    EXACT STRUCT(exp_parts) e = exp_pair(pair_neg(two_prod(x, x)));
+
+    e.y = pair_mul(e.y, pair_of(1.1283792f, -5.8635383e-8f));
+    return exp_value(e);
 }
 
 /* -1/2 dy y^3, y = 1 / sqrt(x), which is infinite with the sign of a zero x. In

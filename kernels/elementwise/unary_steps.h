@@ -3,11 +3,10 @@
  *
  * A function with an exponential has 60 to 160 instructions, most of which
  * wait for the one before. A processor looks about 200 instructions ahead: at
- * two vectors, and reaches half of its speed. So there each step of such a
- * function is a loop over the run, of which many vectors are in flight; the
- * data that a step leaves for the next is in arrays. The steps are the macros
- * that the functions of kernels/scalar/ are made of, one after the other: the
- * bits are theirs. */
+ * two vectors, and runs at half its speed. So there each step of such a
+ * function is a loop over the run, with many vectors in flight, and arrays hold
+ * the values between steps. The steps are the parts of the functions of
+ * kernels/scalar/, in their order: the bits are the same. */
 #ifndef KERNELS_ELEMENTWISE_UNARY_STEPS_H
 #define KERNELS_ELEMENTWISE_UNARY_STEPS_H
 
@@ -16,14 +15,37 @@
 
 #if WG == 1
 
-/* The data that a step leaves for the next. If x is a NaN they may be anything:
- * the last step makes the one NaN of it. */
-#define STEP_ARRAYS                                                            \
-    EXACT float eh[RUN_MOST];                                                  \
-    EXACT float el[RUN_MOST];                                                  \
-    EXACT float wh[RUN_MOST];                                                  \
-    EXACT float wl[RUN_MOST];                                                  \
+/* The values between steps. If x is a NaN they may be anything: the last step
+ * returns the canonical NaN. */
+struct unary_steps {
+    float eh[RUN_MOST];
+    float el[RUN_MOST];
+    float wh[RUN_MOST];
+    float wl[RUN_MOST];
+    float ep[RUN_MOST];
     u32 en[RUN_MOST];
+};
+
+#define STEP_E(S, J) pair_of((S)->eh[J], (S)->el[J])
+#define STEP_W(S, J) pair_of((S)->wh[J], (S)->wl[J])
+
+FN void steps_set_e(struct unary_steps *s, INDEX j, STRUCT(float_pair) e)
+{
+    s->eh[j] = e.hi;
+    s->el[j] = e.lo;
+}
+
+FN void steps_set_w(struct unary_steps *s, INDEX j, STRUCT(float_pair) w)
+{
+    s->wh[j] = w.hi;
+    s->wl[j] = w.lo;
+}
+
+FN void steps_set_exp(struct unary_steps *s, INDEX j, STRUCT(exp_parts) e)
+{
+    steps_set_e(s, j, e.y);
+    s->en[j] = e.n;
+}
 
 /* y, or the one NaN where x is a NaN: a choice of bits, as in s_canonical. */
 FN float step_end(float x, float y)
@@ -56,166 +78,159 @@ FN float gate_minus(u32 kind, bool slope, float x)
                            gate_most(kind, slope));
 }
 
-#define GATE_SPLIT(KIND, SLOPE, n, r, c, x)                                    \
-    {                                                                          \
-        EXACT float gs_h = gate_minus(KIND, SLOPE, x);                         \
-        EXACT float gs_l = -0.0f;                                              \
-        if (KIND == UNARY_gelu_tanh)                                           \
-            GELU_TANH_PAIR(gs_h, gs_l, gs_h)                                   \
-        EXP_SPLIT(n, r, c, gs_h, gs_l)                                         \
-    }
-
-FN float gate_value(u32 kind, float x, float eh, float el, u32 n, float qh,
-                    float ql)
+FN STRUCT(exp_parts) gate_split(u32 kind, bool slope, float x)
 {
-    if (kind == UNARY_sigmoid)
-        return sigmoid_end(x, eh, el, n, qh, ql);
-    if (kind == UNARY_tanh)
-        return tanh_end(x, qh, ql);
-    return gate_end(x, gate_minus(kind, false, x), gate_most(kind, false), eh,
-                    el, n, qh, ql);
+    EXACT STRUCT(float_pair) v = pair_of(gate_minus(kind, slope, x), -0.0f);
+
+    if (kind == UNARY_gelu_tanh)
+        v = gelu_tanh_pair(v.hi);
+    return exp_split(v);
 }
 
-#define GATE_STEPS(KIND, SLOPE, V, RUN)                                        \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        GATE_SPLIT(KIND, SLOPE, en[j], eh[j], el[j], V[j]);                    \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXP_REDUCED(eh[j], el[j], eh[j], el[j]);                               \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        RCP_ONE_MORE(wh[j], wl[j], eh[j], el[j], en[j]);                       \
+FN float gate_value(u32 kind, float x, STRUCT(float_pair) e, u32 n,
+                    STRUCT(float_pair) q)
+{
+    if (kind == UNARY_sigmoid)
+        return sigmoid_end(x, e, n, q);
+    if (kind == UNARY_tanh)
+        return tanh_end(x, q);
+    return gate_end(x, gate_minus(kind, false, x), gate_most(kind, false), e, n,
+                    q);
+}
+
+/* E of a run, and 1 / (1 + E). */
+FN void gate_steps(struct unary_steps *s, u32 kind, bool slope, const float *v,
+                   u32 run)
+{
+    IN_RUN(j, run) steps_set_exp(s, j, gate_split(kind, slope, v[j]));
+    IN_RUN(j, run) steps_set_e(s, j, exp_reduced(STEP_E(s, j)));
+    IN_RUN(j, run) steps_set_w(s, j, rcp_one_more(STEP_E(s, j), s->en[j]));
+}
+
+FN void gate_run(u32 kind, float *v, u32 run)
+{
+    struct unary_steps s;
+
+    gate_steps(&s, kind, false, v, run);
+    IN_RUN(j, run)
+    {
+        EXACT float y =
+            gate_value(kind, v[j], STEP_E(&s, j), s.en[j], STEP_W(&s, j));
+        v[j] = step_end(v[j], y);
     }
-#define GATE_RUN(KIND, V, RUN)                                                 \
-    GATE_STEPS(KIND, false, V, RUN)                                            \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXACT float y =                                                        \
-            gate_value(KIND, V[j], eh[j], el[j], en[j], wh[j], wl[j]);         \
-        V[j] = step_end(V[j], y);                                              \
-    }
+}
 
 /* E (1 + E - t) / (1 + E)^2 in place of E, its zero in place of the other. */
-#define GATE_SLOPE(KIND, x, eh, el, n, wh, wl, p)                              \
-    {                                                                          \
-        EXACT float gs_t = gate_minus(KIND, true, x);                          \
-        EXACT float gs_h = gs_t;                                               \
-        EXACT float gs_l = -0.0f;                                              \
-        if (KIND == UNARY_gelu_tanh)                                           \
-            GELU_TANH_SLOPE(gs_h, gs_l, gs_t)                                  \
-        GATE_GRAD(eh, el, gs_h, gs_l, eh, el, n, wh, wl)                       \
-        if (KIND == UNARY_gelu_tanh)                                           \
-            GELU_TANH_ROOT(wh, wl, p, gs_t)                                    \
-        else                                                                   \
-            SILU_ROOT(wh, wl, p, gs_t)                                         \
-    }
+FN void gate_slope(struct unary_steps *s, u32 kind, INDEX j, float x)
+{
+    EXACT float t = gate_minus(kind, true, x);
+    EXACT STRUCT(float_pair) v = pair_of(t, -0.0f);
 
-FN float gate_slope(u32 kind, float x, float eh, float el, u32 n, float wh,
-                    float wl, float p)
+    if (kind == UNARY_gelu_tanh)
+        v = gelu_tanh_slope_pair(t);
+    steps_set_e(s, j, gate_grad(v, STEP_E(s, j), s->en[j], STEP_W(s, j)));
+    v = kind == UNARY_gelu_tanh ? gelu_tanh_root(t) : silu_root(t);
+    steps_set_w(s, j, v);
+    s->ep[j] = kind == UNARY_gelu_tanh ? gelu_tanh_root_start(v.hi)
+                                       : silu_root_start(v.hi);
+}
+
+FN float gate_grad_value(const struct unary_steps *s, u32 kind, INDEX j,
+                         float x)
 {
     EXACT float t = gate_minus(kind, true, x);
 
     if (kind == UNARY_silu)
-        return silu_grad_end(x, t, eh, el, wh, wl, p);
+        return silu_grad_end(x, t, STEP_E(s, j), STEP_W(s, j), s->ep[j]);
     if (kind == UNARY_gelu_tanh)
-        return gelu_tanh_grad_end(x, t, eh, el, wh, wl, p);
-    EXACT float y = sigmoid_grad_end(eh, el, n, wh, wl);
+        return gelu_tanh_grad_end(x, t, STEP_E(s, j), STEP_W(s, j), s->ep[j]);
+    EXACT float y = sigmoid_grad_end(STEP_E(s, j), s->en[j], STEP_W(s, j));
 
     return kind == UNARY_tanh ? 4.0f * y : y;
 }
 
-#define GATE_GRAD_RUN(KIND, V, G, RUN)                                         \
-    EXACT float ep[RUN_MOST];                                                  \
-    GATE_STEPS(KIND, true, V, RUN)                                             \
-    if (KIND == UNARY_silu || KIND == UNARY_gelu_tanh) {                       \
-        IN_RUN(j, RUN)                                                         \
-        {                                                                      \
-            GATE_SLOPE(KIND, V[j], eh[j], el[j], en[j], wh[j], wl[j], ep[j]);  \
-        }                                                                      \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXACT float slope =                                                    \
-            gate_slope(KIND, V[j], eh[j], el[j], en[j], wh[j], wl[j], ep[j]);  \
-        G[j] = s_canonical(step_end(V[j], slope) * G[j]);                      \
+FN void gate_grad_run(u32 kind, const float *v, float *g, u32 run)
+{
+    struct unary_steps s;
+
+    gate_steps(&s, kind, true, v, run);
+    if (kind == UNARY_silu || kind == UNARY_gelu_tanh) {
+        IN_RUN(j, run) gate_slope(&s, kind, j, v[j]);
     }
+    IN_RUN(j, run)
+    {
+        EXACT float slope = gate_grad_value(&s, kind, j, v[j]);
+        g[j] = s_canonical(step_end(v[j], slope) * g[j]);
+    }
+}
 
 /* ---- gelu: E = exp(-x^2 / 2), and what erfc is besides ---- */
 
-#define GELU_SPLIT(n, r, c, t)                                                 \
-    {                                                                          \
-        EXACT float gs_h;                                                      \
-        EXACT float gs_l;                                                      \
-        GELU_EXPONENT(gs_h, gs_l, t)                                           \
-        EXP_SPLIT(n, r, c, gs_h, gs_l)                                         \
-    }
+FN STRUCT(exp_parts) gelu_split(float t)
+{
+    return exp_split(gelu_exponent(t));
+}
 
-#define GELU_STEPS(MOST, V, RUN)                                               \
-    EXACT float ep[RUN_MOST];                                                  \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        GELU_SPLIT(en[j], eh[j], el[j], s_minus_at_most(V[j], MOST));          \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXP_REDUCED(eh[j], el[j], eh[j], el[j]);                               \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        GELU_RCP(wh[j], wl[j], s_minus_at_most(V[j], MOST));                   \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        ep[j] = erfc_start(wh[j]);                                             \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        ERFC_SCALED(wh[j], wl[j], wh[j], wl[j], ep[j]);                        \
-    }
+FN void gelu_steps(struct unary_steps *s, float most, const float *v, u32 run)
+{
+    IN_RUN(j, run)
+        steps_set_exp(s, j, gelu_split(s_minus_at_most(v[j], most)));
+    IN_RUN(j, run) steps_set_e(s, j, exp_reduced(STEP_E(s, j)));
+    IN_RUN(j, run) steps_set_w(s, j, gelu_rcp(s_minus_at_most(v[j], most)));
+    IN_RUN(j, run) s->ep[j] = erfc_start(s->wh[j]);
+    IN_RUN(j, run) steps_set_w(s, j, erfc_scaled(STEP_W(s, j), s->ep[j]));
+}
 
-#define GELU_RUN(V, RUN)                                                       \
-    GELU_STEPS(GELU_MOST, V, RUN)                                              \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        PAIR_MUL(eh[j], el[j], eh[j], el[j], wh[j], wl[j]);                    \
-        GELU_NEAR(wh[j], wl[j], V[j]);                                         \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXACT float t = s_minus_at_most(V[j], GELU_MOST);                      \
-        EXACT float y = gelu_end(V[j], t, eh[j], el[j], en[j], wh[j], wl[j]);  \
-        V[j] = step_end(V[j], y);                                              \
-    }
+FN void gelu_run(float *v, u32 run)
+{
+    struct unary_steps s;
 
-#define GELU_GRAD_RUN(V, G, RUN)                                               \
-    GELU_STEPS(GELU_GRAD_MOST, V, RUN)                                         \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXACT float t = s_minus_at_most(V[j], GELU_GRAD_MOST);                 \
-        GELU_GRAD(eh[j], el[j], t, eh[j], el[j], en[j], wh[j], wl[j]);         \
-        GELU_ROOT(wh[j], wl[j], ep[j], t);                                     \
-    }                                                                          \
-    IN_RUN(j, RUN)                                                             \
-    {                                                                          \
-        EXACT float t = s_minus_at_most(V[j], GELU_GRAD_MOST);                 \
-        EXACT float slope =                                                    \
-            gelu_grad_end(V[j], t, eh[j], el[j], wh[j], wl[j], ep[j]);         \
-        G[j] = s_canonical(step_end(V[j], slope) * G[j]);                      \
+    gelu_steps(&s, GELU_MOST, v, run);
+    IN_RUN(j, run)
+    {
+        steps_set_e(&s, j, pair_mul(STEP_E(&s, j), STEP_W(&s, j)));
+        steps_set_w(&s, j, gelu_near(v[j]));
     }
+    IN_RUN(j, run)
+    {
+        EXACT float t = s_minus_at_most(v[j], GELU_MOST);
+        EXACT float y =
+            gelu_end(v[j], t, STEP_E(&s, j), s.en[j], STEP_W(&s, j));
+        v[j] = step_end(v[j], y);
+    }
+}
+
+FN void gelu_grad_run(const float *v, float *g, u32 run)
+{
+    struct unary_steps s;
+
+    gelu_steps(&s, GELU_GRAD_MOST, v, run);
+    IN_RUN(j, run)
+    {
+        EXACT float t = s_minus_at_most(v[j], GELU_GRAD_MOST);
+        EXACT STRUCT(float_pair) d = gelu_root(t);
+        steps_set_e(&s, j, gelu_grad_pair(t, STEP_E(&s, j), s.en[j],
+                                          STEP_W(&s, j)));
+        steps_set_w(&s, j, d);
+        s.ep[j] = gelu_root_start(d.hi);
+    }
+    IN_RUN(j, run)
+    {
+        EXACT float t = s_minus_at_most(v[j], GELU_GRAD_MOST);
+        EXACT float slope =
+            gelu_grad_end(v[j], t, STEP_E(&s, j), STEP_W(&s, j), s.ep[j]);
+        g[j] = s_canonical(step_end(v[j], slope) * g[j]);
+    }
+}
 
 /* ---- of any kind ---- */
 
 /* V[j] = f(V[j]) */
 #define UNARY_RUN(KIND, V, RUN, ALPHA, BETA)                                   \
     if (unary_is_gate(KIND)) {                                                 \
-        STEP_ARRAYS                                                            \
-        GATE_RUN(KIND, V, RUN)                                                 \
+        gate_run(KIND, V, RUN);                                                \
     } else if (KIND == UNARY_gelu) {                                           \
-        STEP_ARRAYS                                                            \
-        GELU_RUN(V, RUN)                                                       \
+        gelu_run(V, RUN);                                                      \
     } else {                                                                   \
         IN_RUN(j, RUN) V[j] = unary_value(KIND, V[j], ALPHA, BETA);            \
     }
@@ -223,11 +238,9 @@ FN float gate_slope(u32 kind, float x, float eh, float el, u32 n, float wh,
 /* G[j] = G[j] f'(V[j]) */
 #define UNARY_GRAD_RUN(KIND, V, G, RUN, ALPHA, BETA)                           \
     if (unary_is_gate(KIND)) {                                                 \
-        STEP_ARRAYS                                                            \
-        GATE_GRAD_RUN(KIND, V, G, RUN)                                         \
+        gate_grad_run(KIND, V, G, RUN);                                        \
     } else if (KIND == UNARY_gelu) {                                           \
-        STEP_ARRAYS                                                            \
-        GELU_GRAD_RUN(V, G, RUN)                                               \
+        gelu_grad_run(V, G, RUN);                                              \
     } else {                                                                   \
         IN_RUN(j, RUN) G[j] = unary_grad(KIND, V[j], G[j], ALPHA, BETA);       \
     }

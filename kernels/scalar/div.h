@@ -15,7 +15,7 @@
 #define DIV_SEED(a, b) ((a) / (b))
 #define SQRT_SEED(x)   NATIVE_SQRT(x)
 #endif
-/* A seed may be off by 8 units. 8 are taken from it: what lacks is 0 to 16, and
+/* A seed may be off by 8 units. 8 are taken from it: the rest is 0 to 16, and
  * is added in powers of two, where the remainder has room for them. */
 
 /* Round and pack m * 2^(e - 152), bit 25 of m set, bit 0 sticky; e wraps. */

@@ -9,16 +9,13 @@
 
 #include "kernels/scalar/sigmoid.h"
 
-/* 1 / (z + 1.5) = (uh, ul) for the pair z >= 0. */
-#define ERFC_RCP(uh, ul, zh, zl)                                               \
-    {                                                                          \
-        EXACT float er_d;                                                      \
-        EXACT float er_e;                                                      \
-        PAIR_ADD(er_d, er_e, 1.5f, zh, zl)                                     \
-        PAIR_RCP(uh, ul, er_d, er_e)                                           \
-    }
+/* 1 / (z + 1.5) for z >= 0. */
+FN STRUCT(float_pair) erfc_rcp(STRUCT(float_pair) z)
+{
+    return pair_rcp(pair_add(1.5f, z));
+}
 
-/* G's polynomial in u - 0.3125, except for its last two steps. */
+/* G's polynomial in u - 0.3125, without its last two steps. */
 FN float erfc_start(float u)
 {
     EXACT float x = u - 0.3125f;
@@ -34,25 +31,23 @@ FN float erfc_start(float u)
     return p * x + 0.75928384f;
 }
 
-/* erfc(z) exp(z^2) = (wh, wl) for the u of a z >= 0.345, p = erfc_start(uh):
- * the last two steps as pairs, with x's rounding error times a rough G'. */
-#define ERFC_SCALED(wh, wl, uh, ul, p)                                         \
-    {                                                                          \
-        EXACT float es_d;                                                      \
-        EXACT float es_e;                                                      \
-        EXACT float es_x;                                                      \
-        EXACT float es_y;                                                      \
-        EXACT float es_q;                                                      \
-        EXACT float es_r;                                                      \
-        TWO_SUM(es_x, es_y, uh, -0.3125f)                                      \
-        es_y = es_y + (ul);                                                    \
-        FAST_TWO_SUM(es_q, es_r, 1.4935385f, es_x *(p))                        \
-        es_y = es_y * (1.4935385f + 1.5185677f * es_x) + es_x * es_r;          \
-        TWO_PROD(es_q, es_r, es_x, es_q)                                       \
-        FAST_TWO_SUM(es_d, es_e, 0.93332255f, es_q)                            \
-        es_e = es_e + ((es_r + es_y) + 1.4208705e-9f);                         \
-        PAIR_MUL(wh, wl, es_d, es_e, uh, ul)                                   \
-    }
+/* erfc(z) exp(z^2) for the u of a z >= 0.345, p = erfc_start(u.hi): the last
+ * two steps as pairs, with the low part of x times an approximate G'. */
+FN STRUCT(float_pair) erfc_scaled(STRUCT(float_pair) u, float p)
+{
+    EXACT STRUCT(float_pair) x = two_sum(u.hi, -0.3125f);
+
+    x.lo = x.lo + u.lo;
+    EXACT float step = x.hi * p;
+    EXACT STRUCT(float_pair) q = fast_two_sum(1.4935385f, step);
+    EXACT float y = x.lo * (1.4935385f + 1.5185677f * x.hi) + x.hi * q.lo;
+
+    q = two_prod(x.hi, q.hi);
+    EXACT STRUCT(float_pair) d = fast_two_sum(0.93332255f, q.hi);
+
+    d.lo = d.lo + ((q.lo + y) + 1.4208705e-9f);
+    return pair_mul(d, u);
+}
 
 /* (erf(x) - x) / x for |x| < 0.5, z = x^2. */
 FN float erf_excess(float z)
@@ -66,206 +61,194 @@ FN float erf_excess(float z)
     return p * z + 0.12837917f;
 }
 
-/* erfc(a) = (h, l) * 2^n for 0.5 <= a <= 12. */
-#define ERFC_PAIR(h, l, n, a)                                                  \
-    {                                                                          \
-        EXACT float ec_h;                                                      \
-        EXACT float ec_l;                                                      \
-        EXACT float ec_w;                                                      \
-        EXACT float ec_v;                                                      \
-        TWO_PROD(ec_h, ec_l, a, a)                                             \
-        EXP_PAIR(ec_h, ec_l, n, s_neg(ec_h), s_neg(ec_l))                      \
-        ERFC_RCP(ec_w, ec_v, a, 0.0f)                                          \
-        ERFC_SCALED(ec_w, ec_v, ec_w, ec_v, erfc_start(ec_w))                  \
-        PAIR_MUL(h, l, ec_h, ec_l, ec_w, ec_v)                                 \
-    }
+/* exp(v) w */
+FN STRUCT(exp_parts) erfc_join(STRUCT(float_pair) v, STRUCT(float_pair) w)
+{
+    EXACT STRUCT(exp_parts) e = exp_pair(v);
+
+    e.y = pair_mul(e.y, w);
+    return e;
+}
+
+/* erfc(a) for 0.5 <= a <= 12. */
+FN STRUCT(exp_parts) erfc_pair(float a)
+{
+    EXACT STRUCT(float_pair) u = erfc_rcp(pair_of(a, 0.0f));
+
+    return erfc_join(pair_neg(two_prod(a, a)),
+                     erfc_scaled(u, erfc_start(u.hi)));
+}
+
+/* whole - e */
+FN float erfc_less(float whole, STRUCT(exp_parts) e)
+{
+    EXACT float scale = s_pow2(e.n);
+    EXACT STRUCT(float_pair) y = pair_neg(e.y);
+
+    y.hi = y.hi * scale;
+    y.lo = y.lo * scale;
+    return pair_sum(pair_add(whole, y));
+}
 
 /* A polynomial below 0.5; 1 - erfc in pairs above, and 1 beyond 4. */
 FN float s_erf(float x)
 {
-    EXACT float h;
-    EXACT float l;
     EXACT float a = s_abs(x);
-    u32 n;
+    EXACT float z = x * x;
 
     if (s_is_nan(x))
         return s_quiet(x);
     if (a < 0.5f)
-        return x + x * erf_excess(x * x);
+        return x + x * erf_excess(z);
     if (a > 4.0f)
         return s_copysign(1.0f, x);
-    ERFC_PAIR(h, l, n, a)
-    EXACT float scale = s_pow2(n);
-
-    PAIR_ADD(h, l, 1.0f, s_neg(h) * scale, s_neg(l) * scale)
-    return s_copysign(h + l, x);
+    return s_copysign(erfc_less(1.0f, erfc_pair(a)), x);
 }
 
 /* 1 - erf below 0.5, 2 - erfc(-x) for negative x; the tail is scaled last, so
  * that it keeps its accuracy down to the subnormals. */
 FN float s_erfc(float x)
 {
-    EXACT float h;
-    EXACT float l;
     EXACT float a = s_abs(x);
-    u32 n;
 
     if (s_is_nan(x))
         return s_quiet(x);
     if (a < 0.5f) {
-        TWO_SUM(h, l, 1.0f, s_neg(x))
-        return h + (l - x * erf_excess(x * x));
+        EXACT float z = x * x;
+        EXACT STRUCT(float_pair) y = two_sum(1.0f, s_neg(x));
+
+        return y.hi + (y.lo - x * erf_excess(z));
     }
     if (a > 11.0f)
         return x > 0.0f ? 0.0f : 2.0f;
-    ERFC_PAIR(h, l, n, a)
-    if (x > 0.0f)
-        return s_scale(h + l, n);
-    EXACT float scale = s_pow2(n);
+    EXACT STRUCT(exp_parts) e = erfc_pair(a);
 
-    PAIR_ADD(h, l, 2.0f, s_neg(h) * scale, s_neg(l) * scale)
-    return h + l;
+    return x > 0.0f ? exp_value(e) : erfc_less(2.0f, e);
 }
 
-/* sqrt(1/2) x = (zh, zl) */
-#define GELU_Z(zh, zl, x) PAIR_TIMES(zh, zl, x, 0.70710677f, 1.21016175e-8f)
-/* -x^2 / 2 = (vh, vl) */
-#define GELU_EXPONENT(vh, vl, x)                                               \
-    {                                                                          \
-        EXACT float ge_h;                                                      \
-        EXACT float ge_l;                                                      \
-        TWO_PROD(ge_h, ge_l, x, x)                                             \
-        vh = -0.5f * ge_h;                                                     \
-        vl = -0.5f * ge_l;                                                     \
-    }
-/* ERFC_RCP of |x| sqrt(1/2), t = -|x| */
-#define GELU_RCP(uh, ul, t)                                                    \
-    {                                                                          \
-        EXACT float gr_h;                                                      \
-        EXACT float gr_l;                                                      \
-        GELU_Z(gr_h, gr_l, -(t))                                               \
-        ERFC_RCP(uh, ul, gr_h, gr_l)                                           \
-    }
+/* sqrt(1/2) x */
+FN STRUCT(float_pair) gelu_z(float x)
+{
+    return pair_times(x, pair_of(0.70710677f, 1.21016175e-8f));
+}
 
-/* 1/2 erf(x sqrt(1/2)) = (zh, zl) for |x| < 1/2 */
-#define GELU_NEAR(zh, zl, x)                                                   \
-    {                                                                          \
-        EXACT float gn_h;                                                      \
-        EXACT float gn_l;                                                      \
-        GELU_Z(gn_h, gn_l, x)                                                  \
-        gn_l = gn_l + gn_h * erf_excess(gn_h * gn_h);                          \
-        zh = 0.5f * gn_h;                                                      \
-        zl = 0.5f * gn_l;                                                      \
-    }
+/* -x^2 / 2 */
+FN STRUCT(float_pair) gelu_exponent(float x)
+{
+    EXACT STRUCT(float_pair) v = two_prod(x, x);
+
+    v.hi = -0.5f * v.hi;
+    v.lo = -0.5f * v.lo;
+    return v;
+}
+
+/* erfc_rcp() of |x| sqrt(1/2), t = -|x| */
+FN STRUCT(float_pair) gelu_rcp(float t)
+{
+    return erfc_rcp(gelu_z(-t));
+}
+
+/* 1/2 erf(x sqrt(1/2)) for |x| < 1/2 */
+FN STRUCT(float_pair) gelu_near(float x)
+{
+    EXACT STRUCT(float_pair) z = gelu_z(x);
+    EXACT float square = z.hi * z.hi;
+
+    z.lo = z.lo + z.hi * erf_excess(square);
+    z.hi = 0.5f * z.hi;
+    z.lo = 0.5f * z.lo;
+    return z;
+}
 
 /* x times the normal distribution function, 1/2 erfc(-x / sqrt(2)), which is
- * 1/2 and GELU_NEAR's below 1/2, else 1 less the tail (h, l) * 2^(n - 1) for
+ * 1/2 and gelu_near()'s z below 1/2, else 1 less the tail w * 2^(n - 1) for
  * positive x: a sum of two each time. t is -|x|, at least -GELU_MOST, beyond
  * which the result is x or 0. */
 #define GELU_MOST 15.0f
-FN float gelu_end(float x, float t, float h, float l, u32 n, float zh, float zl)
+FN float gelu_end(float x, float t, STRUCT(float_pair) w, u32 n,
+                  STRUCT(float_pair) z)
 {
-    EXACT float sh;
-    EXACT float sl;
+    EXACT STRUCT(float_pair) s = pair_scale_down(w, n - 1u);
     bool near = t > -0.5f;
     bool tail = t <= -0.5f && x < 0.0f;
 
-    sh = near ? zh : -s_scale_down(h, n - 1u);
-    sl = near ? zl : -s_scale_down(l, n - 1u);
-    PAIR_ADD_LESS(sh, sl, near ? 0.5f : 1.0f, sh, sl)
-    PAIR_TIMES_LOOSE(sh, sl, tail ? t : x, tail ? h : sh, tail ? l : sl)
-    sh = sh + sl;
-    EXACT float y = tail ? s_scale_down(sh, n - 1u) : sh;
+    s.hi = near ? z.hi : -s.hi;
+    s.lo = near ? z.lo : -s.lo;
+    s = pair_add_less(near ? 0.5f : 1.0f, s);
+    s.hi = tail ? w.hi : s.hi;
+    s.lo = tail ? w.lo : s.lo;
+    EXACT float h = pair_sum(pair_times_loose(tail ? t : x, s));
+    EXACT float y = tail ? s_scale_down(h, n - 1u) : h;
 
     return s_copysign(x > GELU_MOST ? x : y, x); /* of 0 too */
 }
 
 FN float s_gelu(float x)
 {
-    EXACT float h;
-    EXACT float l;
-    EXACT float wh;
-    EXACT float wl;
     EXACT float t = s_minus_at_most(x, GELU_MOST);
-    u32 n;
-
-    GELU_EXPONENT(h, l, t)
-    EXP_PAIR(h, l, n, h, l)
-    GELU_RCP(wh, wl, t)
-    ERFC_SCALED(wh, wl, wh, wl, erfc_start(wh))
-    PAIR_MUL(h, l, h, l, wh, wl)
-    GELU_NEAR(wh, wl, x)
-    EXACT float y = gelu_end(x, t, h, l, n, wh, wl);
+    EXACT STRUCT(float_pair) u = gelu_rcp(t);
+    EXACT STRUCT(exp_parts) e =
+        erfc_join(gelu_exponent(t), erfc_scaled(u, erfc_start(u.hi)));
+    EXACT float y = gelu_end(x, t, e.y, e.n, gelu_near(x));
 
     return s_is_nan(x) ? s_quiet(x) : y;
 }
 
 /* Where -t is at most 1.25: its distance d from the zero, 0.7518, and p of
- * ROOT_GRAD. */
-#define GELU_ROOT(dh, dl, p, t)                                                \
-    {                                                                          \
-        EXACT float gr_h;                                                      \
-        EXACT float gr_l;                                                      \
-        EXACT float gr_p = 6.0500755e-5f;                                      \
-        PAIR_ADD(gr_h, gr_l, t, 0.75179154f, -1.211445e-8f)                    \
-        gr_p = gr_p * gr_h + 0.00018333698f;                                   \
-        gr_p = gr_p * gr_h - 0.00072958926f;                                   \
-        gr_p = gr_p * gr_h - 0.0022397605f;                                    \
-        gr_p = gr_p * gr_h + 0.0045355903f;                                    \
-        gr_p = gr_p * gr_h + 0.019421685f;                                     \
-        gr_p = gr_p * gr_h - 0.014771136f;                                     \
-        gr_p = gr_p * gr_h - 0.11400821f;                                      \
-        gr_p = gr_p * gr_h - 0.018199692f;                                     \
-        dh = gr_h;                                                             \
-        dl = gr_l;                                                             \
-        p = gr_p;                                                              \
-    }
+ * root_grad(). */
+FN STRUCT(float_pair) gelu_root(float t)
+{
+    return pair_add(t, pair_of(0.75179154f, -1.211445e-8f));
+}
 
-/* E (W/2 + t / sqrt(2 pi)) = (yh, yl), E = (eh, el) * 2^n */
-#define GELU_GRAD(yh, yl, t, eh, el, n, wh, wl)                                \
-    {                                                                          \
-        EXACT float gg_h;                                                      \
-        EXACT float gg_l;                                                      \
-        PAIR_TIMES(gg_h, gg_l, t, 0.3989423f, -1.133517e-8f)                   \
-        gg_l = gg_l + 0.5f * (wl);                                             \
-        PAIR_ADD(gg_h, gg_l, 0.5f * (wh), gg_h, gg_l)                          \
-        PAIR_MUL(gg_h, gg_l, eh, el, gg_h, gg_l)                               \
-        yh = s_scale_down(gg_h, n);                                            \
-        yl = s_scale_down(gg_l, n);                                            \
-    }
+FN float gelu_root_start(float d)
+{
+    EXACT float p = 6.0500755e-5f;
+
+    p = p * d + 0.00018333698f;
+    p = p * d - 0.00072958926f;
+    p = p * d - 0.0022397605f;
+    p = p * d + 0.0045355903f;
+    p = p * d + 0.019421685f;
+    p = p * d - 0.014771136f;
+    p = p * d - 0.11400821f;
+    return p * d - 0.018199692f;
+}
+
+/* e (w/2 + t / sqrt(2 pi)) * 2^n */
+FN STRUCT(float_pair) gelu_grad_pair(float t, STRUCT(float_pair) e, u32 n,
+                                     STRUCT(float_pair) w)
+{
+    EXACT STRUCT(float_pair) g =
+        pair_times(t, pair_of(0.3989423f, -1.133517e-8f));
+    EXACT float half_w = 0.5f * w.hi;
+
+    g.lo = g.lo + 0.5f * w.lo;
+    return pair_scale_down(pair_mul(e, pair_add(half_w, g)), n);
+}
 
 /* The normal distribution function plus x times its density: for negative x
- * (gh, gl) of GELU_GRAD. A result that underflows is +0: Phi(x) + x phi(x) is
- * the sum of +0 and -0 then. */
+ * g of gelu_grad_pair(). An underflow gives +0: Phi(x) + x phi(x) is the sum of
+ * +0 and -0 then. */
 #define GELU_GRAD_MOST 16.0f
-FN float gelu_grad_end(float x, float t, float gh, float gl, float dh, float dl,
-                       float p)
+FN float gelu_grad_end(float x, float t, STRUCT(float_pair) g,
+                       STRUCT(float_pair) d, float p)
 {
-    EXACT float yh;
-    EXACT float yl;
-    bool near = t >= -1.25f;
+    EXACT STRUCT(float_pair) r =
+        root_grad(d, pair_of(0.431494f, -5.176417e-9f), 0.38828498f, p);
 
-    ROOT_GRAD(yh, yl, dh, dl, 0.431494f, -5.176417e-9f, 0.38828498f, p)
-    return s_zero_plus(grad_finish(x, near ? yh : gh, near ? yl : gl));
+    return s_zero_plus(grad_choose(x, t >= -1.25f, r, g));
 }
 
 FN float s_gelu_grad(float x)
 {
-    EXACT float h;
-    EXACT float l;
-    EXACT float wh;
-    EXACT float wl;
-    EXACT float p;
     EXACT float t = s_minus_at_most(x, GELU_GRAD_MOST);
-    u32 n;
-
-    GELU_EXPONENT(h, l, t)
-    EXP_PAIR(h, l, n, h, l)
-    GELU_RCP(wh, wl, t)
-    ERFC_SCALED(wh, wl, wh, wl, erfc_start(wh))
-    GELU_GRAD(h, l, t, h, l, n, wh, wl)
-    GELU_ROOT(wh, wl, p, t)
-    EXACT float y = gelu_grad_end(x, t, h, l, wh, wl, p);
+    EXACT STRUCT(exp_parts) e = exp_pair(gelu_exponent(t));
+    EXACT STRUCT(float_pair) u = gelu_rcp(t);
+    EXACT STRUCT(float_pair) w = erfc_scaled(u, erfc_start(u.hi));
+    EXACT STRUCT(float_pair) g = gelu_grad_pair(t, e.y, e.n, w);
+    EXACT STRUCT(float_pair) d = gelu_root(t);
+    EXACT float y = gelu_grad_end(x, t, g, d, gelu_root_start(d.hi));
 
     return s_is_nan(x) ? s_quiet(x) : y;
 }

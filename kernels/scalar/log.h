@@ -9,32 +9,34 @@
 
 #include "kernels/scalar/exp.h"
 
-/* log(1 + f + c) = (h, l) for sqrt(1/2) <= 1 + f <= sqrt(2), c tiny; relative
- * error 2^-27. */
-#define LOG_REDUCED(h, l, f, c)                                                \
-    {                                                                          \
-        EXACT float lr_q;                                                      \
-        EXACT float lr_e;                                                      \
-        EXACT float lr_p = 0.06694212f;                                        \
-        lr_p = lr_p * (f)-0.11781852f;                                         \
-        lr_p = lr_p * (f) + 0.11975161f;                                       \
-        lr_p = lr_p * (f)-0.123920396f;                                        \
-        lr_p = lr_p * (f) + 0.14204228f;                                       \
-        lr_p = lr_p * (f)-0.16668318f;                                         \
-        lr_p = lr_p * (f) + 0.20003028f;                                       \
-        lr_p = lr_p * (f)-0.25000015f;                                         \
-        lr_p = lr_p * (f) + 0.33333296f;                                       \
-        TWO_PROD(lr_q, lr_e, f, f)                                             \
-        lr_p = (f)*lr_q * lr_p;                                                \
-        /* c / (1 + f), to 1 % */                                              \
-        EXACT float lr_c = (c) * ((1.0f - (f)) * (1.0f + lr_q) + lr_q * lr_q); \
-        EXACT float lr_a = (f)-0.5f * lr_q;                                    \
-        EXACT float lr_b = (((f)-lr_a) - 0.5f * lr_q) - 0.5f * lr_e;           \
-        EXACT float lr_h = lr_a + lr_p;                                        \
-        EXACT float lr_l = ((lr_a - lr_h) + lr_p) + (lr_b + lr_c);             \
-        h = lr_h;                                                              \
-        l = lr_l;                                                              \
-    }
+/* log(1 + x) for sqrt(1/2) <= 1 + x.hi <= sqrt(2), x.lo tiny; relative error
+ * 2^-27. */
+FN STRUCT(float_pair) log_reduced(STRUCT(float_pair) x)
+{
+    EXACT STRUCT(float_pair) y;
+    EXACT float f = x.hi;
+    EXACT float p = 0.06694212f;
+
+    p = p * f - 0.11781852f;
+    p = p * f + 0.11975161f;
+    p = p * f - 0.123920396f;
+    p = p * f + 0.14204228f;
+    p = p * f - 0.16668318f;
+    p = p * f + 0.20003028f;
+    p = p * f - 0.25000015f;
+    p = p * f + 0.33333296f;
+    EXACT STRUCT(float_pair) q = two_prod(f, f);
+
+    p = f * q.hi * p;
+    /* x.lo / (1 + f), to 1 % */
+    EXACT float c = x.lo * ((1.0f - f) * (1.0f + q.hi) + q.hi * q.hi);
+    EXACT float a = f - 0.5f * q.hi;
+    EXACT float b = ((f - a) - 0.5f * q.hi) - 0.5f * q.lo;
+
+    y.hi = a + p;
+    y.lo = ((a - y.hi) + p) + (b + c);
+    return y;
+}
 
 #define LOG_SPLIT 0x3f3504f3u /* sqrt(1/2) */
 
@@ -66,11 +68,19 @@ FN float log_special(float x)
     return AS_F32((u & 0x7fffffffu) == 0u ? F32_SIGN | F32_INF : F32_NAN);
 }
 
-/* log(m) + k log(2), of which k LN2_H is exact. */
+/* y + k log(2), of which k LN2_H is exact. */
+FN STRUCT(float_pair) log_join(float k, STRUCT(float_pair) y)
+{
+    EXACT STRUCT(float_pair) s = y;
+    EXACT float kh = k * LN2_H;
+
+    s.lo = s.lo + k * LN2_L;
+    return pair_add(kh, s);
+}
+
+/* log(m) + k log(2) */
 FN float s_log(float x)
 {
-    EXACT float h;
-    EXACT float l;
     u32 u = AS_U32(x);
 
     if (u - 1u >= 0x7f7fffffu)
@@ -78,116 +88,90 @@ FN float s_log(float x)
     EXACT float k = F32(log_exponent(u)) - 1024.0f;
     EXACT float f = AS_F32(log_significand(u)) - 1.0f;
 
-    LOG_REDUCED(h, l, f, 0.0f)
-    l = l + k * LN2_L;
-    PAIR_ADD(h, l, k * LN2_H, h, l)
-    return h + l;
+    return pair_sum(log_join(k, log_reduced(pair_of(f, 0.0f))));
 }
 
 /* log(m) / log(2) + k, where k is exact. */
 FN float s_log2(float x)
 {
-    EXACT float h;
-    EXACT float l;
     u32 u = AS_U32(x);
 
     if (u - 1u >= 0x7f7fffffu)
         return log_special(x);
     EXACT float k = F32(log_exponent(u)) - 1024.0f;
     EXACT float f = AS_F32(log_significand(u)) - 1.0f;
+    EXACT STRUCT(float_pair) y = log_reduced(pair_of(f, 0.0f));
 
-    LOG_REDUCED(h, l, f, 0.0f)
-    PAIR_MUL(h, l, h, l, 1.442695f, 1.925963e-8f) /* 1 / log(2) */
-    PAIR_ADD(h, l, k, h, l)
-    return h + l;
+    y = pair_mul(y, pair_of(1.442695f, 1.925963e-8f)); /* 1 / log(2) */
+    return pair_sum(pair_add(k, y));
 }
 
-/* 1 + x as a pair, of which c is what the rounding of d lost. */
+/* 1 + x as a pair, of which lo is what the rounding of hi lost. */
 FN float s_log1p(float x)
 {
-    EXACT float h;
-    EXACT float l;
-    EXACT float d;
-    EXACT float c;
-
     if (s_abs(x) < 2.9802322e-8f) /* 2^-25; keeps -0 and subnormals */
         return x;
-    TWO_SUM(d, c, 1.0f, x)
-    u32 u = AS_U32(d);
+    EXACT STRUCT(float_pair) d = two_sum(1.0f, x);
+    u32 u = AS_U32(d.hi);
 
     if (u - 1u >= 0x7f7fffffu)
-        return log_special(s_is_nan(x) ? x : d);
+        return log_special(s_is_nan(x) ? x : d.hi);
     u32 n = log_exponent(u) - 1024u;
     EXACT float k = F32(n + 1024u) - 1024.0f;
-    EXACT float f = AS_F32(log_significand(u)) - 1.0f;
 
-    c = c * s_pow2(0u - n);
-    LOG_REDUCED(h, l, f, c)
-    l = l + k * LN2_L;
-    PAIR_ADD(h, l, k * LN2_H, h, l)
-    return h + l;
+    d.hi = AS_F32(log_significand(u)) - 1.0f;
+    d.lo = d.lo * s_pow2(0u - n);
+    return pair_sum(log_join(k, log_reduced(d)));
 }
 
-/* log(x) = (h, l) to a relative 2^-34, since pow multiplies it by up to 2^7:
- * log(m) = 2 atanh(s), s = (m - 1) / (m + 1), everything but the terms from
- * s^5 on in pairs. u holds the bits of a positive finite x. */
-#define LOG_PRECISE(h, l, u)                                                   \
-    {                                                                          \
-        EXACT float lp_k = F32(log_exponent(u)) - 1024.0f;                     \
-        EXACT float lp_m = AS_F32(log_significand(u));                         \
-        EXACT float lp_f = lp_m - 1.0f;                                        \
-        EXACT float lp_sh;                                                     \
-        EXACT float lp_sl;                                                     \
-        EXACT float lp_zh;                                                     \
-        EXACT float lp_zl;                                                     \
-        EXACT float lp_ch;                                                     \
-        EXACT float lp_cl;                                                     \
-        EXACT float lp_th;                                                     \
-        EXACT float lp_tl;                                                     \
-        TWO_SUM(lp_zh, lp_zl, lp_m, 1.0f)                                      \
-        PAIR_RCP(lp_ch, lp_cl, lp_zh, lp_zl)                                   \
-        PAIR_TIMES(lp_sh, lp_sl, lp_f, lp_ch, lp_cl)                           \
-        PAIR_MUL(lp_zh, lp_zl, lp_sh, lp_sl, lp_sh, lp_sl)                     \
-        PAIR_MUL(lp_ch, lp_cl, lp_sh, lp_sl, lp_zh, lp_zl)                     \
-        PAIR_MUL(lp_th, lp_tl, lp_ch, lp_cl, 0.6666667f, -1.9868216e-8f)       \
-        EXACT float lp_p = 0.19527893f;                                        \
-        lp_p = lp_p * lp_zh + 0.2218106f;                                      \
-        lp_p = lp_p * lp_zh + 0.28571957f;                                     \
-        lp_p = lp_p * lp_zh + 0.39999998f;                                     \
-        lp_tl = lp_tl + lp_ch * lp_zh * lp_p;                                  \
-        FAST_TWO_SUM(lp_sh, lp_zl, 2.0f * lp_sh, lp_th)                        \
-        lp_zl = lp_zl + (2.0f * lp_sl + lp_tl);                                \
-        lp_zl = lp_zl + lp_k * LN2_L;                                          \
-        PAIR_ADD(h, l, lp_k *LN2_H, lp_sh, lp_zl)                              \
-    }
+/* log(x) to a relative 2^-34, since pow multiplies it by up to 2^7: log(m) = 2
+ * atanh(s), s = (m - 1) / (m + 1), everything but the terms from s^5 on in
+ * pairs. u holds the bits of a positive finite x. */
+FN STRUCT(float_pair) log_precise(u32 u)
+{
+    EXACT float k = F32(log_exponent(u)) - 1024.0f;
+    EXACT float m = AS_F32(log_significand(u));
+    EXACT float f = m - 1.0f;
+    EXACT STRUCT(float_pair) s = pair_times(f, pair_rcp(two_sum(m, 1.0f)));
+    EXACT STRUCT(float_pair) z = pair_mul(s, s);
+    EXACT STRUCT(float_pair) cube = pair_mul(s, z);
+    EXACT STRUCT(float_pair) t =
+        pair_mul(cube, pair_of(0.6666667f, -1.9868216e-8f));
+    EXACT float p = 0.19527893f;
 
-/* |a|^b for positive finite |a| given as bits and finite b. A result that
- * overflows, underflows or rounds to 1 is answered before the exponential,
- * whose argument must be in range. */
+    p = p * z.hi + 0.2218106f;
+    p = p * z.hi + 0.28571957f;
+    p = p * z.hi + 0.39999998f;
+    t.lo = t.lo + cube.hi * z.hi * p;
+    EXACT float twice = 2.0f * s.hi;
+
+    z = fast_two_sum(twice, t.hi);
+    z.lo = z.lo + (2.0f * s.lo + t.lo);
+    return log_join(k, z);
+}
+
+/* |a|^b for positive finite |a| given as bits and finite b. If the
+ * result overflows, underflows or rounds to 1, it is returned before the
+ * exponential, whose argument must be in range. */
 FN float pow_magnitude(u32 u, float b)
 {
-    EXACT float h;
-    EXACT float l;
-    EXACT float ph;
-    EXACT float pl;
-    u32 n;
+    EXACT STRUCT(float_pair) y = log_precise(u);
+    EXACT float product = y.hi * b;
 
-    LOG_PRECISE(h, l, u)
-    ph = h * b;
-    if (ph > 100.0f)
+    if (product > 100.0f)
         return AS_F32(F32_INF);
-    if (ph < -110.0f)
+    if (product < -110.0f)
         return 0.0f;
-    if (s_abs(ph) < 1.4901161e-8f) /* 2^-26 */
+    if (s_abs(product) < 1.4901161e-8f) /* 2^-26 */
         return 1.0f;
-    TWO_PROD(ph, pl, h, b)
-    pl = pl + l * b;
-    EXP_PAIR(h, l, n, ph, pl)
-    return s_scale(h + l, n);
+    EXACT STRUCT(float_pair) x = two_prod(y.hi, b);
+
+    x.lo = x.lo + y.lo * b;
+    return exp_value(exp_pair(x));
 }
 
-/* The kind of b: 0 is not an integer, 1 an odd one, 2 an even one, as
- * all are from 2^24 on. */
+/* 0 if b is not an integer, 1 if it is odd, 2 if it is even. From 2^24 on all
+ * are even. */
 FN u32 pow_parity(float b)
 {
     u32 u = AS_U32(b) & 0x7fffffffu;
@@ -221,7 +205,7 @@ FN float pow_special(float a, float b)
     return AS_F32(s | ((ua != 0u) == up ? F32_INF : 0u));
 }
 
-/* a^b as in C99 annex F. */
+/* a^b, with the special cases of C99 annex F. */
 FN float s_pow(float a, float b)
 {
     u32 ua = AS_U32(a);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair.h - float32 pairs: unevaluated sums hi + lo of about 48 bits.
  *
- * Macros, since a function has one result. Outputs are assigned last, so they
- * may be inputs too; arguments are read more than once. Dekker's product and
- * Knuth's sum (Numer. Math. 18, 1971; TAOCP 2, 4.2.2), with the factors split
- * by masking bits, which cannot overflow: both halves have 12 bits, so their
- * products and the differences below are exact. */
+ * Dekker's product and Knuth's sum (Numer. Math. 18, 1971; TAOCP 2, 4.2.2),
+ * with the factors split by masking bits, which cannot overflow: both halves
+ * have 12 bits, so their products and the differences below are exact.
+ *
+ * An argument is a name or a literal. An operation between two functions is a
+ * separate EXACT local: GLSL has no precise argument. */
 
 #ifndef SSQ_KERNELS_SCALAR_PAIR_H
 #define SSQ_KERNELS_SCALAR_PAIR_H
@@ -13,179 +14,195 @@
 #include "kernels/scalar/bits.h"
 #include "kernels/scalar/div.h"
 
-/* s + e = a + b exactly. */
-#define TWO_SUM(s, e, a, b)                                                    \
-    {                                                                          \
-        EXACT float ts_s = (a) + (b);                                          \
-        EXACT float ts_b = ts_s - (a);                                         \
-        EXACT float ts_e = ((a) - (ts_s - ts_b)) + ((b)-ts_b);                 \
-        s = ts_s;                                                              \
-        e = ts_e;                                                              \
-    }
+struct float_pair {
+    float hi;
+    float lo;
+};
+
+FN STRUCT(float_pair) pair_of(float hi, float lo)
+{
+    EXACT STRUCT(float_pair) p;
+
+    p.hi = hi;
+    p.lo = lo;
+    return p;
+}
+
+/* Its one rounding. */
+FN float pair_sum(STRUCT(float_pair) p)
+{
+    return p.hi + p.lo;
+}
+
+FN STRUCT(float_pair) pair_neg(STRUCT(float_pair) p)
+{
+    return pair_of(s_neg(p.hi), s_neg(p.lo));
+}
+
+/* p * 2^n for n <= 0, which wraps. */
+FN STRUCT(float_pair) pair_scale_down(STRUCT(float_pair) p, u32 n)
+{
+    return pair_of(s_scale_down(p.hi, n), s_scale_down(p.lo, n));
+}
+
+/* a + b exactly. */
+FN STRUCT(float_pair) two_sum(float a, float b)
+{
+    EXACT STRUCT(float_pair) s;
+
+    s.hi = a + b;
+    EXACT float t = s.hi - a;
+
+    s.lo = (a - (s.hi - t)) + (b - t);
+    return s;
+}
 
 /* The same where |a| >= |b| or a = 0. */
-#define FAST_TWO_SUM(s, e, a, b)                                               \
-    {                                                                          \
-        EXACT float fs_s = (a) + (b);                                          \
-        EXACT float fs_e = ((a)-fs_s) + (b);                                   \
-        s = fs_s;                                                              \
-        e = fs_e;                                                              \
-    }
+FN STRUCT(float_pair) fast_two_sum(float a, float b)
+{
+    EXACT STRUCT(float_pair) s;
 
-/* p + e = a * b exactly, unless p overflows or |p| < 2^-100. A fused
- * multiply-add gives the same e in one step, where that is an instruction;
- * there it also is the same as a product that is exact and a sum. */
+    s.hi = a + b;
+    s.lo = (a - s.hi) + b;
+    return s;
+}
+
+/* a * b exactly, unless it overflows or is below 2^-100. A fused multiply-add
+ * gives the same lo in one step, where that is an instruction; there it also is
+ * the same as a product that is exact and a sum. */
 #if defined(NATIVE) && defined(__FMA__)
-#define TWO_PROD(p, e, a, b)                                                   \
-    {                                                                          \
-        EXACT float tp_p = (a) * (b);                                          \
-        EXACT float tp_e = FMA(a, b, -tp_p);                                   \
-        p = tp_p;                                                              \
-        e = tp_e;                                                              \
-    }
 #define MAD_EXACT(a, b, c) FMA(a, b, c)
 #else
-#define TWO_PROD(p, e, a, b)                                                   \
-    {                                                                          \
-        EXACT float tp_ah = AS_F32(AS_U32(a) & 0xfffff000u);                   \
-        EXACT float tp_al = (a)-tp_ah;                                         \
-        EXACT float tp_bh = AS_F32(AS_U32(b) & 0xfffff000u);                   \
-        EXACT float tp_bl = (b)-tp_bh;                                         \
-        EXACT float tp_p = (a) * (b);                                          \
-        EXACT float tp_e =                                                     \
-            (((tp_ah * tp_bh - tp_p) + tp_ah * tp_bl) + tp_al * tp_bh) +       \
-            tp_al * tp_bl;                                                     \
-        p = tp_p;                                                              \
-        e = tp_e;                                                              \
-    }
 #define MAD_EXACT(a, b, c) MAD(a, b, c)
 #endif
+FN STRUCT(float_pair) two_prod(float a, float b)
+{
+    EXACT STRUCT(float_pair) p;
 
-/* r = c - a * b, where that is a float and a * b is about c: the rest of c
- * by a quotient or a root. */
+    p.hi = a * b;
 #if defined(NATIVE) && defined(__FMA__)
-#define REMAINDER(r, c, a, b) r = FMA(-(a), b, c);
+    p.lo = FMA(a, b, -p.hi);
 #else
-#define REMAINDER(r, c, a, b)                                                  \
-    {                                                                          \
-        EXACT float rm_p;                                                      \
-        EXACT float rm_e;                                                      \
-        TWO_PROD(rm_p, rm_e, a, b)                                             \
-        r = ((c)-rm_p) - rm_e;                                                 \
-    }
+    EXACT float ah = AS_F32(AS_U32(a) & 0xfffff000u);
+    EXACT float al = a - ah;
+    EXACT float bh = AS_F32(AS_U32(b) & 0xfffff000u);
+    EXACT float bl = b - bh;
+
+    p.lo = (((ah * bh - p.hi) + ah * bl) + al * bh) + al * bl;
 #endif
+    return p;
+}
 
-/* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. Here and below
- * the result of LOOSE is a pair for ph + pl alone, which is its one rounding;
- * else it is pulled tight, and ph is that sum. */
-#define PAIR_MUL_LOOSE(ph, pl, ah, al, bh, bl)                                 \
-    {                                                                          \
-        EXACT float pm_p;                                                      \
-        EXACT float pm_e;                                                      \
-        TWO_PROD(pm_p, pm_e, ah, bh)                                           \
-        pm_e = pm_e + ((ah) * (bl) + (al) * (bh));                             \
-        ph = pm_p;                                                             \
-        pl = pm_e;                                                             \
-    }
-#define PAIR_MUL(ph, pl, ah, al, bh, bl)                                       \
-    {                                                                          \
-        EXACT float pm_h;                                                      \
-        EXACT float pm_l;                                                      \
-        PAIR_MUL_LOOSE(pm_h, pm_l, ah, al, bh, bl)                             \
-        FAST_TWO_SUM(ph, pl, pm_h, pm_l)                                       \
-    }
+/* c - a * b, if that is a float and a * b is about c: the remainder of a
+ * quotient or a root. */
+FN float product_rest(float c, float a, float b)
+{
+#if defined(NATIVE) && defined(__FMA__)
+    return FMA(-a, b, c);
+#else
+    EXACT STRUCT(float_pair) p = two_prod(a, b);
 
-/* (ph, pl) = a * (bh, bl), in the same way. */
-#define PAIR_TIMES_LOOSE(ph, pl, a, bh, bl)                                    \
-    {                                                                          \
-        EXACT float pt_p;                                                      \
-        EXACT float pt_e;                                                      \
-        TWO_PROD(pt_p, pt_e, a, bh)                                            \
-        pt_e = pt_e + (a) * (bl);                                              \
-        ph = pt_p;                                                             \
-        pl = pt_e;                                                             \
-    }
-#define PAIR_TIMES(ph, pl, a, bh, bl)                                          \
-    {                                                                          \
-        EXACT float pt_h;                                                      \
-        EXACT float pt_l;                                                      \
-        PAIR_TIMES_LOOSE(pt_h, pt_l, a, bh, bl)                                \
-        FAST_TWO_SUM(ph, pl, pt_h, pt_l)                                       \
-    }
+    return (c - p.hi) - p.lo;
+#endif
+}
 
-/* (sh, sl) = a + (bh, bl). */
-#define PAIR_ADD(sh, sl, a, bh, bl)                                            \
-    {                                                                          \
-        EXACT float pa_s;                                                      \
-        EXACT float pa_e;                                                      \
-        TWO_SUM(pa_s, pa_e, a, bh)                                             \
-        pa_e = pa_e + (bl);                                                    \
-        FAST_TWO_SUM(sh, sl, pa_s, pa_e)                                       \
-    }
+/* a * b, relative error below 2^-44. Here and below what the functions _loose
+ * leave is a pair for its sum alone; else it is pulled tight, and hi is that
+ * sum. */
+FN STRUCT(float_pair)
+    pair_mul_loose(STRUCT(float_pair) a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) p = two_prod(a.hi, b.hi);
 
-/* The same where |a| >= |bh|. */
-#define PAIR_ADD_LESS_LOOSE(sh, sl, a, bh, bl)                                 \
-    {                                                                          \
-        EXACT float pa_s;                                                      \
-        EXACT float pa_e;                                                      \
-        FAST_TWO_SUM(pa_s, pa_e, a, bh)                                        \
-        pa_e = pa_e + (bl);                                                    \
-        sh = pa_s;                                                             \
-        sl = pa_e;                                                             \
-    }
-#define PAIR_ADD_LESS(sh, sl, a, bh, bl)                                       \
-    {                                                                          \
-        EXACT float pa_h;                                                      \
-        EXACT float pa_l;                                                      \
-        PAIR_ADD_LESS_LOOSE(pa_h, pa_l, a, bh, bl)                             \
-        FAST_TWO_SUM(sh, sl, pa_h, pa_l)                                       \
-    }
+    p.lo = p.lo + (a.hi * b.lo + a.lo * b.hi);
+    return p;
+}
 
-/* (qh, ql) = 1 / (dh, dl), for d between 2^-60 and 2^60. */
-#define PAIR_RCP(qh, ql, dh, dl)                                               \
-    {                                                                          \
-        EXACT float pr_q = s_quotient(1.0f, dh);                               \
-        EXACT float pr_e;                                                      \
-        REMAINDER(pr_e, 1.0f, pr_q, dh)                                        \
-        pr_e = pr_e - pr_q * (dl);                                             \
-        qh = pr_q;                                                             \
-        ql = pr_q * pr_e;                                                      \
-    }
+FN STRUCT(float_pair) pair_mul(STRUCT(float_pair) a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) p = pair_mul_loose(a, b);
 
-/* (rh, rl) = (bh, bl)^t for 0 <= b <= 1, by binary powering. The relative
- * error is below t * 2^-43; powers below 2^-60 become 0. */
-#define PAIR_POW(rh, rl, bh, bl, t)                                            \
-    {                                                                          \
-        EXACT float pp_rh = 1.0f;                                              \
-        EXACT float pp_rl = 0.0f;                                              \
-        EXACT float pp_bh = bh;                                                \
-        EXACT float pp_bl = bl;                                                \
-        for (u32 pp_t = t; pp_t != 0u; pp_t >>= 1u) {                          \
-            if ((pp_t & 1u) != 0u)                                             \
-                PAIR_MUL(pp_rh, pp_rl, pp_rh, pp_rl, pp_bh, pp_bl)             \
-            PAIR_MUL(pp_bh, pp_bl, pp_bh, pp_bl, pp_bh, pp_bl)                 \
-            if (pp_bh < 8.6736174e-19f) {                                      \
-                pp_bh = 0.0f;                                                  \
-                pp_bl = 0.0f;                                                  \
-            }                                                                  \
-            if (pp_rh < 8.6736174e-19f) {                                      \
-                pp_rh = 0.0f;                                                  \
-                pp_rl = 0.0f;                                                  \
-            }                                                                  \
-        }                                                                      \
-        rh = pp_rh;                                                            \
-        rl = pp_rl;                                                            \
+    return fast_two_sum(p.hi, p.lo);
+}
+
+FN STRUCT(float_pair) pair_times_loose(float a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) p = two_prod(a, b.hi);
+
+    p.lo = p.lo + a * b.lo;
+    return p;
+}
+
+FN STRUCT(float_pair) pair_times(float a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) p = pair_times_loose(a, b);
+
+    return fast_two_sum(p.hi, p.lo);
+}
+
+/* a + b */
+FN STRUCT(float_pair) pair_add(float a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) s = two_sum(a, b.hi);
+
+    s.lo = s.lo + b.lo;
+    return fast_two_sum(s.hi, s.lo);
+}
+
+/* The same where |a| >= |b.hi|. */
+FN STRUCT(float_pair) pair_add_less_loose(float a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) s = fast_two_sum(a, b.hi);
+
+    s.lo = s.lo + b.lo;
+    return s;
+}
+
+FN STRUCT(float_pair) pair_add_less(float a, STRUCT(float_pair) b)
+{
+    EXACT STRUCT(float_pair) s = pair_add_less_loose(a, b);
+
+    return fast_two_sum(s.hi, s.lo);
+}
+
+/* 1 / d, for d between 2^-60 and 2^60. */
+FN STRUCT(float_pair) pair_rcp(STRUCT(float_pair) d)
+{
+    EXACT STRUCT(float_pair) q;
+
+    q.hi = s_quotient(1.0f, d.hi);
+    EXACT float e = product_rest(1.0f, q.hi, d.hi);
+
+    e = e - q.hi * d.lo;
+    q.lo = q.hi * e;
+    return q;
+}
+
+/* b^t for 0 <= b <= 1, by binary powering. The relative error is below t *
+ * 2^-43; powers below 2^-60 become 0. */
+FN STRUCT(float_pair) pair_pow(STRUCT(float_pair) b, u32 t)
+{
+    EXACT STRUCT(float_pair) r = pair_of(1.0f, 0.0f);
+    EXACT STRUCT(float_pair) x = b;
+
+    for (u32 left = t; left != 0u; left >>= 1u) {
+        if ((left & 1u) != 0u)
+            r = pair_mul(r, x);
+        x = pair_mul(x, x);
+        if (x.hi < 8.6736174e-19f)
+            x = pair_of(0.0f, 0.0f);
+        if (r.hi < 8.6736174e-19f)
+            r = pair_of(0.0f, 0.0f);
     }
+    return r;
+}
 
 /* 1 - (bh + bl)^t for 0 <= b <= 1: an optimizer's bias correction. */
 FN float one_minus_pow(float bh, float bl, u32 t)
 {
-    EXACT float h;
-    EXACT float l;
+    EXACT STRUCT(float_pair) p = pair_pow(pair_of(bh, bl), t);
 
-    PAIR_POW(h, l, bh, bl, t)
-    PAIR_ADD_LESS_LOOSE(h, l, 1.0f, s_neg(h), s_neg(l))
-    return h + l;
+    return pair_sum(pair_add_less_loose(1.0f, pair_neg(p)));
 }
 
 /* 1 / sqrt(x): the reciprocal of the root, with both remainders put back. */
@@ -201,11 +218,8 @@ FN float s_rsqrt(float x)
         F32(f32_significand(u)) * (odd != 0u ? 2.3841858e-7f : 1.1920929e-7f);
     EXACT float s = s_sqrt(m);
     EXACT float y = s_div(1.0f, s);
-    EXACT float r;
-    EXACT float t;
-
-    REMAINDER(r, m, s, s)
-    REMAINDER(t, 1.0f, s, y)
+    EXACT float r = product_rest(m, s, s);
+    EXACT float t = product_rest(1.0f, s, y);
 
     return (y + y * (t - 0.5f * r * (y * y))) * s_pow2(127u - (k >> 1u));
 }

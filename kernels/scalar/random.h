@@ -2,7 +2,7 @@
 /* random.h - Philox4x32-10 and the distributions made from one word.
  *
  * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC 2011. A counter generator: the number for element i of tensor t in step s
+ * SC 2011. A counter generator: the word of element i of tensor t in step s
  * does not depend on the launch. */
 
 #ifndef SSQ_KERNELS_SCALAR_RANDOM_H
@@ -62,16 +62,16 @@ FN float random_uniform(u32 r)
     return F32(r >> 8u) * 5.9604645e-8f;
 }
 
-/* How many standard deviations leave p on one side, (q, c) = 1/2 - p: q times a
+/* How many standard deviations leave p on one side, q = 1/2 - p: q times a
  * polynomial in w = -log(4 p (1 - p)), as Giles does it (GPU Computing Gems,
- * Jade edition, 2012, ch. 10), fitted again down to p = 2^-33. */
-FN float normal_quantile(float p, float q, float c)
+ * Jade edition, 2012, ch. 10), fitted down to p = 2^-33. */
+FN float normal_quantile(float p, STRUCT(float_pair) q)
 {
-    EXACT float w = s_neg(s_log(4.0f * p * (1.0f - p)));
+    EXACT float x = 4.0f * p * (1.0f - p);
+    EXACT float w = s_neg(s_log(x));
+    EXACT STRUCT(float_pair) product;
+    EXACT STRUCT(float_pair) sum;
     EXACT float y;
-    EXACT float h;
-    EXACT float l;
-    EXACT float e;
 
     if (w < 5.0f) {
         w = w - 2.5f;
@@ -85,9 +85,9 @@ FN float normal_quantile(float p, float q, float c)
         y = y * w - 0.00354327f;
         y = y * w - 0.011815259f;
         y = y * w + 0.69760406f;
-        TWO_PROD(y, e, y, w)
-        FAST_TWO_SUM(h, l, 4.246627f, y)
-        l = l + (e + 8.183265e-8f);
+        product = two_prod(y, w);
+        sum = fast_two_sum(4.246627f, product.hi);
+        sum.lo = sum.lo + (product.lo + 8.183265e-8f);
     } else {
         w = s_sqrt(w) - 3.375f;
         y = 1.5352001e-5f;
@@ -101,21 +101,21 @@ FN float normal_quantile(float p, float q, float c)
         y = y * w - 0.007735553f;
         y = y * w + 0.01179f;
         y = y * w + 2.8466518f;
-        TWO_PROD(y, e, y, w)
-        FAST_TWO_SUM(h, l, 9.0781765f, y)
-        l = l + (e + 1.3489391e-7f);
+        product = two_prod(y, w);
+        sum = fast_two_sum(9.0781765f, product.hi);
+        sum.lo = sum.lo + (product.lo + 1.3489391e-7f);
     }
-    PAIR_MUL(h, l, q, c, h, l)
-    return h + l;
+    return pair_sum(pair_mul(q, sum));
 }
 
-/* (h, l) = u * 2^-33 exactly. */
-#define RANDOM_PAIR(h, l, u)                                                   \
-    {                                                                          \
-        EXACT float rp_a = F32((u) >> 16u) * 7.6293945e-6f;   /* 2^-17 */      \
-        EXACT float rp_b = F32((u)&0xffffu) * 1.1641532e-10f; /* 2^-33 */      \
-        FAST_TWO_SUM(h, l, rp_a, rp_b)                                         \
-    }
+/* u * 2^-33 exactly. */
+FN STRUCT(float_pair) random_pair(u32 u)
+{
+    EXACT float a = F32(u >> 16u) * 7.6293945e-6f;      /* 2^-17 */
+    EXACT float b = F32(u & 0xffffu) * 1.1641532e-10f; /* 2^-33 */
+
+    return fast_two_sum(a, b);
+}
 
 /* Normal, mean 0, deviation 1: the quantile of (r + 1/2) / 2^32, so odd about
  * 0 and 6.34 at most. */
@@ -123,11 +123,7 @@ FN float random_normal(u32 r)
 {
     u32 v = r < 0x80000000u ? r : ~r;
     EXACT float p = u32_to_float(v + v + 1u) * 1.1641532e-10f; /* 2^-33 */
-    EXACT float q;
-    EXACT float c;
-
-    RANDOM_PAIR(q, c, ~(v + v))
-    EXACT float y = normal_quantile(p, q, c);
+    EXACT float y = normal_quantile(p, random_pair(~(v + v)));
 
     return r < 0x80000000u ? s_neg(y) : y;
 }
@@ -137,13 +133,11 @@ FN float random_truncated_normal(u32 r)
 {
     u32 v = r < 0x80000000u ? r : ~r;
     EXACT float p = u32_to_float(v + v + 1u) * 1.1641532e-10f;
-    EXACT float q;
-    EXACT float c;
+    EXACT STRUCT(float_pair) q =
+        pair_mul(random_pair(~(v + v)), pair_of(0.9544997f, 1.4576542e-8f));
 
-    RANDOM_PAIR(q, c, ~(v + v))
     p = 0.022750132f + 0.9544997f * p; /* erfc(sqrt(2)) / 2, erf(sqrt(2)) */
-    PAIR_MUL(q, c, q, c, 0.9544997f, 1.4576542e-8f)
-    EXACT float y = normal_quantile(p, q, c);
+    EXACT float y = normal_quantile(p, q);
 
     y = y > 2.0f ? 2.0f : y;
     return r < 0x80000000u ? s_neg(y) : y;

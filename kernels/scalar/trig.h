@@ -66,8 +66,6 @@ FN float cos_reduced(float r, float c)
  * no float32 is closer than 2^-30 to a multiple of pi/2. */
 FN float sin_quadrant(u32 u, u32 shift)
 {
-    EXACT float r;
-    EXACT float c;
     u32 e = u >> 23u;
     u32 m = (u & 0x7fffffu) | 0x800000u;
 
@@ -111,12 +109,13 @@ FN float sin_quadrant(u32 u, u32 shift)
     EXACT float a = F32(hi >> 8u) * 5.9604645e-8f;
     EXACT float b = F32(((hi & 0xffu) << 16u) | (lo >> 16u)) * 3.5527137e-15f;
 
-    TWO_PROD(r, c, a, 1.5707964f) /* pi/2 as a pair */
-    c = c + (b * 1.5707964f + a * -4.371139e-8f);
-    r = r * AS_F32(scale);
-    c = c * AS_F32(scale);
-    r = AS_F32(AS_U32(r) ^ sign);
-    c = AS_F32(AS_U32(c) ^ sign);
+    EXACT STRUCT(float_pair) p = two_prod(a, 1.5707964f); /* pi/2 as a pair */
+
+    p.lo = p.lo + (b * 1.5707964f + a * -4.371139e-8f);
+    p.hi = p.hi * AS_F32(scale);
+    p.lo = p.lo * AS_F32(scale);
+    EXACT float r = AS_F32(AS_U32(p.hi) ^ sign);
+    EXACT float c = AS_F32(AS_U32(p.lo) ^ sign);
     EXACT float y =
         (quadrant & 1u) == 0u ? sin_reduced(r, c) : cos_reduced(r, c);
 

@@ -134,15 +134,14 @@ static void check_two(void)
     for (u32 i = 0; i < n; i++) {
         float a = factor(1, i);
         float b = factor(2, i);
-        float s, e, p, d;
-
-        TWO_PROD(p, d, a, b) /* 48 bits fit a double */
-        products +=
-            p != a * b || (double)p + (double)d != (double)a * (double)b;
+        struct float_pair p = two_prod(a, b); /* 48 bits fit a double */
+        products += p.hi != a * b ||
+                    (double)p.hi + (double)p.lo != (double)a * (double)b;
         b = AS_F32((AS_U32(b) & 0x807fffffu) |
                    ((AS_U32(a) >> 23 & 0xffu) + (i & 31u) - 14u) << 23);
-        TWO_SUM(s, e, a, b)
-        sums += s != a + b || (double)s + (double)e != (double)a + (double)b;
+        struct float_pair s = two_sum(a, b);
+        sums += s.hi != a + b ||
+                (double)s.hi + (double)s.lo != (double)a + (double)b;
     }
     tap_ok(products == 0, "two-prod: %u products are exact", n);
     tap_ok(sums == 0, "two-sum: %u sums are exact", n);
@@ -163,14 +162,13 @@ static void check_pair_products(void)
                    (random_uniform(random_u32(4, i, 0, 0, 0, 0)) - 0.5f);
         long double a = (long double)ah + al;
         long double b = (long double)bh + bl;
-        float h, l;
+        struct float_pair p = pair_mul(pair_of(ah, al), pair_of(bh, bl));
+        struct float_pair r = pair_rcp(pair_of(ah, al));
 
-        PAIR_MUL(h, l, ah, al, bh, bl)
-        product =
-            fmax(product, (double)fabsl((h + (long double)l) / (a * b) - 1));
-        PAIR_RCP(h, l, ah, al)
+        product = fmax(product,
+                       (double)fabsl((p.hi + (long double)p.lo) / (a * b) - 1));
         reciprocal =
-            fmax(reciprocal, (double)fabsl((h + (long double)l) * a - 1));
+            fmax(reciprocal, (double)fabsl((r.hi + (long double)r.lo) * a - 1));
     }
     tap_ok(product < ldexp(1, -44), "pair product: 2^%.2f off, bound 2^-44",
            log2(product));
@@ -194,11 +192,10 @@ static void check_powers(double b)
             u32 t =
                 (1u << k) + (random_u32(k, i, 0, 0, 0, 0) & ((1u << k) - 1u));
             long double c = -expm1l(t * lb);
-            float ph, pl;
+            struct float_pair p = pair_pow(pair_of(h, l), t);
 
-            PAIR_POW(ph, pl, h, l, t)
-            pair =
-                fmax(pair, (double)fabsl((1 - (long double)ph - pl) / c - 1));
+            pair = fmax(pair,
+                        (double)fabsl((1 - (long double)p.hi - p.lo) / c - 1));
             rounded =
                 fmax(rounded, (double)fabsl(one_minus_pow(h, l, t) / c - 1));
         }

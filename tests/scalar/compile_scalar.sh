@@ -23,7 +23,7 @@ build() {
     tap_run "scalar.h as $language: $compiler" "$compiler" "$@"
 }
 
-# none PATTERN NAME: no line of the object has it.
+# none PATTERN NAME: no line of the object matches.
 none() {
     grep -nE -- "$1" "$tmp/object" >"$tmp/out"
     tap_empty "$2"
@@ -38,7 +38,7 @@ ptx() {
         "$1: $(grep -c 'mul\.rn\.f32' "$tmp/object") exact products"
 }
 
-# What scalar.h includes of the directory.
+# The headers of the directory that scalar.h includes.
 headers=$(sed -n "s|^#include \"\(kernels/scalar/.*\)\"|$srcdir/\1|p" \
     "$srcdir/kernels/scalar/scalar.h")
 # shellcheck disable=SC2086 # words are meant
