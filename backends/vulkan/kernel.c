@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/core/module/disk_cache.h"
 #include "backends/common/room.h"
@@ -44,6 +45,36 @@ static ssq_status make_shader(struct backend_device *d,
                : named_error(d->core, name, "vkCreateShaderModule", r);
 }
 
+/** Nanoseconds of compiling after which the log reports it, and reports it
+ * again: a first step that waits longer needs an explanation. */
+#define REPORT_NS UINT64_C(2000000000)
+
+static uint64_t kernel_clock(void)
+{
+    struct timespec t = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Count a pipeline that took ns. */
+static void kernel_count(struct backend_device *d, const char *name,
+                         uint64_t ns)
+{
+    pthread_mutex_lock(&d->lock);
+    unsigned compiled = ++d->compiled;
+    uint64_t all = d->compile_ns += ns;
+    bool report = all - d->compile_reported >= REPORT_NS;
+    if (report)
+        d->compile_reported = all;
+    pthread_mutex_unlock(&d->lock);
+    d->core->log_line(SSQ_LOG_DEBUG, "vulkan", "kernel %s: compiled in %.1f ms",
+                      name, (double)ns / 1e6);
+    if (report)
+        d->core->log_line(SSQ_LOG_INFO, "vulkan",
+                          "%u kernels are compiled, in %.1f s so far", compiled,
+                          (double)all / 1e9);
+}
+
 /* Compile a kernel in a variant, if there is memory that a driver's compiler
  * may need: some end the process where there is none. */
 static ssq_status kernel_make_pipeline(struct backend_device *d,
@@ -68,8 +99,10 @@ static ssq_status kernel_make_pipeline(struct backend_device *d,
                   .pName = "main"},
         .layout = d->layout,
         .basePipelineIndex = -1};
+    uint64_t begin = kernel_clock();
     VkResult r =
         VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL, pipeline);
+    kernel_count(d, name, kernel_clock() - begin);
     VK(DestroyShaderModule)(d->vk, shader, NULL);
     return r == VK_SUCCESS
                ? SSQ_OK

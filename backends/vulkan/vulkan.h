@@ -130,6 +130,10 @@ struct backend_device {
     size_t cache_bytes;    /* of its data as loaded; stored if it has grown */
     bool kernels_open;     /* cache and kernels want closing */
     struct kernel_map kernels;
+    /* pipelines that were made, the time that it took, and how much of it the
+     * log has reported; under lock */
+    unsigned compiled;
+    uint64_t compile_ns, compile_reported;
     /* kinds of cooperative matrices, tried at opening (coopmat.c); its kinds
      * say why they are refused */
     struct vulkan_coopmat *coopmat;
