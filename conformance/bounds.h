@@ -80,7 +80,7 @@ static inline double bound_chain(double n, double m)
     return (n + 8.0) * U_F32 * m;
 }
 
-/** What a product of floats may lose to underflow: nothing for f16 times f16,
+/** The error of a product of floats by underflow: nothing for f16 times f16,
  *  which is a multiple of 2^-48. flushed: the device has no float32
  *  subnormals. */
 static inline double bound_eta_product(ssq_dtype a, ssq_dtype b, bool flushed)
@@ -122,7 +122,7 @@ static inline double bound_add(double error, double sum)
 }
 
 /** An activation of a value known to within error: its Lipschitz constant,
- *  then at most 2 ulp (2^-22, or two of the least subnormals) of its own. */
+ *  then at most 2 ulp (2^-22, or two of the least subnormals) for itself. */
 static inline double bound_activation(double error, double lipschitz,
                                       double result)
 {
@@ -167,8 +167,8 @@ static inline double bound_norm(double n, double norm)
     return ((bound_fold_chain(n) + 2.0 + 8.0) / 2.0 + 1.0) * U_F32 * norm;
 }
 
-/** The gradient dx = dy f'(x) of a unary op, before it is stored. Of what
- *  computes it, `roundings` units of 2^-24 stand before the last operation,
+/** The gradient dx = dy f'(x) of a unary op, before it is stored. In the code
+ * that computes it, `roundings` units of 2^-24 occur before the last operation,
  *  which is the store's own rounding in float32 and one more in 16 bits.
  *  f'(x) is subnormal with an error of `subnormals` 2^-149, times dy; what is
  *  divided by x last may be subnormal before: `divisions` 2^-150 / |x|. */

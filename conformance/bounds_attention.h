@@ -11,15 +11,15 @@
 
 #include "conformance/bounds.h"
 
-/** What one float32 product or quotient may lose to underflow. */
+/** The error of one float32 product or quotient by underflow. */
 static inline double bound_attention_eta(bool flushed)
 {
     return flushed ? 0x1p-126 : 0x1p-149;
 }
 
 /* scale (q k) + mask: a GEMM of length d, scale's and mask's roundings, and 6
- * more for who multiplies by log2(e) first. size: |scale| sum |q k| + |mask|;
- * each product may underflow. */
+ * more for code that multiplies by log2(e) first. size: |scale| sum |q k| +
+ * |mask|; each product may underflow. */
 static inline double bound_attention_score(double d, double size, double scale,
                                            double eta)
 {
@@ -28,7 +28,7 @@ static inline double bound_attention_score(double d, double size, double scale,
 
 /* cap tanh(s / cap) + mask, where s is off by error. tanh has no slope above 1.
  * The quotient's rounding, u |x|, moves it by at most max(x / cosh(x)^2) u,
- * which is less than u / 2; it adds 2u of its own, the product u, and the sum
+ * which is less than u / 2; it adds another 2u, the product u, and the sum
  * u. No two values are further apart than 2 cap. */
 static inline double bound_attention_capped(double error, double cap,
                                             double mask, double eta)
@@ -68,7 +68,7 @@ static inline double bound_attention_total(double n, double eta)
     return bound_chain(2.0 * n, 1.0) + n * eta;
 }
 
-/* m + log(total): log has 2u of its own, the sum rounds once. moved: how far
+/* m + log(total): log adds 2u, the sum rounds once. moved: how far
  * the scores' errors alone can move the exact value. */
 static inline double bound_attention_lse(double moved, double total_error,
                                          double lse, double log_total)
@@ -85,7 +85,7 @@ static inline double attention_rest_range(double lse)
 }
 
 /* That rest: three roundings and the 2u of log, as in an lse. It stays within
- * its range, whatever the errors, and the exact one does. */
+ * its range for any errors, and the exact one does. */
 static inline double bound_attention_rest(double moved, double total_error,
                                           double difference, double log_total,
                                           double lse)

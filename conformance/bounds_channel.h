@@ -22,10 +22,10 @@ static inline double bound_unbiased(const struct norm_facts *f)
     return f->n / (f->n - 1.0) * f->var_error;
 }
 
-/** What joins the statistics of ranks (kernels/norm/channel_merge.h): the
- *  elements of the rank with the most of them, the ranks, the variance of the
- *  ranks' means about that of all; and the largest of the ranks' avg |x|, avg
- *  |x - mean| about their own means, and |mean|. */
+/** The code that joins the statistics of ranks (kernels/norm/channel_merge.h):
+ * the elements of the rank with the most of them, the ranks, the variance of
+ * the ranks' means about that of all; and the largest of the ranks' avg |x|,
+ * avg |x - mean| about their own means, and |mean|. */
 struct rank_facts {
     double most, ranks, between;
     double abs_x, abs_dev, abs_mean;
@@ -60,7 +60,7 @@ static inline void norm_errors_ranks(struct norm_facts *f,
     f->rstd_error = bound_rstd(f, eps);
 }
 
-/** Over ranks the averages of a gradient have additions more, those of
+/** Over ranks the averages of a gradient have more additions, the ones of
  *  numbers.md 12, and a product with gamma. m: |g| + avg|g| + |z| avg|g z|. */
 static inline double bound_ranks_backward(const struct norm_facts *f,
                                           const struct rank_facts *r, double m)

@@ -59,7 +59,8 @@ static inline struct num num_store(struct num a, ssq_dtype d)
 
 /** A sum of k products of numbers known to within their errors, of a gemm with
  *  c and bias (NULL: none), before it is stored. size: the sum of |a| |b|,
- * moved: what the errors of a and b can do to the sum. block as in bound_gemm.
+ * moved: the effect of the errors of a and b on the sum. block as in
+ * bound_gemm.
  */
 static inline struct num num_gemm(double sum, double size, double moved,
                                   double k, double block, const struct num *c,

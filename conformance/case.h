@@ -59,7 +59,7 @@ static inline size_t pick(size_t *i, size_t n)
     return digit;
 }
 
-/** Is there nothing to compare, because nothing ran or it failed? */
+/** True if the case needs no comparison: nothing ran or it failed. */
 static inline bool harness_over(const struct harness *b)
 {
     return b->failed || b->skipped || b->bench || b->admit;

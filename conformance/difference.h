@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* difference.h - is a float64 gradient that of a float64 function? Central
+/* difference.h - does a float64 gradient belong to a float64 function? Central
  * differences, with a bound from the function's third derivative. */
 #ifndef CONFORMANCE_DIFFERENCE_H
 #define CONFORMANCE_DIFFERENCE_H
@@ -12,7 +12,7 @@ typedef double (*scalar_fn)(const void *data, const double *x);
 /** The slope of f along x[i] is gradient[i], for every i of n.
  *  @param step   of the difference
  *  @param third  bound of |f'''| along any one variable within a step
- *  @param size   sum of the absolute values of what f adds up, and of
+ *  @param size   sum of the absolute values of the terms of f, and of
  *                intermediate values: its float64 rounding is below
  *                2^-42 size (thousands of operations)
  *  |difference - slope| <= step^2 / 6 third + 2^-42 size / step. */

@@ -12,8 +12,8 @@
 
 #define OPEN 255 /* a factor of a row that has no level yet */
 
-/* What is covered so far: covered[f][v][g][w] says whether some row has level v
- * of factor f and level w of g, and is kept for both orders of f and g. */
+/* The pairs covered so far: covered[f][v][g][w] says whether some row has level
+ * v of factor f and level w of g, and is kept for both orders of f and g. */
 struct array {
     const unsigned char *levels; /* of each factor */
     int factors;

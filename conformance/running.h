@@ -3,10 +3,10 @@
  *
  * Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., 3.3. A
  * `num` is a value in float64 and a bound on how far float32 arithmetic that
- * does the same operations can be from it: what the operands' errors do to the
- * result, plus one rounding of the result. Derived from the formula alone, so
- * right for any data, however badly conditioned. The float64 roundings of the
- * values themselves are covered by a slightly larger unit. */
+ * does the same operations can be from it: the effect of the operands' errors
+ * on the result, plus one rounding of the result. Derived from the formula
+ * alone, so right for any data, however badly conditioned. The float64
+ * roundings of the values themselves are covered by a slightly larger unit. */
 #ifndef CONFORMANCE_RUNNING_H
 #define CONFORMANCE_RUNNING_H
 

@@ -36,7 +36,7 @@ enum layout {
     LAYOUT_BROADCAST   /* inputs: every stride 0 (one element) */
 };
 
-/** What an input holds; always representable in its dtype. */
+/** The contents of an input; always representable in its dtype. */
 enum fill {
     FILL_NORMAL,   /* standard normal */
     FILL_UNIFORM,  /* [-0.5, 0.5] */
@@ -59,7 +59,7 @@ struct operand {
     int64_t shape[SSQ_MAX_RANK];
     int64_t n;         /* elements */
     double *value;     /* n values, dense row-major: given, or read back */
-    uint32_t *bits;    /* n raw elements, likewise */
+    uint32_t *bits;    /* n raw elements, in the same way */
     struct plot *plot; /* the harness': how it is in its buffer */
 };
 
@@ -105,7 +105,7 @@ struct suite {
     bool bit_equal; /* class B: support prints it */
     /** Moves and conversions: float32 subnormals are kept on every device. */
     bool subnormals;
-    /** For runs that are no test of drivers: those do every stride-th case; 0
+    /** For runs that do not test drivers: such runs do every stride-th case; 0
      *  and 1 are all of them, SUITE_NO_DRIVER none. */
     size_t stride;
     /** If drivers take turns (turns.h), even ones run the cases for which
@@ -125,7 +125,7 @@ static inline int suite_half(size_t i)
 {
     return (int)(i * 2654435761u >> 20 & 1u);
 }
-/** A turn for what is called so: the same in every table. */
+/** A turn for all kinds of this name: the same in every table. */
 static inline int suite_turn(const char *kind)
 {
     int sum = 0;
@@ -142,7 +142,7 @@ extern const struct suite *const suites[];
  *  "relu_backward" those of "unary_backward". NULL selects all. */
 bool suite_named(const struct suite *suite, const char *name);
 /** Name i of the ones that select a suite, sorted, without "NAME_backward";
- * NULL: there are no more. */
+ * NULL: at the end. */
 const char *suite_name(size_t i);
 /** The op that a public function calls: "unary" for "relu"; NULL if the name is
  *  not a function's. */
@@ -170,8 +170,8 @@ ssq_tensor *harness_large(struct harness *b, ssq_dtype dtype, int rank,
 void harness_output(struct harness *b, struct operand *y, ssq_dtype dtype,
                     int rank, const int64_t *shape, enum layout layout);
 /** Sync and read value and bits; fails when a byte outside of the elements has
- *  changed: a gap, an end. Of an input too it reads what is there now; that it
- *  still is what it was, harness_unchanged of case.h asks. */
+ *  changed: a gap, an end. Also of an input it reads the current contents; that
+ * it still is what it was, harness_unchanged of case.h asks. */
 void harness_read(struct harness *b, struct operand *y);
 
 /** n zeroed doubles that live as long as this case on all devices. key tells
@@ -214,7 +214,7 @@ bool harness_bits(struct harness *b, const struct operand *y,
                   const uint32_t *want);
 /** Class B: the same raw elements as the first device's run of this case. */
 bool harness_same(struct harness *b, const struct operand *y);
-/** What a flushed subnormal may have cost an element of this value, for exact
+/** The error of an element of this value by a flushed subnormal, for exact
  *  comparisons: 0 but on devices that flush them (doc/design/numbers.md 4). */
 double harness_flushed_error(const struct harness *b, double want);
 /** got is within ulps units in the last place of y's dtype of want. */
@@ -226,7 +226,7 @@ double harness_round(double value, ssq_dtype dtype);
 /** A number of the case's stream: uniform in [0, 1). */
 double harness_uniform(struct harness *b);
 
-/** What a run over devices and implementations reports. */
+/** The report of a run over devices and implementations. */
 typedef void (*suite_report_fn)(void *user, const char *device,
                                 const char *impl, const struct suite *suite,
                                 size_t i, const struct harness *b, bool ok);

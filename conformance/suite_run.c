@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define DEVICES 16 /* at most; more are not run */
-#define IMPLS   16 /* of an op, likewise */
+#define IMPLS   16 /* of an op */
 
 /* reference first: it gives the bits that class B is compared with. */
 static size_t open_harnesses(const char *only, struct harness *harnesses,
@@ -52,7 +52,7 @@ struct held {
     struct harness harnesses[DEVICES];
     struct harness_state *state; /* NULL: none is open */
     size_t n;
-    uint64_t key; /* what they were opened with */
+    uint64_t key; /* the options that they were opened with */
 };
 #define SETS 2
 static struct held sets[SETS];
@@ -133,7 +133,7 @@ static void use_refused(struct suite_run_use *u, const struct harness *b)
         memcpy(u->text[u->reasons++], text, sizeof(text));
 }
 
-/* A run of the tables: what all of its cases are done with. */
+/* A run of the tables: the state shared by all of its cases. */
 struct conformance_suite_run {
     struct suite_run_use (*use)[IMPLS]; /* of each harness */
     const struct suite *suite;

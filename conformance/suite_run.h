@@ -5,11 +5,11 @@
 
 #include "conformance/suite.h"
 
-/** What one case shares between its runs. */
+/** The state that one case shares between its runs. */
 struct harness_state *harness_state_create(void);
 void harness_state_destroy(struct harness_state *s);
 /** Before the first device's run of a case: forget the last case. flushed: the
- *  runs to come are those of devices that flush float32 subnormals, and of the
+ *  next runs are on devices that flush float32 subnormals, and of the
  *  reference that they are compared with. */
 void harness_case_begin(struct harness_state *s, bool flushed);
 /** Run case i on b's device; b->text says why not. required: UNSUPPORTED is a

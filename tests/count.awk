@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# count.awk - TAP on standard input: the lines of what failed with their
+# count.awk - TAP on standard input: the lines of failed cases with their
 # diagnostics, then "N passed, N failed, N skipped". A program that ends before
 # its plan has failed.
 /^not ok / { failed++; show = 1; print; next }

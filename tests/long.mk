@@ -10,7 +10,7 @@
 long_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
 	tests/api/amp_loop.sh tests/api/dtypes.sh tests/api/gpt.sh \
 	tests/api/simple_cnn.sh
-# What starts a compiler.
+# Tests that start a compiler.
 long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/fakecuda/api.sh tests/fuzz/calls.sh tests/fuzz/environment.sh \
 	tests/fuzz/arrays.sh tests/fuzz/batches.sh tests/fuzz/dlpack.sh \
@@ -34,7 +34,7 @@ first_tests = tests/comm/mpi_lost.sh tests/tape/alloc tests/fakecuda/tables.sh
 TESTS := $(filter $(first_tests),$(TESTS)) \
 	$(filter-out $(first_tests),$(TESTS))
 
-# make check TESTS=... runs whatever it is given.
+# make check TESTS=... runs any test that it is given.
 ifneq ($(LONG),yes)
 TESTS := $(filter-out $(long_tests),$(TESTS))
 endif

@@ -29,7 +29,7 @@ struct backend_queue {
 };
 
 /** Bytes; of all memory that cpu_alloc gives: a line of the cache, and enough
- *  for what other devices promise. */
+ *  for the promises of other devices. */
 #define CPU_ALIGNMENT 256u
 
 /* The slots of struct backend, by the names they have there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma.c - products on tensor cores by NVIDIA's OpenCL driver, whose compiler
- * takes PTX in a text: backends/mma, as the opencl module has it.
+ * takes PTX in a text: backends/mma in the opencl module.
  *
  * The driver says what the GPU is (cl_nv_device_attribute_query). A small
  * variant of each dtype is compiled and tested when a device is opened, the
@@ -221,7 +221,7 @@ bool opencl_mma_check(const struct backend_device *d, const struct gemm_op *op,
 {
     if (d->mma == NULL)
         return mma_refuse(why, "%s", d->mma_why.text);
-    /* the state of a variant is the device's, and has its own lock */
+    /* the device owns the state of a variant, which has its own lock */
     return mma_check(d->mma, (struct backend_device *)(uintptr_t)d, op, why);
 }
 

@@ -2,8 +2,8 @@
 /* native.c - the caller's own context, queues and buffers.
  *
  * Each handle is retained here and released as ours is: code that closes a
- * device, a queue or a memory need not know whose it is. What a handle is, is
- * asked of the driver, which refuses most values that are not handles. */
+ * device, a queue or a memory need not know whose it is. The type of a handle
+ * is asked of the driver, which refuses most values that are not handles. */
 #include "backends/opencl/opencl.h"
 
 static ssq_status opencl_native_refuse_handle(const struct services *core,

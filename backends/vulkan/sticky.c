@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sticky.c - the error that a queue keeps, and the end of the work that it had
- * under way.
+ * in progress.
  *
  * After a failure it is unknown which enqueued commands the device has
  * executed, so the queue takes nothing any more: every later call answers the

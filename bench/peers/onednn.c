@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c - products by oneDNN 3's matmul, weights as they lie:
- * PEER_ONEDNN is the library's path. */
+ * PEER_ONEDNN: the path of the library. */
 #include "bench/peers/peer.h"
 
 #include <dlfcn.h>

@@ -186,7 +186,7 @@ def tokens(op, dtype, sizes):
     def make():
         table, index = normal((words, width), kind), torch.arange(n) * 7919
         index, y = index % words, torch.empty((n, width), dtype=kind)
-        # what F.embedding calls; aten's embedding.out makes a tensor first
+        # called by F.embedding; aten's embedding.out makes a tensor first
         return lambda: torch.index_select(table, 0, index, out=y)
 
     return rotated(make, (words + n) * width * kind.itemsize)

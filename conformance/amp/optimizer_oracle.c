@@ -16,7 +16,7 @@ struct num oracle_correction(double b, unsigned t)
     return num_round(1.0 - pow(b, t), t * 0x1p-43 + 0x1p-60);
 }
 
-/* ||x|| over n elements: what the elements' errors do, then the bound of
+/* ||x|| over n elements: the effect of the elements' errors, then the bound of
  * ssq_norm: (chain + 2 + 8) / 2 + 1 roundings, chain min(n, 64) + 8. */
 static struct num optimizer_oracle_norm_of(double squares, double error_squares,
                                            double n)

@@ -62,7 +62,7 @@ struct attention_facts {
     const struct attention_case *c;
     const double *q, *k, *v;
     double *bias;   /* [batch, heads, tq, tk]; -Inf: excluded */
-    double *factor; /* of dropout, likewise */
+    double *factor; /* of dropout, also */
     double scale;
     bool flushed;
 };

@@ -155,7 +155,7 @@ static void make_mask(struct harness *b, const struct attention_case *c,
     for (int64_t i = 0; i < n; i++) {
         v[i] = 4.0 * harness_uniform(b) - 2.0;
         if (c->mask == MASK_U8)
-            v[i] = v[i] < 0.0 ? 0.0 : 3.0; /* whatever is not 0 keeps */
+            v[i] = v[i] < 0.0 ? 0.0 : 3.0; /* a value that is not 0 keeps */
         if (c->mask == MASK_KEYS && i % 3 == 2)
             v[i] = -(double)INFINITY;
     }
@@ -163,7 +163,7 @@ static void make_mask(struct harness *b, const struct attention_case *c,
                    layout[c->mask], v);
 }
 
-/* What the mask and causal add to element (n, h, i, j). */
+/* The bias of the mask and causal for element (n, h, i, j). */
 static double bias_at(const struct attention_case *c, const struct operand *m,
                       int64_t n, int64_t h, int64_t i, int64_t j)
 {

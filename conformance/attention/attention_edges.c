@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention_edges.c - what the contract of attention says of odd numbers, and
- * what it refuses. */
+ * refusals. */
 #include "conformance/bounds_attention.h"
 #include "conformance/attention/attention.h"
 
@@ -194,7 +194,7 @@ static bool run_far(struct harness *b, ssq_dtype dtype)
     return ok;
 }
 
-/* Query 1 sees nothing, query 0 sees key 0 only: y is its value, whatever the
+/* Query 1 sees nothing, query 0 sees key 0 only: y is its value, for any
  * score, and only v has a gradient. */
 static bool run_all_masked(struct harness *b, ssq_dtype dtype)
 {
@@ -310,7 +310,7 @@ static bool run_huge_scores(struct harness *b)
 /* Queries all of whose keys share one score, which is so large that nothing of
  * log(total) is left in lse: a row that is padding, with a mask of the lowest
  * number, and products of 2e8. The scores are the same bits, so that P is 1 / n
- * whatever they are. */
+ * for any values. */
 struct shared_score {
     ssq_dtype dtype;
     int64_t tq, tk;
@@ -373,7 +373,7 @@ static bool run_shared_score(struct harness *b, const struct shared_score *c)
            harness_bound1(b, &s.dq, none, most);
 }
 
-/* All P of a query add up to 1, whatever its scores are: with dy = 1, dv adds
+/* All P of a query add up to 1, for any scores: with dy = 1, dv adds
  * up to the number of queries. Some are padding, whose mask is the lowest
  * number, some have scores of millions, and some ordinary ones. */
 static bool run_whole(struct harness *b, ssq_dtype dtype, double size)

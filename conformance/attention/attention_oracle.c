@@ -209,7 +209,7 @@ static void sums_end(struct sums *s, int64_t elements, double terms,
     free(s->size);
 }
 
-/* What a given lse has lost, where it is large. The work is w. */
+/* The rounding error of a given lse, if it is large. The work is w. */
 static double row_rest(const struct attention_oracle_row *r, double lse,
                        double *error)
 {

@@ -487,7 +487,7 @@ static bool run_back(struct harness *b)
     return harness_bound(b, &p.y, x, error);
 }
 
-/* The table of frequencies is part of what a graph records. */
+/* A graph records the table of frequencies, too. */
 static bool rotary_run_graph(struct harness *b)
 {
     const struct rotary_entry e = {2,     {5, 300},    F32,  F32, DENSE,

@@ -32,7 +32,7 @@ struct conv_backward_entry {
 };
 
 /* A convolution of an image (x; of the transposed: y) to a map, and the
- * gradients. Of the transposed, what is given and what is made change places.
+ * gradients. In the transposed op, input and result change places.
  */
 struct conv_backward_scene {
     bool transposed;
@@ -121,7 +121,7 @@ static void conv_backward_run_forward(struct harness *b,
     HARNESS_OP(b, ssq_conv2d(b->queue, &args));
 }
 
-/* Gradients of what forward makes: all three sums, once for all devices. */
+/* Gradients of the forward result: all three sums, once for all devices. */
 static bool oracles(struct harness *b, struct conv_backward_scene *t)
 {
     bool all = false;
@@ -181,7 +181,7 @@ static bool compare_db(struct harness *b, struct conv_backward_scene *t)
     return harness_bound(b, &t->db, want, error);
 }
 
-/* The oracle's gradients are those of the oracle's forward, which is linear in
+/* The oracle's gradients belong to the oracle's forward, which is linear in
  * each operand: any step will do. */
 static bool differences(struct harness *b, const struct conv_backward_scene *t)
 {

@@ -155,7 +155,7 @@ struct tap {
     int64_t image, filter, map;
 };
 
-/* The values at one tap, as they count for what is made. */
+/* The values at one tap, as they count for the result. */
 static void add_tap(struct tap t, enum conv_made made, const double *image,
                     const double *filter, const double *map,
                     struct conv_sum *sums)
@@ -215,7 +215,7 @@ void conv_sums(const struct conv_geometry *g, enum conv_made made,
                         add_window(g, made, at, c, image, filter, map, sums);
 }
 
-/* The channel of dense element i of what is made. */
+/* The channel of dense element i of the result. */
 static int64_t conv_case_channel_of(const struct conv_check *c, int64_t i)
 {
     const struct conv_geometry *g = c->g;
@@ -234,7 +234,7 @@ static bool has_nonfinite(const struct operand *x)
     return false;
 }
 
-/* What one element must be before it is stored, and its error. */
+/* The value that one element must have before it is stored, and its error. */
 struct conv_case_target {
     double want, error;
     bool open, exact;

@@ -51,11 +51,11 @@ struct conv_sum {
     double value, size, subnormal;
 };
 
-/** Sums of what is made, from dense values of the other two. */
+/** Sums of the result, from dense values of the other two. */
 void conv_sums(const struct conv_geometry *g, enum conv_made made,
                const double *image, const double *filter, const double *map,
                struct conv_sum *sums);
-/** Elements of what is made, and products in one sum. */
+/** Elements of the result, and products in one sum. */
 int64_t conv_elements(const struct conv_geometry *g, enum conv_made made);
 double conv_depth(const struct conv_geometry *g, enum conv_made made);
 

@@ -21,7 +21,7 @@ enum fn {
 /* Operands by what they are: FILTER is also pooling's argmax. */
 enum role { IMAGE, MAP, FILTER, VECTOR, ROLES };
 
-/* What is changed in a good call. */
+/* The change in a good call. */
 enum change {
     NOTHING,
     NO_OPERAND, /* role */
@@ -202,7 +202,7 @@ struct slide_misuse_scene {
     struct harness *harness;
     enum fn fn;
     const ssq_tensor *t[ROLES];
-    struct operand out; /* what the good call would write */
+    struct operand out; /* the outputs of the good call */
     int64_t stride[2], padding[4], output_padding[2], dilation[2], kernel[2];
     int64_t groups, divisor;
     ssq_layout layout;

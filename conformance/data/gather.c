@@ -23,7 +23,7 @@ static const struct lookup {
     {{2, {0, 6}}, {1, {3}}, SSQ_F32, SSQ_F32, LAYOUT_DENSE},
     {{2, {5, 0}}, {1, {3}}, SSQ_F32, SSQ_F32, LAYOUT_DENSE},
     {{2, {5, 3}}, {1, {0}}, SSQ_F32, SSQ_F32, LAYOUT_DENSE},
-    /* there are no sums of these */
+    /* sums of these do not exist */
     {{2, {9, 35}}, {1, {21}}, SSQ_U8, SSQ_U8, LAYOUT_DENSE},
     {{2, {9, 35}}, {1, {21}}, SSQ_U8, SSQ_F16, LAYOUT_PADDED},
     {{2, {9, 3}}, {1, {21}}, SSQ_U8, SSQ_F32, LAYOUT_DENSE},
@@ -76,7 +76,7 @@ static int64_t gather_row_elements(const struct lookup *l)
     return n;
 }
 
-/* As a cast has it: to integers toward zero, and no further than they go. */
+/* As for a cast: to integers toward zero, and no further than they go. */
 static double gather_converted(double x, ssq_dtype d)
 {
     if (d != SSQ_U8)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* one_hot.c - cases of one-hot: axes, dtypes, indices that are no class. */
+/* one_hot.c - cases of one-hot: axes, dtypes, indices that are not a class. */
 #include "conformance/case.h"
 
 static const struct {

@@ -321,7 +321,7 @@ static int64_t binary_from(const struct binary_shape *s,
     return at;
 }
 
-/* The arithmetic of C is that of IEEE 754: what float32 has to give, exactly;
+/* The arithmetic of C is IEEE 754's: the exact result in float32;
  * for pow the truth. volatile: a product and a sum are two roundings. */
 static double binary_expected(enum kind kind, double x, double y)
 {

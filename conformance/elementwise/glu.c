@@ -22,7 +22,7 @@ static const struct gate {
     {"tanh", SSQ_ACTIVATION_TANH, ssq_tanh, ssq_tanh_backward},
 };
 
-/* What a result takes the place of. */
+/* The operand that a result replaces. */
 enum place { APART, OVER_A, OVER_B, OVER_DY };
 
 /* dtypes of a, b, dy and of results, which come in one layout. */
@@ -70,7 +70,7 @@ struct glu_operands {
     struct operand want, want_too;
 };
 
-/* Inputs, and room for what they and ops of one operand come to. */
+/* Inputs, and memory for the results of them and of ops of one operand. */
 static void prepare(struct harness *b, const struct variant *v,
                     struct glu_operands *o)
 {

@@ -25,8 +25,8 @@ static const ssq_dtype biases[] = {(ssq_dtype)0, SSQ_F32, SSQ_F16, SSQ_BF16};
 static const double alphas[] = {1.0, -1.0, 0.7, 1.0, 0.0, 2.5};
 static const double betas[] = {0.0, 1.0, -1.0, 0.7};
 
-/* What the operands hold. Huge values meet tiny ones where a product of two
- * would leave float32. */
+/* The contents of the operands. Huge values meet tiny ones where a product of
+ * two would leave float32. */
 static const struct {
     enum fill a, b, c;
 } data[] = {

@@ -318,7 +318,7 @@ static double c_value(const struct gemm_work *w, int64_t i)
     }
 }
 
-/* What element i must be, and how far off it may be before the store. */
+/* The expected element i, and its permitted error before the store. */
 struct gemm_case_target {
     double want, error, alarm;
     bool open;  /* float32 sums may overflow: anything goes */
@@ -374,7 +374,7 @@ static struct gemm_case_target gemm_case_aim(const struct harness *b,
               (g->bias == 0 || g->fill_c == FILL_INTEGERS) &&
               is_unit(g->alpha) && is_unit(g->beta) && most < 0x1p24 &&
               g->activation <= SSQ_ACTIVATION_RELU;
-    /* what is infinite or NaN was so exactly: only the activation rounds */
+    /* an infinite or NaN value was so exactly: only the activation rounds */
     if (isfinite(x)) {
         t.error = bound_gemm(k, block, product, added, alpha, eta, flushed);
         t.alarm = bound_gemm(0, 0, 0, added, alpha, eta, flushed) +

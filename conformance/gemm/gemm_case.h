@@ -69,7 +69,7 @@ bool gemm_finish(struct harness *b, struct gemm_work *w);
 /** Both. */
 bool gemm_run(struct harness *b, const struct gemm_case *g);
 
-/** Sums are exact in float32: what d must hold, to the bit, when alpha and beta
+/** Sums are exact in float32: the bits of d when alpha and beta
  *  are 1, -1 or 0. For integers the checker does that by itself. */
 bool gemm_exactly(struct harness *b, const struct operand *d,
                   const double *want);

@@ -323,7 +323,7 @@ static void describe_place(size_t i, char *text, size_t bytes)
 #define NONE            (ssq_dtype)0
 
 static const struct gemm_case cases[] = {
-    /* what is not read cannot harm */
+    /* data that is not read cannot harm */
     {.name = "beta 0",
      SIZES(9, 17, 5),
      TYPES(F16, F16, F32),

@@ -13,7 +13,7 @@ static bool gemm_explain_check(struct harness *b, bool ok, const char *what)
     return b->failed || ok || harness_fail(b, "explain: %s is wrong", what);
 }
 
-/* What is explained: 5 matrices 2x4x3, f16 to f32. */
+/* The explained product: 5 matrices 2x4x3, f16 to f32. */
 static const struct gemm_case own = {.m = 2,
                                      .n = 4,
                                      .k = 3,
@@ -31,7 +31,7 @@ static const struct gemm_case shared = {.m = 2,
                                         .alpha = 1.0,
                                         .batch = {1, 1, 0, {5}, {5}, {0}}};
 
-/* Who cannot do it, explains nothing: skipped as its op is. */
+/* A device that cannot do it does not explain it: skipped as its op is. */
 static bool gemm_explain_explained(struct harness *b, const ssq_gemm_args *args,
                                    ssq_gemm_explanation *x)
 {

@@ -173,7 +173,7 @@ enum which {
 };
 
 static const struct {
-    const char *text; /* part of what ssq_last_error says */
+    const char *text; /* part of the text of ssq_last_error */
     bool batched;
 } refusals[] = {
     [NULL_A] = {"gemm: a is NULL", 0},

@@ -189,7 +189,7 @@ static void cross_entropy_make_operands(struct harness *b,
         harness_input(b, &o->weight, e->weight_dtype, 1, &s->n, LAYOUT_DENSE,
                       FILL_POSITIVE);
     bool each = e->reduction == SSQ_REDUCTION_NONE;
-    /* one element, whatever its rank */
+    /* one element of any rank */
     const int64_t ones[] = {1, 1, 1, 1, 1};
     int one_rank = e->rank % 2 == 0 ? 5 : 0;
     if (e->seeding == SEED_EACH)
@@ -256,9 +256,9 @@ static struct problem problem_of(const struct cross_entropy_entry *e,
                             .dloss_each = e->seeding == SEED_EACH};
 }
 
-/* Is the oracle's gradient that of its loss? Along one logit a row's loss is
- * sum_q log(total) minus a line: its third derivative is at most
- * sum_q / (6 sqrt(3)). */
+/* Does the oracle's gradient belong to its loss? Along one logit a row's loss
+ * is sum_q log(total) minus a line: its third derivative is at most sum_q / (6
+ * sqrt(3)). */
 static bool cross_entropy_differentiable(struct harness *b,
                                          const struct cross_entropy_entry *e,
                                          const struct problem *p,

@@ -316,7 +316,7 @@ static void loss_make_operands(struct harness *b, const struct loss_entry *e,
 {
     memset(o, 0, sizeof(*o));
     bool each = e->reduction == SSQ_REDUCTION_NONE;
-    /* one element, whatever its rank */
+    /* one element of any rank */
     const int64_t ones[] = {1, 1, 1, 1, 1};
     int one_rank = e->rank % 2 == 0 ? 5 : 0;
     loss_make_data(b, e, &o->x, e->in, fills[e->data], scales[e->data]);

@@ -24,7 +24,7 @@ static double *batch_norm_backward_copied(struct harness *b,
     return v;
 }
 
-/* What a forward op would have saved, rounded to float32. */
+/* The output that a forward op would have saved, rounded to float32. */
 static void
 batch_norm_backward_make_stats(struct harness *b, const struct channel_entry *e,
                                const struct channel_problem *p,

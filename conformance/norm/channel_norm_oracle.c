@@ -107,7 +107,7 @@ void channel_forward(const struct channel_problem *p, const double *x,
     }
 }
 
-/* What element i adds to the sums of its set and its channel. */
+/* The terms of element i in the sums of its set and its channel. */
 static struct norm_slope
 channel_norm_oracle_slope_of(const struct channel_problem *p, const double *x,
                              const double *dy, int64_t i)

@@ -263,7 +263,7 @@ static bool run_inf(struct harness *b)
 
 /* A row of one number, whose mean that is: y is 0, and of dx only rstd g is
  * left, whether the statistics are saved or not. The first mean is off by a few
- * units in the last place: the deviations are that number of units, all alike,
+ * units in the last place: the deviations are that number of units, all equal,
  * and their sums have so few bits that none is lost. */
 static bool layer_norm_run_constant(struct harness *b)
 {

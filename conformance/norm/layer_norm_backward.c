@@ -23,7 +23,7 @@ static double *layer_norm_backward_copied(struct harness *b,
     return v;
 }
 
-/* What a forward op would have saved, rounded to float32. */
+/* The output that a forward op would have saved, rounded to float32. */
 static void
 layer_norm_backward_make_stats(struct harness *b, const struct norm_entry *e,
                                const struct norm_problem *p,

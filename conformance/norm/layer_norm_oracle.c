@@ -48,7 +48,7 @@ void norm_forward(const struct norm_problem *p, const double *x, double *y,
     }
 }
 
-/* What one element adds to the averages of its row. */
+/* The terms of one element in the averages of its row. */
 static struct norm_slope
 layer_norm_oracle_slope_of(const struct norm_problem *p,
                            const struct norm_facts *f, const double *x,

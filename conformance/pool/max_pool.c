@@ -300,7 +300,7 @@ static void max_pool_scatter(const struct conv_geometry *g, const double *dy,
             }
 }
 
-/* What forward wrote; every ninth is spoilt: nowhere, or in no window. */
+/* The forward output; every ninth is spoilt: nowhere, or in no window. */
 static double *indices(struct harness *b, const struct conv_geometry *g,
                        const double *x, int64_t n, bool spoil)
 {

@@ -37,7 +37,7 @@ struct gru_slope gru_slope(const struct num *gate, struct num q, struct num h,
 struct num gru_reset(struct num u, struct num v, struct num h);
 struct num gru_reset_slope(struct num r, struct num h, struct num d);
 
-/** A sequence; values are dense. What is not there is NULL: 0. */
+/** A sequence; values are dense. An absent operand is NULL: 0. */
 struct rnn_problem {
     bool gru, reverse, reset_first;
     int64_t t, batch, in, h;
@@ -52,10 +52,10 @@ struct rnn_problem {
 struct rnn_forward {
     struct num *gates; /* [t, batch, parts h] */
     struct num *q;     /* GRU: [t, batch, h] */
-    struct num *reset; /* likewise: r h, as stored; with reset_first */
+    struct num *reset; /* also: r h, as stored; with reset_first */
     struct num *c;     /* LSTM: [t, batch, h] */
     struct num *y;     /* [t, batch, h], as stored */
-    struct num *exact; /* likewise, before the store */
+    struct num *exact; /* also before the store */
 };
 struct rnn_backward {
     struct num *dx, *dw_ih, *dw_hh, *db_ih, *db_hh, *dh0, *dc0;

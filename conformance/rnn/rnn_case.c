@@ -251,7 +251,7 @@ static bool rnn_case_near(struct harness *b, struct operand *y,
     return y->t == NULL || rnn_compare(b, y, want);
 }
 
-/* The state after the steps: what was given, where there are none. */
+/* The state after the steps: the given one, if the sequence is empty. */
 static bool near_last(struct harness *b, const struct rnn_problem *p,
                       const double *given, const struct num *all,
                       struct operand *y)

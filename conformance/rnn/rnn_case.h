@@ -33,7 +33,7 @@ struct rnn_entry rnn_entry_of(size_t i, bool gru);
 void rnn_entry_text(const struct rnn_entry *e, char *text, size_t bytes);
 
 struct rnn_shapes rnn_shapes_of(const struct rnn_entry *e);
-/** What an entry says is there; the rest is absent. */
+/** The operands that an entry names; the rest is absent. */
 void rnn_make_inputs(struct harness *b, const struct rnn_entry *e,
                      struct rnn_operands *o);
 void rnn_make_outputs(struct harness *b, const struct rnn_entry *e,
@@ -48,7 +48,7 @@ ssq_status rnn_run_backward(struct harness *b, const struct rnn_entry *e,
 
 struct rnn_problem rnn_problem_of(const struct rnn_entry *e,
                                   const struct rnn_operands *o);
-/** Every output that is there against the oracle. */
+/** Every output that exists against the oracle. */
 bool rnn_compare_forward(struct harness *b, const struct rnn_problem *p,
                          const struct rnn_forward *f, struct rnn_operands *o);
 bool rnn_compare_backward(struct harness *b, const struct rnn_backward *g,

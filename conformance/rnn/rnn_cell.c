@@ -83,7 +83,7 @@ static void rnn_cell_result(struct harness *b, const struct rnn_cell_entry *e,
 }
 
 /* Gradients and states of the backward ops: special ones so small that no
- * product of two leaves float32, where the oracle has infinities of its own. */
+ * product of two leaves float32, where the oracle has other infinities. */
 static void moderate(struct harness *b, const struct rnn_cell_entry *e,
                      struct operand *x, ssq_dtype dtype, enum layout layout)
 {
@@ -294,7 +294,7 @@ static ssq_status reset_backward(struct harness *b,
     return ssq_gru_reset_backward(b->queue, &args);
 }
 
-/* Element (r, j) of what that leaves, from what the cell left. */
+/* Element (r, j) of its result, from the cell's result. */
 static void reset_slope(const struct rnn_cell_entry *e, struct num gate,
                         struct num dp, const double *h, struct num state,
                         ssq_dtype dtype, struct gru_slope *g)

@@ -245,8 +245,8 @@ struct flow {
     struct num *dh, *dc; /* [batch, h] */
 };
 
-/* What the state's gradient needs of the last gate, with reset_first: dp = dv_n
- * w_hn, from which come du_r and dv_r, and p's part of dh. */
+/* The part of the last gate that the state's gradient needs, with reset_first:
+ * dp = dv_n w_hn, from which come du_r and dv_r, and p's part of dh. */
 static void rnn_oracle_reset_back(const struct rnn_problem *p,
                                   const struct weights *w,
                                   const struct rnn_forward *f,
@@ -305,7 +305,7 @@ static void step_back(const struct rnn_problem *p, const struct weights *w,
     if (p->reset_first)
         rnn_oracle_reset_back(p, w, f, h, d, s);
     int64_t gates = p->reset_first ? 2 : parts;
-    /* not stored yet: that of the first step may be stored in any dtype */
+    /* not stored yet: the first step's may be stored in any dtype */
     for (int64_t k = 0; k < p->batch * p->h; k++) {
         int64_t row = rnn_oracle_place(p, s) * p->batch + k / p->h,
                 j = k % p->h;
@@ -450,7 +450,7 @@ static double rnn_oracle_slope(struct harness *b, const struct rnn_problem *p,
 /* The error of a central difference is step^2 / 6 f''' and higher terms: with
  * half the step a quarter of that, which is a third of the change. So the
  * change bounds it, with a factor of 3 for the higher terms; in addition the
- * float64 roundings, below 2^-42 of what is added up, as in difference.h. */
+ * float64 roundings, below 2^-42 of the terms, as in difference.h. */
 static bool along(struct harness *b, const struct rnn_problem *p,
                   const char *what, double *x, int64_t n,
                   const struct num *gradient)

@@ -19,7 +19,7 @@
 #include <immintrin.h>
 #endif
 
-/* More than a core's share of most caches, less than what it would be a pity to
+/* More than a core's share of most caches, less than would be a pity to
  * write around them. */
 #define STREAM_LEAST  (8u << 20)
 #define STREAMS(N, T) ((size_t)(N) * sizeof(T) >= STREAM_LEAST)

@@ -51,7 +51,7 @@ struct scale_args {
     u32 scale_at;
     STRUCT(run_shape) run;
     float alpha;
-    u32 scaled; /* has it a scale? */
+    u32 scaled; /* is a scale given? */
     u32 x_steps[RUN_RANK];
     u32 y_steps[RUN_RANK];
 };

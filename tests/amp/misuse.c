@@ -18,7 +18,7 @@ enum call { SCALE, CHECK, UNSCALE, STEP, UPDATE, CALLS };
 static const char *const names[CALLS] = {"scale", "check", "unscale", "step",
                                          "update"};
 
-/* What torch's object would know. */
+/* The state of torch's object. */
 struct misuse_model {
     bool used, checked;
     enum { READY, UNSCALED, STEPPED } stage;

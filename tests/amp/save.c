@@ -45,7 +45,7 @@ static void reseal(struct save_bytes *b, uint32_t kind)
     blob_seal(&blob, kind);
 }
 
-/* What is loaded: one of the two. */
+/* The loaded object: one of the two. */
 struct target {
     ssq_queue *queue;
     ssq_scaler *scaler;
@@ -383,7 +383,7 @@ static ssq_status no_text(void *user, const char *name, const ssq_tensor *t)
     return strcmp(name, "control") == 0 ? SSQ_OK : SSQ_ERR_IO;
 }
 
-/* What visitors write is looked at, too. */
+/* The output of visitors is checked, too. */
 static void visited(const struct rig *r)
 {
     ssq_optimizer_options o = train_options("adamw", &storages[0]);

@@ -44,12 +44,12 @@ static void heap_free(void *user, void *p)
     free(p);
 }
 
-/* What was wrong, in all trials of a test. */
+/* The errors in all trials of a test. */
 struct alloc_step_faults {
     long status, text, changed, retry, result, leak;
 };
 
-/* A failed call: does it say so, and has it left alone what was learnt? */
+/* A failed call: does it say so, and are the weights unchanged? */
 static void judge(struct training *p, size_t i, ssq_status st,
                   const struct learnt *before, struct alloc_step_faults *f)
 {
@@ -95,7 +95,7 @@ static bool run(struct training *p, struct alloc_step_faults *f)
         if (st == SSQ_OK)
             continue;
         if (heap.refused == refused)
-            st = SSQ_ERR_INVALID; /* of its own accord */
+            st = SSQ_ERR_INVALID; /* without a request */
         judge(p, i, st, &before, f);
         if (heap.for_ever)
             return false;

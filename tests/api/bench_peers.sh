@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # bench_peers.sh - the programs of bench/: peers compile and answer, and compare
-# makes tables of what they say. The libraries are stand-ins.
+# makes tables of their output. The libraries are stand-ins.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -119,7 +119,7 @@ for size in m n k parameters tensors threads; do
     tap_ok $? "time against $size is drawn"
 done
 
-# What cannot be, before anything is measured.
+# Errors that are found before anything is measured.
 wrong() {
     text=$1
     shift

@@ -3,7 +3,7 @@
 # cnn.sh - the convolutional example keeps its promises: accuracy, and how near
 # mixed_float16 stays to float32. One seed and eight epochs; five and twelve
 # with SSQ_TEST_FULL=1. With SSQ_TEST_SHORT=1, under a checker that is twenty
-# times slower, an epoch has to end and nothing is said of what it learned.
+# times slower, an epoch must end, and the result is not checked.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # dtypes.sh - what autocast decides for every op of mlp, cnn, gpt and amp-loop is
-# what dtypes.txt has, the same on every device; and what torch's lists would
-# give, or a difference that dtypes.txt names.
+# the dtypes of dtypes.txt, the same on every device; and what torch's lists
+# would give, or a difference that dtypes.txt names.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -44,7 +44,7 @@ for device in $devices; do
     done
 done
 
-# What torch's list makes of the operands, beside the result that is there.
+# The dtype by torch's list, beside the actual one.
 ${AWK:-awk} '
     !/ \| / { next }
     {

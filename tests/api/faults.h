@@ -14,7 +14,7 @@
 
 #include "tests/api/stages.h"
 
-/* What stands between the library and the driver keeps this. */
+/* The layer between the library and the driver keeps this. */
 static struct {
     long n;             /* how many it has counted */
     long fail_at;       /* which fails; 0 none */
@@ -28,7 +28,7 @@ static struct {
 struct faults_of {
     const char *device;
     const char *what; /* is counted */
-    /** Does the text tell of fault.failed? */
+    /** Does the text name fault.failed? */
     bool (*told)(const char *text);
     void (*begin)(void); /* before each trial; optional */
     long (*live)(void);  /* fault.live, where it is counted there; optional */
@@ -37,7 +37,7 @@ struct faults_of {
     long told_share; /* at least one in this many is told of */
 };
 
-/* What was wrong, in all trials of a sweep. */
+/* The errors in all trials of a sweep. */
 struct faults {
     long trials, refused, status, text, sticky, result, leak;
 };
@@ -101,7 +101,7 @@ static inline bool faults_run(const struct faults_of *of, struct training *p,
     return true;
 }
 
-/* With everything new: from the device on, or on a device that is there. */
+/* With everything new: from the device on, or on an existing device. */
 static inline void faults_close(const struct faults_of *of, struct training *p,
                                 ssq_device *shared)
 {

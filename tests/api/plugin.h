@@ -8,7 +8,7 @@
 
 #include "tests/api/training.h"
 
-/** What reached this copy's allocator and log. */
+/** The calls that reached this copy's allocator and log. */
 struct plugin_seen {
     atomic_long live;   /* blocks that were not given back */
     atomic_long blocks; /* all that there were */
@@ -19,7 +19,7 @@ struct plugin_seen {
 struct plugin {
     struct plugin_seen *seen;
     bool (*has)(const char *device);
-    /** The whole training program, with what was learnt; else the text. */
+    /** The whole training program, with its result; else the text. */
     bool (*train)(const char *device, struct learnt *end, char *text,
                   size_t bytes);
     /** Ask the device for more than it can have; the text stays this copy's

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# throughput.sh - `sesqui tune --train` on cpu: what it measures and
+# throughput.sh - `sesqui tune --train` on cpu: the result that it measures and
 # keeps, for this many threads; that `sesqui devices` shows it, and that it can
 # be forgotten.
 
@@ -24,7 +24,8 @@ tune() {
     }
 }
 
-# shown THREADS PATTERN: so `sesqui devices` shows a cpu of so many.
+# shown THREADS PATTERN: `sesqui devices` shows a cpu with this number of
+# threads like this.
 shown() {
     SSQ_NUM_THREADS=$1 "$tool" devices >"$tmp/list" 2>&1
     sed -n '/^cpu/,/^[^ ]/p' "$tmp/list" | grep -qE "^    trains: $2\$" || {

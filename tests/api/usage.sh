@@ -56,7 +56,7 @@ tap_ok $? "$(grep -c '' "$tmp/names") names" || sed 's/^/# /' "$tmp/names"
 sort -u "$tmp/names" | cmp -s - "$tmp/names" && grep -qx relu "$tmp/names" &&
     grep -qx unary "$tmp/names" && grep -qx gemm_shapes "$tmp/names"
 tap_ok $? 'sorted, each once: functions, ops and tables'
-# selects NAME TABLE...: the tables of support, which are those of all commands.
+# selects NAME TABLE...: the tables of support, which all commands share.
 selects() {
     name=$1
     shift
@@ -132,7 +132,7 @@ echo 0123456789ab >"$tmp/source/commit.txt"
 [ "$(commit "$tmp/source")" = 0123456789ab ]
 tap_ok $? 'a release has it in a file'
 
-# What is not UTF-8 does not come out as such; what is does.
+# Bytes that are not UTF-8 are escaped; UTF-8 is printed as it is.
 printf 'gemm f32 \303\244 \377 \303( \355\240\200 \360\237\230\200"\n' |
     "$builddir/sesqui" bench - --device reference >"$tmp/out"
 printf '"case": "gemm f32 \303\244 \\ufffd \\ufffd( \\ufffd\\ufffd\\ufffd \360\237\230\200\\"",' \

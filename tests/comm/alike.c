@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike.c - trainers that are ranks and were not made alike: what is said, of
+/* alike.c - ranks whose trainers differ: what is said, of
  * every option that decides a step. And those whose communicator is gone. */
 
 #include <sesqui/trainer.h>
@@ -43,7 +43,7 @@ static void pair_free(struct alike_pair *p)
     group_close(&p->g);
 }
 
-/* One step of all; whoever hears of an error at once hears of it again. */
+/* One step of all; a rank that gets an error gets it again. */
 static void pair_step(struct alike_pair *p)
 {
     for (unsigned r = 0; r < RANKS; r++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_norm.c - batch norm over ranks: what one process makes of the whole
+/* batch_norm.c - batch norm over ranks: the result of one process for the whole
  * batch, within the bounds, and the same bits on every rank. */
 
 #include "tests/comm/batch_norm.h"
 
 /* ---- a rank's part ---- */
 
-/* What is read in the end. */
+/* The final results. */
 struct values {
     float y[MOST], dx[MOST];
     float mean[CHANNELS], rstd[CHANNELS];
@@ -201,7 +201,7 @@ static void batch_ranks(const char *const *names, const struct batch *b,
 
 /* ---- how far off ---- */
 
-/* The worst error as a part of what is allowed. */
+/* The worst error as a part of the bound. */
 struct batch_norm_worst {
     double y, dx, mean, rstd, running, sums;
 };
@@ -378,7 +378,8 @@ static void test_mixture(const char *const *names, unsigned n)
 
 /* ---- what is special ---- */
 
-/* One rank is no group: the bits of no communicator, and of no other rank. */
+/* One rank is not a group: the bits of no communicator, and of no other rank.
+ */
 static void test_single(const char *name)
 {
     static struct values v, alone;
@@ -417,8 +418,9 @@ static void test_nan(const char *name)
            name, wrong);
 }
 
-/* One number on all ranks: that is the mean, and y is beta. What the first mean
- * is off by is alike for all ranks, and has few bits: no sum of it rounds. */
+/* One number on all ranks: that is the mean, and y is beta. The error by which
+ * the first mean is off is equal for all ranks, and has few bits: no sum of it
+ * rounds. */
 static void test_constant(const char *name)
 {
     static struct values v[3];

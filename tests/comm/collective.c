@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.c - the collectives of local ranks: bits of every dtype, whatever
- * the devices, the sizes, the pieces and the threads. */
+/* collective.c - the collectives of local ranks: bits of every dtype, for any
+ * devices, sizes, pieces and threads. */
 
 #include <math.h>
 #include <pthread.h>
@@ -106,7 +106,7 @@ static void *make_data(ssq_dtype dtype, size_t n)
 
 #define MOST_TENSORS 8
 
-/* Of every rank: its tensors, what was in them, and what is read. */
+/* Of every rank: its tensors, their contents before, and after. */
 struct collective_lists {
     size_t n;
     ssq_dtype dtype[MOST_TENSORS];
@@ -167,7 +167,7 @@ static size_t lists_wrong(const struct collective_lists *l, unsigned n,
     return wrong;
 }
 
-/* Small and large, in no order, with a gap: what pieces and parts are cut
+/* Small and large, in no order, with a gap: the pieces and parts are cut
  * from. */
 static const struct collective_lists mixed = {
     .n = 7,
@@ -341,7 +341,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* By one thread each, on two devices of different manners. */
+/* By one thread each, on two devices that behave differently. */
 static void test_threads(const char *a, const char *b)
 {
     struct group g;

@@ -37,7 +37,7 @@ static inline void model_free(struct comm_model *m)
     ssq_tensor_destroy(&m->y);
 }
 
-/** What is wrong with a batch. */
+/** The error in a batch. */
 enum flaw { NO_FLAW, NOT_FINITE, WRONG_LABEL };
 
 /** Write batch b of a step, in the queue's order. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.c - communicators over NCCL, by a stand-in for it and for the driver:
- * values against those of local ranks, graphs, programs' own streams and
- * communicators, comparisons, weights, trainings. What the stand-in does not
- * prove is in tests/fakecuda/nccl/fakenccl.h. */
+ * values against local ranks' values, graphs, programs' own streams and
+ * communicators, comparisons, weights, trainings. The calls that the stand-in
+ * does not prove are in tests/fakecuda/nccl/fakenccl.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -268,8 +268,8 @@ static void test_broadcast(struct rank *r, unsigned n)
 
 /* ---- queues and graphs ---- */
 
-/* What comes before is summed, what comes behind sees the sum: on one queue,
- * on another, and after a comparison, which stands at a gate. */
+/* Earlier work is summed, later work sees the sum: on one queue,
+ * on another, and after a comparison, which waits at a gate. */
 static void in_order(struct rank *r, void *arg)
 {
     float *got = arg;
@@ -402,7 +402,7 @@ static void compare_facts(struct rank *r, void *arg)
     ssq_tensor *x = rank_vector(r, SSQ_F32, 4, 1.0);
 
     NEED(ssq_comm_compare(r->queue, r->comm, facts, 2, "model"));
-    /* it comes behind, and must not be reached where they differ */
+    /* it is later, and must not be reached if they differ */
     (void)!rank_reduce(r, x, SSQ_COMM_SUM, NULL);
     rank_note(r, ssq_queue_sync(r->queue));
     ssq_tensor_destroy(&x);
@@ -427,7 +427,7 @@ static void test_compare(unsigned n)
 }
 
 /* A comparison on one queue between calls on another: the library's calls are
- * in one order on all ranks, whoever is quick to call what follows. */
+ * in one order on all ranks, even if one rank makes the next call early. */
 static void compare_between(struct rank *r, void *arg)
 {
     const ssq_comm_fact fact = {"layers", "12"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_id.c - a program for tests/comm/nccl_library.sh, linked with no NCCL:
- * prints what comes of asking for an id. */
+ * prints the result of asking for an id. */
 #include <stdio.h>
 
 #include <sesqui.h>

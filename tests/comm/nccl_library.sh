@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# nccl_library.sh - NCCLs that are not there, lack something or lie elsewhere: what a
-# program is told. The library is the stand-in, or a copy in which a symbol has
-# another name.
+# nccl_library.sh - NCCLs that are missing, lack something or are elsewhere:
+# what a program is told. The library is the stand-in, or a copy in which a
+# symbol has another name.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -51,7 +51,7 @@ says 'libnccl.so.2 is NCCL 2.13.4: 2.14 or later' 'too old' "$real" \
 says '^SSQ_OK' 'the oldest that is taken' "$real" FAKENCCL_VERSION=21400
 says 'SSQ_MODULE_PATH is empty' 'no modules' "$real" SSQ_MODULE_PATH=
 
-# NVIDIA's header, where a toolkit has it: nothing of api.h may differ.
+# NVIDIA's header, if a toolkit is installed: nothing of api.h may differ.
 header=${CUDA_DIR:-/usr/local/cuda}/include
 if [ -f "$header/nccl.h" ] && [ -f "$header/cuda_runtime.h" ]; then
     cat >"$tmp/api.c" <<'END'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # network.sh - ranks on two machines: network namespaces, host names and daemons
-# of their own, with a cable between them, which is slow, loses packets, and is
+# each, with a cable between them, which is slow, loses packets, and is
 # cut. By root alone, and with SSQ_TEST_FULL=1: starting a job takes seconds.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -55,7 +55,7 @@ job() {
         >"$tmp/out" 2>"$tmp/err" </dev/null
 }
 
-# shape ARGUMENTS...: what both ends of the cable do to packets.
+# shape ARGUMENTS...: the treatment of packets at both ends of the cable.
 shape() {
     for n in $a $b; do
         tc -n $n qdisc replace dev cable root "$@" 2>"$tmp/err" || return 1

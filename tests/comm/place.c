@@ -64,7 +64,7 @@ static void refused(const char *text, ssq_status want, const char *parts)
     tap_ok(p.rank == 77, "and nothing is written");
 }
 
-/* The list's own order, by local rank. False: there is no OpenCL to list. */
+/* The list's own order, by local rank. False: OpenCL is missing. */
 static bool test_devices(void)
 {
     ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;

@@ -5,8 +5,8 @@
  * usage: ranks HOW DEVICE...   under mpirun; rank r is on DEVICE r
  *        ranks local DEVICE... a rank for each, in this process
  *
- * HOW is one of these; who survives prints "rank R: ", and what it was told,
- * and ends at once:
+ * HOW is one of these; a surviving rank prints "rank R: ", and the text,
+ * and ends:
  *
  * - whole: all collectives, and trainings; rank 0 prints the digest of all;
  * - late: the last rank comes after the others' time;
@@ -15,7 +15,7 @@
  * - killed-within: in one;
  * - left: it destroys its communicator;
  * - absent: it makes none;
- * - alone: there is no MPI for threads;
+ * - alone: an MPI without threads;
  * - null, between, over: nothing that a communicator could be made of;
  * - finalized: MPI ends before the communicator.
  */
@@ -44,7 +44,7 @@ struct ranks_place {
     uint64_t digest;
 };
 
-/* FNV-1a, of what a tensor has. */
+/* FNV-1a of a tensor's contents. */
 static void digest(struct ranks_place *p, const ssq_tensor *x)
 {
     size_t bytes = (size_t)ssq_tensor_elements(x) *
@@ -150,7 +150,7 @@ static void all_training(struct ranks_place *p, bool shard)
     ssq_tensor_destroy(&y);
 }
 
-/* Of a rank's batch: ranks have 3, 5, 1, 3, .. of their own, of which the last
+/* Of a rank's batch: ranks have 3, 5, 1, 3, .. each, of which the last
  * is small. */
 static int64_t joined_rows(unsigned rank, uint32_t batch)
 {
@@ -245,7 +245,7 @@ static _Noreturn void survive(unsigned rank, ssq_status st)
              st == SSQ_OK ? "" : ssq_last_error());
     fputs(line, stdout);
     fflush(stdout);
-    _exit(0); /* MPI_Finalize would wait for who is not there */
+    _exit(0); /* MPI_Finalize would wait for the missing rank */
 }
 
 static void fail(struct ranks_place *p, const char *how)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c - trainers that are ranks: the bits of one alone that accumulates
- * their passes, whatever the devices. */
+ * their passes, on any devices. */
 
 #include <sesqui/checkpoint.h>
 
@@ -152,7 +152,7 @@ static void test_half(uint64_t bucket)
                 "half of a backward, buckets of %llu",
                 (unsigned long long)bucket);
     ssq_status st = pass(&m[1], HIDDEN); /* it may know already */
-    if (bucket == 0) { /* what has not gone may be made again */
+    if (bucket == 0) { /* an object that is not freed may be made again */
         feed(&m[0], 1, 0, false);
         NEED(pass(&m[0], HIDDEN));
     }
@@ -169,8 +169,8 @@ static void test_half(uint64_t bucket)
     group_close(&g);
 }
 
-/* What is not the tape's: a parameter that the program gives the optimizer,
- * and states that come when there are buckets. */
+/* Objects outside of the tape: a parameter that the program gives the
+ * optimizer, and states that come when there are buckets. */
 static void test_others(uint64_t bucket, bool shard)
 {
     struct group g;
@@ -223,8 +223,8 @@ static void test_others(uint64_t bucket, bool shard)
 
 /* ---- values to begin with ---- */
 
-/* Other initial values on rank 1: of what the first pass makes, or of what was
- * made and written before. */
+/* Other initial values on rank 1: of vars that the first pass makes, or that
+ * were made and written before. */
 static void test_alike(const char *name, const char *policy, bool written)
 {
     struct group g;

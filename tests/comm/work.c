@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* work.c - collectives that are begun at one place of a queue and waited for at
- * another: what is between continues, and every misuse is refused. */
+ * another: work in between continues, and every misuse is refused. */
 
 #include "tests/comm/comm.h"
 
@@ -40,7 +40,7 @@ static void twice(ssq_queue *q, const ssq_tensor *t)
 
 /* ---- order ---- */
 
-/* What is enqueued behind the begin continues without rank 1, what is behind
+/* Work enqueued after the begin continues without rank 1, work after
  * the wait does not. */
 static void test_between(const char *device)
 {

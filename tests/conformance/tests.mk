@@ -47,5 +47,5 @@ slow_tests += tests/conformance/window_test \
 	tests/conformance/long_test tests/conformance/loops_test \
 	tests/conformance/large_test tests/conformance/again.sh
 
-# valgrind's long double infinities are no infinities
+# valgrind's long double infinities are wrong
 slow_tests += conformance/unary.table

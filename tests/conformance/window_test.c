@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the core splits, what plans do, and what is refused when it is large. */
+/* Split by the core, by plans, or refused if it is large. */
 enum split { SPLIT_NOT, SPLIT_BY_CORE, SPLIT_BY_PLAN };
 
 /* Their functions split them. */
@@ -42,8 +42,8 @@ static enum split split_of(const char *op)
 }
 
 /* Only what must be seen as a whole, or in chunks of 16384 elements, may be
- * left out, and what cpu has of its own for rows or many elements, of which no
- * window has enough: then the plan has to run. */
+ * left out, and cpu's own implementations for rows or many elements, of which
+ * no window has enough: then the plan has to run. */
 static bool may_skip(const struct suite *suite, const char *impl)
 {
     static const char *const own[] = {"table", "dense", "extreme", "sum"};
@@ -71,7 +71,7 @@ static void report(void *user, const char *device, const char *impl,
 
 #define PLAN_BINDING "4096"
 
-/* What the cases of a suite came to without a limit. */
+/* The results of the cases of a suite without a limit. */
 struct window_outcome {
     char device[32], impl[32];
     size_t i;
@@ -160,7 +160,7 @@ static void compare(void *user, const char *device, const char *impl,
         tap_diag("%s", b->text);
 }
 
-/* Tables of refusals, and one that takes long for what it adds to gemm's. */
+/* Tables of refusals, and one that takes long and adds little to gemm's. */
 static bool left_out(const char *name)
 {
     const char *misuse = strstr(name, "_misuse");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - tests of listing, choosing and opening devices, and of what is
- * logged about it. */
+/* device.c - tests of listing, choosing and opening devices, and of the
+ * properties logged about it. */
 
 #include "lib/core/base/env.h"
 #include "lib/core/base/error.h"
@@ -217,7 +217,7 @@ static int run_verbose(void *arg)
     return 0;
 }
 
-/* What a child writes to standard error with SSQ_VERBOSE. */
+/* The output of a child on standard error with SSQ_VERBOSE. */
 static const char *verbose(const char *topics, char *text, size_t bytes)
 {
     struct verbose v = {topics, tmpfile()};

@@ -2,7 +2,7 @@
 /* disk_cache.c - the cache's files: a writer that is killed at any call, how
  * much there may be, and files that are not the cache's.
  *
- * This program's own write, fsync and renameat stand before the library's
+ * This program's own write, fsync and renameat replace the library's
  * calls: the Nth of them does half of its work and ends the process. */
 #define _GNU_SOURCE /* syscall */
 #include "lib/core/module/disk_cache.h"
@@ -70,7 +70,7 @@ int renameat(int folder, const char *from, int to_folder, const char *to)
     return (int)syscall(SYS_renameat2, folder, from, to_folder, to, 0);
 }
 
-/* Files that are there, of which *parts are parts. */
+/* Files that exist, of which *parts are parts. */
 static int count_files(int *parts, uint64_t *bytes)
 {
     int n = 0;
@@ -116,7 +116,7 @@ static int store_other(void *arg)
     return 0;
 }
 
-/* Which contents are there: 0, 1, or -1 for none or others. */
+/* The contents found: 0, 1, or -1 for none or others. */
 static int stored(void)
 {
     size_t n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork.c - tests of what a child of fork may do with its parent's objects: on
- * reference, guard and cpu all, with a driver nothing, said at once. */
+/* fork.c - a child of fork and its parent's objects: on
+ * reference, guard and cpu it may do everything, with a driver nothing, which
+ * is reported immediately. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -209,7 +210,7 @@ static void test_busy(void)
            bad, atomic_load(&failed));
 }
 
-/* ---- "auto", and who forks first ---- */
+/* ---- "auto", and forks before it ---- */
 
 static int open_auto(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - tests of captured sequences: replay, what is illegal inside,
+/* graph.c - tests of captured sequences: replay, illegal calls inside,
  * stages. */
 
 #include <pthread.h>
@@ -178,9 +178,9 @@ static void test_inside(void)
     ssq_tensor_destroy(&t);
 }
 
-/* What another thread does while this one captures on q. */
+/* The calls of another thread while this one captures on q. */
 struct graph_other {
-    int bad; /* of its own queue and tensors */
+    int bad; /* on its own queue and tensors */
     ssq_status op, end;
     char op_text[256], end_text[256];
     const ssq_tensor *x, *t; /* of the thread that captures */
@@ -313,7 +313,7 @@ static void test_dry(void)
     ssq_tensor_destroy(&y);
 }
 
-/* A dry capture takes no memory for what a call needs by the way: 4 MiB of
+/* A dry capture allocates no memory for the temporary data of a call: 4 MiB of
  * reserve for each LSTM here. */
 static void test_dry_memory(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* life.c - tests of lifetimes: what is enqueued holds what it needs. */
+/* life.c - tests of lifetimes: an enqueued op holds its operands. */
 
 #include "tests/core/core.h"
 
@@ -134,7 +134,7 @@ static void test_views(void)
     ssq_queue_destroy(&q);
 }
 
-/* Work that finished is let go of when the next is enqueued: a loop without
+/* Finished work is released when the next is enqueued: a loop without
  * syncs but with an event does not pile up. */
 static void test_no_pile(void)
 {

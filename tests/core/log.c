@@ -7,7 +7,7 @@
 #include "lib/core/base/error.h"
 #include "tests/core/core.h"
 
-/** What a callback tells a test, and waits for. */
+/** The data that a callback gives a test, and waits for. */
 struct log_gate {
     sem_t entered, leave;
     atomic_int running; /* in it now */
@@ -101,7 +101,7 @@ static void test_waits(void)
     tap_ok(atomic_load(&g.heard) == 2, "the old callback hears no more");
 }
 
-/* A thread that is in the new callback does not hold up who replaced the old
+/* A thread in the new callback does not delay the thread that replaced the old
  * one. */
 static void test_newer(void)
 {

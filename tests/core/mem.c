@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mem.c - blocks of host memory are zeroed, aligned and apart, whatever their
+/* mem.c - blocks of host memory are zeroed, aligned and apart, for any
  * size; the ones that were freed are used again, and go with the last one; the
  * caller's allocator is asked for each. */
 #include "tests/core/core.h"
@@ -33,7 +33,7 @@ static size_t taken(void)
     return times;
 }
 
-/* All sizes at once, each full of its own byte: how many were not zeroed,
+/* All sizes together, each full of its own byte: how many were not zeroed,
  * not aligned, or written by another. */
 static size_t fill(unsigned char **p)
 {
@@ -60,7 +60,7 @@ static void blocks(void)
     static unsigned char *p[SIZES];
     size_t times, live;
     bool keeps = mem_count(&times, &live);
-    void *last = mem_alloc(1); /* what is kept stays as long as this */
+    void *last = mem_alloc(1); /* kept data stays as long as this */
     size_t wrong = fill(p);
     drop(p);
     wrong += fill(p);

@@ -11,7 +11,7 @@
 #define QUEUES_N       100000 /* elements */
 #define QUEUES_THREADS 2
 
-/* What one queue fills another copies, in turn: neither waits on the host, so
+/* One queue fills, another copies, in turn: neither waits on the host, so
  * that a missing dependency shows as a number of another turn. Now and then the
  * host looks. Names of cases begin with mode. */
 static inline void queues_hand_over(ssq_device *dev, const char *mode,
@@ -65,7 +65,7 @@ struct queues_worker {
     pthread_t thread;
     const char *name; /* of the device that it opens .. */
     ssq_device *dev;  /* .. unless there is one */
-    int seed, wrong;  /* what it fills with; results that were something else */
+    int seed, wrong;  /* the value that it fills with; wrong results */
 };
 
 /* A thread: fills of two dtypes, each read back and compared. */
@@ -98,8 +98,8 @@ static inline void *queues_work(void *arg)
     return NULL;
 }
 
-/* The same kernels from two threads at once, made by whoever is first; on
- * devices of their own if shared is NULL. */
+/* The same kernels from two threads concurrently, made by the first; on
+ * separate devices if shared is NULL. */
 static inline void queues_of_threads(const char *mode, const char *name,
                                      ssq_device *shared)
 {

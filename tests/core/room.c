@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* room.c - tests that a driver is not called where there is no room for what
- * it does: it would end the process.
+/* room.c - tests that a driver is not called without memory for the work
+ * that it does: it would end the process.
  *
  * Each case is a child, which loads the driver itself. The amounts are such
  * that the drivers of Debian 12 die at them, or fail with other words. */
@@ -28,7 +28,7 @@ SSQ_API int statvfs(const char *path, struct statvfs *s)
 struct room_trial {
     char backend[16];
     unsigned mib; /* more than the process has */
-    bool loaded;  /* limited when the driver is there */
+    bool loaded;  /* limited when the driver is loaded */
     ssq_status wanted, or_else;
     const char *text;
 };

@@ -64,8 +64,8 @@ static void test_fields(void)
     tap_ok(ssq_tensor_dtype(t) == SSQ_F32 && ssq_tensor_rank(t) == 3 &&
                ssq_tensor_elements(t) == 24 && ssq_tensor_size(t, 0) == 2 &&
                ssq_tensor_size(t, -1) == 4 && ssq_tensor_size(t, -3) == 2 &&
-               ssq_tensor_size(t, 3) == -1 &&
-               ssq_tensor_size(t, -4) == -1 && ssq_tensor_device(t) == dev,
+               ssq_tensor_size(t, 3) == -1 && ssq_tensor_size(t, -4) == -1 &&
+               ssq_tensor_device(t) == dev,
            "single fields of [2,3,4]; sizes -1, -3, 3 and -4");
     tap_ok(ssq_tensor_dtype(NULL) == SSQ_F32 && ssq_tensor_rank(NULL) == 0 &&
                ssq_tensor_elements(NULL) == 0 &&
@@ -350,8 +350,8 @@ static void test_converting_copies(void)
     ssq_tensor_destroy(&t);
 }
 
-/* The host buffer's bytes: what is too small is refused, what is behind the
- * elements stays as it was. */
+/* The host buffer's bytes: too small a buffer is refused, bytes after the
+ * elements stay as they were. */
 static void test_host_bytes(void)
 {
     float in[6] = {1, 2, 3, 4, 5, 6}, out[6] = {0, 0, 0, 0, 7, 8};

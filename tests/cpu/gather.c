@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.c - rows of a table: so many that they go past the caches, and few,
+/* gather.c - rows of a table: enough that they go past the caches, and few,
  * from and to places of any alignment, with rows that the table does not have
  * and rows that end where it does; with every set of instructions. */
 #include "tests/core/core.h"
@@ -39,7 +39,7 @@ static size_t bytes_of(ssq_dtype dtype, int64_t rows)
     return (size_t)rows * WIDTH * (dtype == SSQ_F32 ? 4 : 2);
 }
 
-/* The first and the last row, one that is not there, and others. */
+/* The first and the last row, one that does not exist, and others. */
 static int32_t row_at(int64_t i)
 {
     if (i % 11 == 3)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lent.c - a team on the program's threads: every task once whatever the
- * program's parallel-for does, no two with one worker at a time, loops within
+/* lent.c - a team on the program's threads: every task once, no matter what
+ * the program's parallel-for does, no two with one worker at a time, loops within
  * loops, and children of fork. */
 #include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
@@ -18,7 +18,7 @@ static struct {
     atomic_uint overlaps, strangers;
 } loop;
 
-/* What calls of a parallel-for were like. */
+/* The arguments of calls of a parallel-for. */
 static struct {
     atomic_uint calls, parts, wrong;
 } lent;
@@ -208,7 +208,7 @@ static void test_ways(void)
     team_destroy(&team);
 }
 
-/* What they are at is waited for. */
+/* Wait for their current task. */
 static void test_early(void)
 {
     struct team *team = team_of(too_early, false);
@@ -349,7 +349,7 @@ static void test_fork(void)
 
 int main(void)
 {
-    (void)ssq_device_count(); /* whoever has a device has heard of forks */
+    (void)ssq_device_count(); /* a device installs fork handlers */
     test_ways();
     test_early();
     test_late();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - <sesqui/cpu.h>: what is refused, what comes before the
+/* options.c - <sesqui/cpu.h>: refusals, priorities over the
  * environment, when threads are started, that a lent parallel-for is used and
- * changes no bit, also in children of fork and on two devices at once. */
+ * changes no bit, also in children of fork and on two devices together. */
 #define _GNU_SOURCE
 #include <sesqui/cpu.h>
 
@@ -42,7 +42,7 @@ static void *nothing(void *of)
     return of;
 }
 
-/* A checker of threads starts one of its own beside the first of a process. */
+/* A checker of threads starts its own one beside the first of a process. */
 static void first_thread(void)
 {
     pthread_t t;
@@ -88,7 +88,7 @@ static void at_once(void *user, uint32_t n, ssq_cpu_share call, void *context)
         pthread_join(thread[i], NULL);
 }
 
-/* ---- what is refused, what counts ---- */
+/* ---- refusals and priorities ---- */
 
 static void refused(const ssq_cpu_options *o, const char *parts,
                     const char *what)
@@ -263,7 +263,7 @@ static void test_own_threads(void)
     tap_ok(has_threads(before), "the device is closed as they sleep");
 }
 
-/* The bits of one thread are those of all. */
+/* The bits of one thread equal the bits of all. */
 static void test_lent(void)
 {
     static struct options_work one, w;
@@ -312,7 +312,7 @@ static int child(void *calls)
     o.parallel_for = in_turn;
     o.user = &lent_calls;
     atomic_store(&lent_calls, 0);
-    begin(&w, &o); /* this process's own pool is there */
+    begin(&w, &o); /* this process's own pool exists */
     if (run(&w) != SSQ_OK || lent_calls == 0)
         return 3;
     end(&w);

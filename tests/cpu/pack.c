@@ -209,7 +209,7 @@ static void take_back(void *unused, void *p)
     free(p);
 }
 
-/* Packing again fails: what it says is why, and not that someone wrote. */
+/* Packing again fails: the text says why, and not that someone wrote. */
 static void test_torn(const struct pack_harness *harness)
 {
     ssq_tensor *b = matrix(harness, SSQ_F32, 64, 64, 1), *packed = NULL;
@@ -269,7 +269,7 @@ static void test_neighbours(const struct pack_harness *harness)
     ssq_tensor_destroy(&d);
 }
 
-/* A tape's input is b, whatever has been written since. */
+/* A tape's input is b, even after later writes. */
 static void test_tape(const struct pack_harness *harness)
 {
     ssq_tensor *a = matrix(harness, SSQ_F32, 32, 64, 1), *packed = NULL;

@@ -174,7 +174,7 @@ static void *nothing(void *unused)
 int main(void)
 {
     pthread_t first;          /* with it a checker starts its own */
-    (void)ssq_device_count(); /* whoever has a device has heard of forks */
+    (void)ssq_device_count(); /* a device installs fork handlers */
     if (pthread_create(&first, NULL, nothing, NULL) == 0)
         pthread_join(first, NULL);
     for (uint32_t size = 1; size <= 4; size++)

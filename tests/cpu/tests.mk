@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - tests of the cpu backend: its threads and the program's, its
-# tables, its rows, dense operands and steps, what it is opened with, and that
+# tables, its rows, dense operands and steps, its options, and that
 # neither threads nor the set of instructions change what they must not.
 
 cpu_tests = \

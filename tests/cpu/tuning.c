@@ -99,7 +99,7 @@ static void test_tune(void)
     }
 }
 
-/* What was kept of the best instructions is nothing to plain ones. */
+/* Timings kept for the best instructions are not used for plain ones. */
 static void test_instructions(void)
 {
     char path[4096];
@@ -249,7 +249,7 @@ static void test_short(void)
     NEED(ssq_allocator_set(NULL));
 }
 
-/* On processors where it is no faster dot stands behind packed, and is there to
+/* On processors where it is not faster dot comes after packed, and exists to
  * be tried: a device of one is made up here. */
 static void test_dot(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workers.c - the threads that a team starts, as the system sees them: their
- * name, signals, stack and processors; what they are when the program is bound,
+ * name, signals, stack and processors; their values when the program is bound,
  * short of stack, or given no threads; and how many there are unless told, by
  * control groups of both versions. */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 
 #define MOST 64
 
-/* What threads of the loop say of themselves: [0] is the caller. */
+/* The values that threads of the loop report: [0] is the caller. */
 struct workers_seen {
     struct team *team;
     pthread_barrier_t all;
@@ -86,8 +86,8 @@ static void test_looks(void)
     team_destroy(&s.team);
 }
 
-/* Who calls first may be bound to one processor by then; the team's threads are
- * as free as its maker was. */
+/* The first caller may be bound to one processor by then; the team's threads
+ * are as free as its maker was. */
 static void test_places(void)
 {
     static struct workers_seen s;
@@ -195,7 +195,7 @@ static void put(const char *name, const char *text)
         tap_bail("%s cannot be written", path);
 }
 
-/* Files below a folder, and what they grant: UINT32_MAX is no limit. */
+/* Files below a folder, and the quota in them: UINT32_MAX is no limit. */
 static void grants(uint32_t want, const char *what, const char *group)
 {
     char path[512];
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 {
     if (argc > 1)
         return stack_is_enough();
-    (void)ssq_device_count(); /* whoever has a device has heard of forks */
+    (void)ssq_device_count(); /* a device installs fork handlers */
     test_looks();
     test_places();
     int st = tap_fork(with_little_stack, argv[0], 60);

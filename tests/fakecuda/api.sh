@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # api.sh - is what backends/cuda says of NVIDIA's headers true? api_check.c
-# compiles behind those of the toolkit that configure found, and without them;
-# and does not where a number or a prototype is another one.
+# compiles after the headers of the toolkit that configure found, and without
+# them; and does not where a number or a prototype is another one.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 check=tests/fakecuda/api_check.c
 cd "$srcdir" || exit 1
 
-# compile [FLAGS...]: api_check.c, or what stands in its place.
+# compile [FLAGS...]: api_check.c, or a file in its place.
 compile() {
     # shellcheck disable=SC2086
     ${CC:-cc} -std=c11 -fsyntax-only -Wall -Werror "$@" $check

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture.c - a caller captures his stream, by CUDA's own calls, while a queue
- * over it is given work: the graph that comes of it trains as the same calls
- * do at once, whatever the library does in between. The captures are of the
- * mode "global", which forbids all threads what might wait or allocate. */
+/* capture.c - a caller captures its stream, by CUDA's own calls, while a queue
+ * over it is given work: the resulting graph trains as the same calls
+ * do directly, regardless of the library's calls in between. The captures are
+ * of the mode "global", which forbids all threads what might wait or allocate.
+ */
 #include <sesqui/cuda.h>
 #include <sesqui/dlpack.h>
 
@@ -57,7 +58,7 @@ static void steps(struct training *p, int n)
         NEED(step(p));
 }
 
-/* What training has made: a parameter's values, and the loss. */
+/* The result of training: a parameter's values, and the loss. */
 struct learned {
     float w1[9 * 16];
     float loss;
@@ -144,8 +145,8 @@ static void others(ssq_device *dev)
     tap_ok(*(bool *)good, "another thread computes meanwhile");
 }
 
-/* Takes whatever memory is free, in pieces of this many bytes, for a launch of
- * the graph: what that works in is not among it. */
+/* Takes all free memory, in pieces of this many bytes, for a launch of
+ * the graph: its workspace is not among it. */
 #define TENANTS 400
 
 static void launch_among_tenants(struct training *p, CUgraphExec exec)
@@ -204,7 +205,7 @@ static void captured_step(const struct learned *expected)
     NEED(ssq_scaler_state_get(p.q, p.scaler, &s));
     tap_ok(s.updates == 2 + REPLAYS, "the scaler counts %llu updates",
            (unsigned long long)s.updates);
-    /* calls after the capture run at once again, and end */
+    /* calls after the capture run directly again, and end */
     steps(&p, 1);
     NEED(ssq_queue_sync(p.q));
     core_status(ssq_queue_status(p.q), SSQ_OK, "", "and calls run again");
@@ -255,7 +256,7 @@ static void table(void)
     training_close(&p);
 }
 
-/* A graph of ours, launched into a capture of his. */
+/* A graph of ours, launched into the caller's capture. */
 static void captured_graph(const struct learned *expected)
 {
     struct training p;
@@ -269,7 +270,7 @@ static void captured_graph(const struct learned *expected)
     NEED(ssq_queue_sync(p.q));
     OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     core_status(training_launch(&p), SSQ_OK, "", "a graph of ours is captured");
-    ssq_graph_destroy(&p.graph); /* what was captured needs it still */
+    ssq_graph_destroy(&p.graph); /* the graph still needs it */
     CUgraphExec exec = instantiate();
     others(p.dev);
     replay(exec, REPLAYS);

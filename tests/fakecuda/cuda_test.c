@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_test.c - the manners of the stand-in for libcuda: what is documented
- * works, asynchronously, and what is not is refused. */
+/* cuda_test.c - the behaviour of the stand-in for libcuda: everything
+ * documented works, asynchronously, and what is not is refused. */
 #include "tests/fakecuda/driver/fakecuda.h"
 #include "tests/tap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misuse.c - <sesqui/cuda.h> in the hands of a program that has it wrong: two
+/* misuse.c - <sesqui/cuda.h> in a wrong program: two
  * GPUs mixed up, streams and contexts that are destroyed, memory that is not
- * what it is said to be. What is wrong is refused or becomes an error that
+ * what the program says. An error is refused or becomes one that
  * stays; nothing is answered SSQ_OK for work that did not happen. */
 #include <sesqui/cuda.h>
 
@@ -231,8 +231,8 @@ static void dead_stream(void)
     own_close(&o);
 }
 
-/* What there is when a context goes or a device breaks: queues of two kinds,
- * an event, work in progress. */
+/* The objects that exist when a context goes or a device breaks: queues of two
+ * kinds, an event, work in progress. */
 struct victim {
     struct own o;
     ssq_queue *his, *ours;

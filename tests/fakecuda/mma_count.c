@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mma_count.c - the structure of gemm_mma.nv, by its PTX: what a step of k
- * does, counted by the interpreter, and a sum of the bits that it makes.
+/* mma_count.c - the structure of gemm_mma.nv, by its PTX: the work of a
+ * step of k, counted by the interpreter, and a sum of the bits that it
+ * makes.
  *
  * The arguments are the PTX of variants, in files that have their numbers for
  * names, from 01 on. A tile is
@@ -142,7 +143,7 @@ static void count(const char *name, struct ptx_entry *e, uint32_t i)
            sum_of_d(), ok ? "" : why);
     tap_ok(ok && many.conflicts == 0, "%s: %llu bank conflicts", name,
            (unsigned long long)many.conflicts);
-    /* what every device has without being asked; and the epilogue's line */
+    /* the limit of every device; and the epilogue's line */
     tap_ok(ptx_entry_shape(e)->shared_bytes <= 48 * 1024 &&
                ptx_entry_shape(e)->local_bytes <= 4 * sizeof(float),
            "%s: %u bytes of shared memory, %u of local", name,

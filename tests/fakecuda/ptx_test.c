@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_test.c - the interpreter: each operation against results worked out by
- * hand, and every fault that it is there to find. */
+ * hand, and every fault that it must find. */
 #include "tests/fakecuda/ptx/ptx_cases.h"
 #include "tests/fakecuda/ptx/ptx_code.h"
 #include "tests/tap.h"
@@ -43,7 +43,7 @@ static const char *reg(char class)
                           : "%rd";
 }
 
-/* All operands stand in registers of every class: a in number 1, b 2, c 3. */
+/* All operands are in registers of every class: a in number 1, b 2, c 3. */
 static const char begin[] = HEAD
     ".visible .entry t(.param .u64 p)\n{\n.reg .pred %p<8>; .reg .b16 "
     "%rs<8>;\n"
@@ -99,7 +99,7 @@ static void test_operation(const struct op_case *c)
            (unsigned long long)data[3]);
 }
 
-/* No line of the list is without a case; bfi and pack stand in texts below. */
+/* Each line of the list has a case; bfi and pack are in texts below. */
 static void test_complete(void)
 {
     static const char *const names[] = {
@@ -278,7 +278,7 @@ static void test_calls(void)
            "a call is expanded: %u", data[0]);
 }
 
-/* What stands between an entry's parameters and its body. */
+/* The text between an entry's parameters and its body. */
 static void test_directives(const char *directives, const char *what)
 {
     char text[512], why[512] = "";

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # sass.sh - machine code beside the PTX (configure --with-cuda-arch): one text
-# as nvcc makes it of what ships, for two GPUs; what configure refuses; and how
-# large the module is.
+# as nvcc makes it of the shipped sources, for two GPUs; refusals of configure;
+# and how large the module is.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

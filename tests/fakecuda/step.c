@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.c - a training program on cuda:0, whatever driver the loader finds:
+/* step.c - a training program on cuda:0, with any driver that the loader finds:
  * devices.sh runs it with drivers that lack something. Its output is the loss,
  * bit for bit. */
 #include <stdio.h>

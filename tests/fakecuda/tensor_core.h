@@ -13,7 +13,7 @@
 
 #define TENSOR_BLOCK 16 /* products of the largest block */
 
-/* Toward 0, except for what is too large. */
+/* Toward 0, except if it is too large. */
 static inline float tensor_cut(double x)
 {
     float f = (float)x;
@@ -23,7 +23,7 @@ static inline float tensor_cut(double x)
     return fabs((double)f) > fabs(x) ? nextafterf(f, 0.0f) : f;
 }
 
-/* The sum and n products, as the units add them at once. Products of 16-bit
+/* The sum and n products, as the units add them in one step. Products of 16-bit
  * factors are exact in float64, and normal. */
 static inline float tensor_add(float sum, const float *a, const float *b,
                                unsigned n)

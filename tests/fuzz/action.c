@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.c - calls that are no ops: the same on both sides. */
+/* action.c - calls that are not ops: the same on both sides. */
 
 #include "tests/fuzz/action.h"
 
@@ -75,7 +75,7 @@ static void compare(struct objects *o, const char *name, const struct got g[])
                       name, i, g[0].looked[i], g[1].looked[i], fuzz_device());
 }
 
-/* What depends on time is as good as done. */
+/* A result that depends on time counts as done. */
 static ssq_status settled(ssq_status st)
 {
     return st == SSQ_ERR_NOT_READY || st == SSQ_ERR_SCALE ? SSQ_OK : st;

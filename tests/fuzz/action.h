@@ -15,8 +15,8 @@
  * parameters of an optimizer, bytes of a state. */
 enum { SLOTS = 2, CHOSEN = 4, NUMBERS = 24, PARAMS = 4, LOOKED = 16384 };
 
-/** What an action chose, before either side acts; what is in kind, value, word
- *  and count each action says for itself. */
+/** The choice of an action, before either side acts; the use of kind, value,
+ * word and count each action says for itself. */
 struct fuzz_choice {
     unsigned slot, kind; /* slot: which of the objects */
     double value;
@@ -28,7 +28,7 @@ struct fuzz_choice {
     int64_t shape[SSQ_MAX_RANK];
 };
 
-/** What an action got on one side; both sides must have got the same. */
+/** The result of an action on one side; both sides must have the same. */
 struct got {
     double numbers[NUMBERS]; /* n of them */
     unsigned n;
@@ -72,7 +72,7 @@ void objects_destroy(struct objects *o);
 
 /* For actions. */
 
-/** Note a number that both sides must get alike. */
+/** Note a number that must be equal on both sides. */
 void got_number(struct got *g, double value);
 /** A float tensor somewhere in the buffers, of the shape in k; dense if asked.
  *  @return as ssq_tensor_from_buffer on both sides */

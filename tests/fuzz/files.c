@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - fuzz target: any bytes as a safetensors file and as a checkpoint.
  *
- * A first byte that is even: the file is what follows. Odd: what follows, up to
+ * A first byte that is even: the file follows. Odd: the rest, up to
  * a byte 0xff, is the header, whose length is put before it; then come the
- * bytes of tensors. What is opened has tensors that are found, lie in the file
- * and are read; what is refused has a text; a checkpoint that is refused leaves
+ * bytes of tensors. An opened file has tensors that are found, are in the file
+ * and are read; a refused file has a text; a checkpoint that is refused leaves
  * an empty set of parameters empty. */
 
 #define _GNU_SOURCE /* memfd_create */
@@ -86,7 +86,7 @@ static void tensors(ssq_device *device, ssq_queue *q, ssq_safetensors *f,
         fuzz_fail("tensors have more bytes than the file");
 }
 
-/* The file's weights for a set that is there: refused, or read. */
+/* The file's weights for an existing set: refused, or read. */
 static void weights(ssq_queue *q, ssq_params *p, const char *path)
 {
     ssq_tape *t = NULL;

@@ -174,7 +174,7 @@ static void read_all(struct pair *p, unsigned side,
     must(pair_wait(p->queue[side]), "sync");
 }
 
-/* What a call of class R wrote is taken over from the reference. */
+/* The output of a call of class R is copied from the reference. */
 static void adopt(struct pair *p, unsigned b)
 {
     memset(p->loose[b], 0, BUFFER_BYTES);

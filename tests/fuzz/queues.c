@@ -123,7 +123,7 @@ static void choose_fill(struct objects *o, struct fuzz_choice *k)
     k->count = input_below(o->in, BUFFERS);
 }
 
-/* What a program begins with, written again. */
+/* The initial state of a program, written again. */
 static ssq_status fill(struct objects *o, unsigned side,
                        const struct fuzz_choice *k, struct got *g)
 {

@@ -81,7 +81,7 @@ static void grad_step(struct program *t)
     }
 }
 
-/* A report of labels is no failure of a call. */
+/* A report of labels is not a failure of a call. */
 static ssq_status past_report(ssq_status st, bool *told)
 {
     const bool report = pair_told(st);
@@ -172,7 +172,7 @@ static void wide_step(struct program *t)
 }
 
 /* The values of a parameter, or of all: others are written on both sides, and
- * are there to the last bit. */
+ * exist to the last bit. */
 static void values_step(struct program *t)
 {
     static float x[SIDES][ELEMENTS];
@@ -375,8 +375,8 @@ static void output_step(struct program *t)
     program_made(t, "trainer_output", y);
 }
 
-/* What a poll sends has arrived on both sides after a sync: one of two polls
- * has it, on some devices the first. */
+/* The result of a poll has arrived on both sides after a sync: one of two polls
+ * receives it, on some devices the first. */
 static void poll_step(struct program *t)
 {
     ssq_trainer_progress found[SIDES];

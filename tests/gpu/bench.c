@@ -93,7 +93,7 @@ void gpu_time(struct gpu *g, const char *name, const char *impl, ssq_status st,
     } else {
         printf("%s\t%s\t-\t%.6g\t%.6g\t%s\n", name, impl, flops, bytes,
                ssq_last_error());
-        /* what is too large for the device is no fault */
+        /* a case too large for the device is not a failure */
         g->failed = g->failed || st != SSQ_ERR_NOMEM;
     }
     fflush(stdout);

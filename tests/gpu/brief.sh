@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # brief.sh - run.sh and its workloads with tiny sizes: on guard, and on the
-# stand-in of CUDA's driver. What they measure there means nothing.
+# stand-in of CUDA's driver. The figures measured there mean nothing.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -23,7 +23,7 @@ tap_ok $? 'the report has their rates'
 grep -q '^| softmax f16 .* GB/s, .* %' "$tmp/guard/report.md"
 tap_ok $? 'and shares of a copy'
 
-# What the peer is called is what the workloads are called.
+# The peer's names are the names of the workloads.
 printf 'copy\ttorch\t1\t0\t4096\n' >"$tmp/guard/torch.tsv"
 sed -n 's/^\(gemm [^\t]*\)\tchosen\t[^\t]*/\1\ttorch\t10/p' "$file" \
     >>"$tmp/guard/torch.tsv"
@@ -57,7 +57,7 @@ numbers() {
 } >"$tmp/torch.tsv"
 awk -v files="cuda:0=$tmp/ours.tsv torch=$tmp/torch.tsv" -v part=targets \
     -f "$srcdir/tests/gpu/report.awk" >"$tmp/targets"
-# says NAME TARGET WORST VERDICT: so stands there.
+# says NAME TARGET WORST VERDICT: the page contains this.
 says() {
     awk -F ' *[|] *' -v target="$2" -v worst="$3" -v verdict="$4" \
         '$2 == target && index($3, worst) == 1 && $6 == verdict {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - products of f16 and bf16 by each implementation of the device:
- * cubes, shapes of transformers, sizes that are no multiples of 8, and batches
+ * cubes, shapes of transformers, sizes that are not multiples of 8, and batches
  * too small to fill a GPU. */
 #include "tests/gpu/gpu.h"
 
@@ -47,7 +47,7 @@ static void by_each(struct gpu *g, const char *name, ssq_status st,
             break;
         if (ssq_implementation_pin(g->device, "gemm", impl) != SSQ_OK)
             continue;
-        /* what an implementation does not do is no fault of it */
+        /* an implementation may refuse a case */
         if (run(g, p) == SSQ_OK)
             gpu_time(g, name, impl, st, run, p, flops, bytes);
         if (ssq_implementation_pin(g->device, "gemm", NULL) != SSQ_OK)

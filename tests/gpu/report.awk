@@ -3,7 +3,7 @@
 #
 # usage: awk -v files='cuda:0=a.tsv torch=b.tsv' -v part=PART -f report.awk
 #
-# Each file's lines are a device's; those of "torch" are the peer's. PART is
+# Each file's lines are a device's; the lines of "torch" are the peer's. PART is
 # "targets", a line for each target with the worst that was measured and what it
 # is measured against in the same run; or "workloads", the table of all of them.
 #
@@ -40,7 +40,7 @@ function add(device, file,    line, f, n, key) {
     close(file)
 }
 
-# What a device reaches in a workload, or "".
+# The speed of a device in a workload, or "".
 function cell(name, key,    s, rate, text) {
     s = seconds[name, key]
     if (s == "" || s == "-")
@@ -58,7 +58,7 @@ function cell(name, key,    s, rate, text) {
     return text
 }
 
-# Compare a share with what is wanted, and keep the worst.
+# Compare a share with the target, and keep the worst.
 function consider(share, wanted, where) {
     seen++
     good += share >= wanted

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # batch.awk - all variants of one kernel text as one source: each includes the
-# text again, under names of its own. For languages with functions.
+# text again, under its own names. For languages with functions.
 #
-# Input: the text's lines of `embed.sh list`. -v text=PATH -v top=SRCDIR. What a
-# text defines itself is renamed or undefined between two variants, and so is
-# what a header defines that looks at keys; other headers are read once.
+# Input: the text's lines of `embed.sh list`. -v text=PATH -v top=SRCDIR. Names
+# that a text defines itself are renamed or undefined between two variants, and
+# so is what a header defines that looks at keys; other headers are read once.
 
-# What file defines, into rename and drop.
+# The definitions of file, into rename and drop.
 function collect(file,    line, name) {
     while ((getline line <(top "/" file)) > 0)
         if (match(line, /^KERNEL\([a-z0-9_]+\)/) ||

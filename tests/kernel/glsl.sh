@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# glsl.sh - the kernels as Vulkan GLSL: what the build compiled of them.
+# glsl.sh - the kernels as Vulkan GLSL, as compiled by the build.
 #
 # Each module of the pack is valid, asks for no more of a device than the
 # backend does, and has its parameters where the host puts them.
@@ -18,7 +18,7 @@ module() {
     tail -c "+$(($1 + 1))" "$pack" | head -c "$2" | gzip -dc
 }
 
-# What is wrong with a disassembled module, whose name is variant.
+# The errors of a disassembled module, whose name is variant.
 look() {
     ${AWK:-awk} -v variant="$1" -v bindings="$bindings" -v most="$shared" '
     function bad(what) { print variant ": " what }

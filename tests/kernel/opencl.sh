@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# opencl.sh - the kernels as OpenCL C 1.2, for processors and for GPUs. What the
-# language forbids the front end finds; drivers make the code.
+# opencl.sh - the kernels as OpenCL C 1.2, for processors and for GPUs. The
+# front end finds code that the language forbids; drivers make the code.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 

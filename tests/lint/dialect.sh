@@ -79,7 +79,7 @@ tap_ok "$(($(grep -c '' "$tmp/out") != 1))" 'a list of fields is found'
 programs "$tmp" many.k >"$tmp/out"
 tap_ok "$(($(cat "$tmp/out") != 800))" '800 programs are found'
 
-# The page: what it names is there.
+# The page: all that it names exists.
 grep -oE '`[a-zA-Z0-9_/.-]+`' "$page" | tr -d '`' | grep / |
     grep -v '/$' | sort -u >"$tmp/files"
 while read -r f; do

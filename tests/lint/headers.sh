@@ -31,7 +31,7 @@ for h in $public; do
 done
 tap_ok "$((n < 2))" "include/ has more than one header: $n"
 
-# kernels/prebuilt_*.h, of a tarball, are no headers but tables that one source
+# kernels/prebuilt_*.h, of a tarball, are not headers but tables that one source
 # includes behind the types of their elements. Alone, nothing calls an internal
 # header's functions, of which clang warns.
 for h in $(cd "$srcdir" && find lib kernels backends comms conformance tests \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lines.sh - the lines that doc/lines.md counts are so many: functions of the
+# lines.sh - the counts of lines in doc/lines.md are right: functions of the
 # examples, and the parts of the texts beside them, in the order of the table.
 
 . "${srcdir:-.}/tests/lint/tap.sh"

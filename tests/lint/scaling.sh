@@ -16,7 +16,7 @@ grep -E '^\| [0-9.]+[MB] \|' "$page" | diff "$tmp/printed" - >"$tmp/out" 2>&1
 tap_empty "$(grep -c '' "$tmp/printed") rows are what the program prints"
 tap_ok "$(($(grep -c '' "$tmp/printed") < 12))" 'the tables have their rows'
 
-# What a slot, a header and a group may have.
+# The limits of a slot, a header and a group.
 sed -n 's/^#define INLINE_BYTES \([0-9]*\)$/V <= \1 |/p
     s/^#define HEADER_BYTES \([0-9]*\)$/ + \1 N + about/p' \
     "$srcdir/lib/comm/comm.h" >"$tmp/wanted"

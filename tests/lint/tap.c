@@ -30,7 +30,7 @@ static int write_there(void *arg)
     return 0;
 }
 
-/* What stdout of fn is; the caller frees it. */
+/* The stdout of fn; the caller frees it. */
 static char *capture(int (*fn)(void *))
 {
     char *text = NULL;

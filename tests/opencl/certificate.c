@@ -2,7 +2,7 @@
 /* certificate.c - compilers that change what a text says are found out when the
  * device is opened.
  *
- * What stands between rewrites the text on its way to the compiler, as one does
+ * The layer between rewrites the text on its way to the compiler, like one
  * that fuses, folds or flushes. */
 
 #include "backends/opencl/calls.h"
@@ -21,7 +21,7 @@ static struct {
     int made;                 /* edits that found their place */
 } cl;
 
-/* text with every from replaced, in memory of its own. */
+/* text with every from replaced, in its own memory. */
 static char *rewrite(const char *text, const struct edit *e)
 {
     size_t from = strlen(e->from), to = strlen(e->to);
@@ -64,7 +64,7 @@ static cl_program create(cl_context c, cl_uint n, const char **s,
     return p;
 }
 
-/* A device whose fma() is no instruction. */
+/* A device whose fma() is not an instruction. */
 static cl_int no_fma(cl_device_id d, cl_device_info what, size_t bytes,
                      void *value, size_t *written)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matrix_units.c - ssq_gemm_explain says why no gemm on PoCL runs on matrix
- * units: what the driver has for them, and what keeps mma and CLBlast away. */
+ * units: the driver's support for them, and the reasons against mma and
+ * CLBlast. */
 
 #include "backends/opencl/calls.h"
 #include "tests/core/driver.h"

@@ -11,7 +11,7 @@
  * cores, and NVIDIA_SAY has a line written for each launch. */
 #define CL_TARGET_OPENCL_VERSION 120
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-/* what these declare is seen from outside, whatever the build hides */
+/* these declarations are visible outside in every build */
 #pragma GCC visibility push(default)
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -44,7 +44,7 @@ static void *real(const char *name)
 }
 #define REAL(NAME) ((__typeof__(&NAME))(uintptr_t)real(#NAME))
 
-/* What represents a program and its kernel, and is no object of PoCL's. */
+/* The stand-in for a program and its kernel, which is not PoCL's object. */
 struct nvidia_program {
     char *source, *ptx, log[2048];
     struct ptx_module *module;

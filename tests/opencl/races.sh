@@ -5,7 +5,7 @@
 # its log stays empty.
 #
 # Its own wrapper would be passed by, since a module opens libOpenCL, and it
-# exits 0 whatever it saw: the loader is told to know no other driver instead.
+# always exits 0: the loader is told to know no other driver instead.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -20,8 +20,9 @@ mkdir "$tmp/vendors"
 echo "$driver" >"$tmp/vendors/oclgrind.icd"
 OCL_ICD_VENDORS=$tmp/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_LOG=$tmp/log
 SSQ_OPENCL_GROUP=64 SSQ_LIMIT_BINDING=1048576 # small slabs: each byte has a record
-# What LLVM makes of rotations and saturations is unknown to its interpreter,
-# and so is what it notes where it inlines a function that returns a struct.
+# LLVM's intrinsics for rotations and saturations are unknown to its
+# interpreter, and so is what it notes where it inlines a function that returns
+# a struct.
 OCLGRIND_BUILD_OPTIONS='-cl-opt-disable -Dalways_inline=unused'
 export OCL_ICD_VENDORS OCLGRIND_DATA_RACES OCLGRIND_LOG SSQ_OPENCL_GROUP SSQ_LIMIT_BINDING \
     OCLGRIND_BUILD_OPTIONS

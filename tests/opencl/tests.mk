@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - tests of the opencl backend; skipped where there is no device.
+# tests.mk - tests of the opencl backend; skipped without a device.
 
 opencl_tests = \
 	tests/opencl/cache \

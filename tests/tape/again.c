@@ -110,8 +110,8 @@ static void sameness(const struct tape_harness *b)
          2, 1, "float32 gradients");
 }
 
-/* What a program writes after the end is what training continues with: masters
- * have it exactly, the model rounded. */
+/* Training continues with the values that a program writes after the end:
+ * masters are exact, the model is rounded. */
 static void written(const struct tape_harness *b)
 {
     static const ssq_master_kind kinds[] = {SSQ_MASTER_F32, SSQ_MASTER_SPLIT};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* autocast.c - regions with policies of their own, nested and off; ops that a
- * policy moves to another class; what SSQ_VERBOSE=autocast says. */
+/* autocast.c - regions with different policies, nested and off; ops that a
+ * policy moves to another class; the messages of SSQ_VERBOSE=autocast. */
 #include "tests/tape/tape.h"
 
 #define P(NAME, FULL, ...)                                                     \

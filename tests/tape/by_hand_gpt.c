@@ -94,7 +94,7 @@ static ssq_tensor *multiply(struct hand *h, struct by_hand_gpt_product *p,
     return y;
 }
 
-/* The gradient of x; that of the parameters is written. */
+/* The gradient of x; the parameters' is written. */
 static ssq_tensor *multiply_back(struct hand *h,
                                  const struct by_hand_gpt_product *p,
                                  const ssq_tensor *dy)
@@ -154,7 +154,7 @@ static ssq_tensor *add(struct hand *h, const ssq_tensor *a, const ssq_tensor *b,
     return y;
 }
 
-/* What an operand of a sum gets. */
+/* The gradient of an operand of a sum. */
 static void add_back(struct hand *h, const ssq_tensor *a, const ssq_tensor *b,
                      const ssq_tensor *dy, ssq_tensor **da, ssq_tensor **db)
 {
@@ -219,7 +219,7 @@ static ssq_tensor *attend_back(struct hand *h, const struct attended *a,
 
 /* ---- by hand: the whole ---- */
 
-/* What the forward part leaves to the backward. */
+/* The values that the forward part saves for the backward. */
 struct all {
     ssq_tensor *tokens, *place, *target;
     ssq_tensor *rows, *places; /* of the tables */
@@ -323,7 +323,7 @@ static void hand(struct hand *h, const ssq_tensor *const *data)
     tables_back(h, &f, dx0);
 }
 
-/* Tokens, and in the last row their places; what comes next of each. */
+/* Tokens, and in the last row their places; the next token of each. */
 static void batch(int step, void *const *data)
 {
     int *x = data[0], *y = data[1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.c - parameters alone in files, under other names and the other way
- * round: what one set writes another reads, to the last bit; what does not fit
- * is refused with the parameter's name, and changes nothing. */
+ * round: one set writes, another reads, to the last bit; a file that does not
+ * fit is refused with the parameter's name, and changes nothing. */
 #include "tests/tape/harness.h"
 
 #include <unistd.h>
@@ -110,7 +110,7 @@ static bool as_said(const struct tape_harness *b, const ssq_trainer *t)
                       (size_t)want[i].rank * sizeof(int64_t)) != 0;
     }
     bad += ssq_safetensors_count(f) != ssq_params_count(ssq_trainer_params(t));
-    /* cube[i][j][k] is there as [k][i][j] */
+    /* cube[i][j][k] is stored as [k][i][j] */
     float here[24], there[24];
     ssq_tensor *x = NULL;
     NEED(ssq_tensor_create(b->device, SSQ_F32, 3, (int64_t[]){4, 2, 3}, &x));
@@ -125,7 +125,7 @@ static bool as_said(const struct tape_harness *b, const ssq_trainer *t)
     return bad == 0;
 }
 
-/* What is trained is read by others, before their first step and after it. */
+/* Trained weights are read by others, before their first step and after it. */
 static void round_trip(const struct tape_harness *b, const char *policy,
                        ssq_master_kind master)
 {
@@ -477,7 +477,7 @@ static void damaged(const struct tape_harness *b)
     unlink(path);
 }
 
-/* A checkpoint is a file like others to those who want weights alone. */
+/* A checkpoint is a file like others for a reader of weights alone. */
 static void of_checkpoint(const struct tape_harness *b)
 {
     float want[MOST], got[MOST];

@@ -78,7 +78,8 @@ bool hand_same(ssq_queue *q, const ssq_tensor *a, const ssq_tensor *b)
     return same;
 }
 
-/* What both left; states, as running statistics, are not in the optimizer. */
+/* The results of both; states, as running statistics, are not in the optimizer.
+ */
 static void judge(struct hand *h, ssq_trainer *trainer, const char *name,
                   const char *policy)
 {

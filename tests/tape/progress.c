@@ -15,7 +15,7 @@
 static const int32_t labels[ROWS] = {0, 2, 1, -100, 1, 2};
 static const int32_t wrong[ROWS] = {0, 2, 1, -100, 3, 2};
 
-/* What a pass should have. */
+/* The expected state of a pass. */
 struct pass {
     float loss, accuracy;
 };
@@ -57,7 +57,8 @@ static float accuracy_of(const float *logits)
     return hits / rows;
 }
 
-/* *is: what the pass should have; NULL: nothing is read, and nothing waits. */
+/* *is: the expected state of the pass; NULL: nothing is read, and nothing
+ * waits. */
 static ssq_status pass(const struct tape_harness *b, ssq_trainer *t, int i,
                        const ssq_tensor *target, struct pass *is)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c - a trainer that replays its steps computes what one computes that
- * does not, bit for bit, whatever happens between two steps and within one. */
+ * does not, bit for bit, for any events between two steps and within one. */
 #include "tests/tape/tape.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---- nets ---- */
 
-/* What a pass reads: rows of floats, words, and targets. */
+/* The inputs of a pass: rows of floats, words, and targets. */
 struct replay_batch {
     ssq_tensor *x, *words, *y, *y_words;
     int64_t rows;
@@ -235,7 +235,7 @@ static void between(struct replay_run *r, int i, const char *path)
     }
 }
 
-/* What has come of a training. */
+/* The result of a training. */
 static void end_of(struct replay_run *r)
 {
     keep(r, r->sum);
@@ -338,8 +338,8 @@ static void compare(const char *device, const struct replay_program *p)
 
 /* ---- misuse ---- */
 
-/* What calls in a wrong order answer, and what is trained by those in between,
- * is the same. */
+/* The status of calls in a wrong order, and the training by the calls in
+ * between, are the same. */
 static void wrong_orders(struct replay_run *r)
 {
     ssq_status *st = (ssq_status *)r->word;
@@ -423,7 +423,7 @@ static void misuse(const char *device)
         in_between(&r[i]);
         two_trainers(&r[i], i == 1);
         end_of(&r[i]);
-        if (i == 1) { /* what waits in a pass that no one ends is let go of */
+        if (i == 1) { /* work that waits in an open pass is released */
             ssq_var loss;
             (void)mlp(ssq_trainer_begin(r[i].trainer), &r[i].batch[0], &loss);
             ssq_queue_destroy(&r[i].queue);

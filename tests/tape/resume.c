@@ -8,7 +8,7 @@
 
 #define HALF (HAND_STEPS / 2)
 
-/* What a trainer has, apart from files. */
+/* The state of a trainer, apart from files. */
 struct left {
     char *bytes; /* optimizer and scaler */
     size_t n;
@@ -107,7 +107,7 @@ static void on_one(struct resume_harness *b, const char *device, ssq_queue *q)
     hand_data_close(&d);
 }
 
-/* What another has saved; goes_on: its steps have the same bits here too. */
+/* The checkpoint of another; goes_on: its steps have the same bits here too. */
 static void on_other(const struct resume_harness *b, const char *device,
                      ssq_queue *q, bool goes_on)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c - files of tensors: what other programs write is read, what is
- * malformed is refused with a text that says why, and what we write is a file
- * of the format, byte by byte. */
+/* safetensors.c - files of tensors: files of other programs are read, data that
+ * is malformed is refused with a text that says why, and what we write is a
+ * file of the format, byte by byte. */
 #include "tests/tape/tape.h"
 
 #include <unistd.h>
@@ -129,7 +129,7 @@ static const struct {
     {"{\"a\":" T("F32", "[1]", "0", "4"), 4, "the end, expected ',' or '}'"},
 };
 
-/* Files of later versions, and of others: what is not known is listed, and is
+/* Files of later versions, and of others: unknown members are listed, and
  * an error only when it is read. */
 static void unknown(ssq_queue *q)
 {
@@ -177,7 +177,7 @@ static void unknown(ssq_queue *q)
     ssq_safetensors_close(&f);
 }
 
-/* What is where weights are expected is told by its name. */
+/* A wrong file in place of weights is reported by its name. */
 static void other_files(void)
 {
     static const char *const files[][2] = {

@@ -76,7 +76,7 @@ static ssq_safetensors *opened(const char *name)
     return f;
 }
 
-/* What there is, and in which order. */
+/* The members, in their order. */
 static void listed(void)
 {
     static const char *const names[] = {"a", "c", "b"};
@@ -208,7 +208,7 @@ static void refused(void)
     }
 }
 
-/* What is odd and allowed: totals of any kind, members of later versions, space
+/* Odd but allowed: totals of any kind, members of later versions, space
  * before the text, no tensors. */
 static void allowed(void)
 {
@@ -268,7 +268,7 @@ static void heap_free(void *user, void *p)
     free(p);
 }
 
-/* A sparse index takes no more memory than what it holds, and each allocation
+/* A sparse index takes no more memory than its contents, and each allocation
  * that fails is told, with nothing left. */
 static void memory(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* written.c - what is written between forward and backward is found, with both
- * places; what may be written is not; casts of parameters are made again where
- * the parameter changed, and only there. */
+ * places; writes that are allowed are not; casts of parameters are made again
+ * if the parameter changed, and only there. */
 #include "tests/tape/tape.h"
 
 #define P(NAME, ...)                                                           \
@@ -169,7 +169,7 @@ static void optimizer(const struct written_harness *b)
     ssq_tape_destroy(&second);
 }
 
-/* Another part of the same buffer, as a ring of batches has it. */
+/* Another part of the same buffer, as in a ring of batches. */
 static void parts(const struct written_harness *b)
 {
     ssq_tape *t = b->r.tape;
@@ -246,8 +246,8 @@ static void hear(void *user, ssq_log_level level, const char *text)
     *(unsigned *)user += strncmp(text, "cast on ", 8) == 0;
 }
 
-/* Casts of a pass with float32 parameters in a region of f16: that of the
- * input, and those of two weights where they are due. */
+/* Casts of a pass with float32 parameters in a region of f16: the cast of the
+ * input, and the casts of two weights if they are due. */
 static unsigned casts(const struct written_harness *b, bool training)
 {
     ssq_tape *t = b->r.tape;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - tests of vulkan's pipeline cache on disk.
  *
- * What the driver would keep is ours to say, since not every driver keeps
+ * The test sets the driver's cache, since not every driver keeps
  * anything: a header, and after it bytes that come with the first pipeline. */
 
 #include "backends/vulkan/calls.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* devices.c - which devices the vulkan backend lists, and why not the others.
  *
- * Each case is its own process, as devices are looked at once. In it the
- * module's calls tell of a device what a poorer one would, or of a twin. */
+ * Each case is its own process, as devices are read only once. In it the
+ * module's calls report a device as a poorer one, or as a twin. */
 
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@
 
 static struct vulkan_calls real;
 
-/* What is different today. */
+/* The properties that the test changes. */
 enum lie {
     OLD_LOADER,
     NO_DRIVER,

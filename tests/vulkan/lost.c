@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lost.c - a program whose device is lost at the Nth call that can tell:
- * everything says so from then on, at once, and can be destroyed. Every N with
- * SSQ_TEST_FULL=1. */
+ * every call then reports it immediately, and all can be destroyed. Every N
+ * with SSQ_TEST_FULL=1. */
 
 #include "tests/vulkan/fake.h"
 
@@ -10,7 +10,7 @@ struct losses {
     double slowest;
 };
 
-/* The device was lost in a stage: everything says so from now on, at once. */
+/* The device was lost in a stage: every call now reports it immediately. */
 static void judge_lost(struct training *p, const char *stage, ssq_status st,
                        struct losses *l)
 {
@@ -43,7 +43,7 @@ static void judge_lost(struct training *p, const char *stage, ssq_status st,
                      fault.failed, stage, i, ssq_status_name(later[i]),
                      ssq_last_error());
         }
-    if (vk.after > 4) { /* each queue may look once for what became of it */
+    if (vk.after > 4) { /* each queue may look once for its result */
         l->later++;
         tap_diag("lost at %ld (%s), %s: %ld calls since", vk.lose_at,
                  fault.failed, stage, vk.after);
@@ -55,7 +55,7 @@ static void judge_lost(struct training *p, const char *stage, ssq_status st,
     l->slowest = seconds > l->slowest ? seconds : l->slowest;
 }
 
-/* Stages that need no kernels but those of one product: a new device compiles
+/* Stages that need only the kernels of one product: a new device compiles
  * them again. */
 static bool takes_part(const char *stage)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - tests of vulkan's memory: what is written and read, on idle and
+/* memory.c - tests of vulkan's memory: writes and reads, on idle and
  * on busy queues; with timelines, with fences, and with submissions as short
  * as they get. */
 
@@ -106,7 +106,7 @@ int main(void)
     for (int i = 0; i < N; i++)
         in[i] = (float)i;
     count_between();
-    /* what a loaded machine does with the others has no part in it */
+    /* the load of other processors has no effect */
     setenv("SSQ_VULKAN_SUBMIT_MS", "100000", 1);
     test_all("timelines");
     setenv("SSQ_VULKAN_TIMELINE", "0", 1);

@@ -187,7 +187,7 @@ static void begin(void)
     own_need(vkBeginCommandBuffer(own.commands, &info), "vkBeginCommandBuffer");
 }
 
-/* After a barrier to whatever comes next; waited for if it is asked. */
+/* After a barrier to the next command; waited for if asked. */
 static void submit(bool wait)
 {
     const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -238,7 +238,7 @@ static void own_write(float value)
     submit(false);
 }
 
-/* What a buffer holds, in own.map. */
+/* The contents of a buffer, in own.map. */
 static void own_read(VkBuffer from, uint64_t offset)
 {
     const VkBufferCopy part = {offset, 0, BYTES};
@@ -344,7 +344,7 @@ static void test_export(ssq_device *dev)
     ssq_queue_destroy(&q);
 }
 
-/* The caller submits from a thread of his, while ours work. */
+/* The caller submits from its own thread, while ours work. */
 static bool stop;
 
 static void *submit_all_the_time(void *arg)

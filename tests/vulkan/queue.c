@@ -373,7 +373,7 @@ int main(void)
         return tap_done(0);
     count_between();
     queues_of_threads("timelines", "vulkan:0", NULL);
-    /* what a loaded machine does with the others has no part in it */
+    /* the load of other processors has no effect */
     setenv("SSQ_VULKAN_SUBMIT_MS", "100000", 1);
     test_all("timelines");
     setenv("SSQ_VULKAN_TIMELINE", "0", 1);

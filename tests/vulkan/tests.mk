@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - tests of the vulkan backend; skipped where there is no device.
+# tests.mk - tests of the vulkan backend; skipped without a device.
 
 vulkan_tests =
 # with the headers of Vulkan

@@ -11,7 +11,7 @@
 
 #define N 4096
 
-/* Loaded by the first instance, which is there while a device is. */
+/* Loaded by the first instance, which exists while a device does. */
 static int layer(void)
 {
     char line[1024];
@@ -117,7 +117,7 @@ static VKAPI_ATTR void VKAPI_CALL no_barrier(
         real_barrier(c, from, to, f, n, m, nb, b, ni, i);
 }
 
-/* A copy of what was filled just before. */
+/* A copy of the memory filled just before. */
 static int seed(void)
 {
     struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");

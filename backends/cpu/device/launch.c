@@ -43,7 +43,8 @@ ssq_status cpu_kernel_get(struct backend_device *device,
     return SSQ_OK;
 }
 
-/* What a kernel wrote past the caches (kernels/dialect/stream.h) is visible. */
+/* Make data that a kernel wrote past the caches (kernels/dialect/stream.h) is
+ * visible. */
 static void cpu_launch_fence(void)
 {
 #ifdef __SSE2__

@@ -111,7 +111,7 @@ INLINE floats floats_splat(float x)
 #endif
 }
 
-/* a b + c: fused where the instruction set has it, and rounded twice where it
+/* a b + c: fused if the instruction set can, and rounded twice where it
  * does not. */
 INLINE floats floats_fma(floats a, floats b, floats c)
 {

@@ -11,11 +11,12 @@
 
 /** Algorithms of a shape, and the memory that each of them wants. */
 #define ALGORITHMS 3
-#define INVALID    1 /* the one whose state is no success */
+#define INVALID    1 /* the one whose state is a failure */
 #define WORKSPACE  UINT64_C(65536)
 #define ALGORITHM  UINT64_C(0x46414b45414c474f)
 
-/* All objects that were made, so that those which are dead are no leaks. */
+/* All objects that were made, so that destroyed ones are not reported as leaks.
+ */
 struct blas_made {
     struct blas_made *next;
     void *object;
@@ -114,7 +115,7 @@ static void *make(enum blas_kind kind, size_t bytes)
     return p;
 }
 
-/* What is destroyed stays, marked, so that its use is found out. */
+/* A destroyed object stays, marked, so that its use is found. */
 static cublasStatus_t destroy(void *p, enum blas_kind kind)
 {
     if (p == NULL || *(enum blas_kind *)p != kind)
@@ -320,7 +321,7 @@ static cublasStatus_t check_preference(const struct fake_preference *p)
         if (p->align[i] == 0 || (p->align[i] & (p->align[i] - 1)) != 0)
             return blas_refuse(BLAS_INVALID_VALUE, "an alignment of %u",
                                p->align[i]);
-    /* what the backend promises: no partial sum of 16 bits */
+    /* a promise of the backend: no partial sum of 16 bits */
     if ((p->reductions & 5u) != 0)
         return blas_refuse(BLAS_INVALID_VALUE,
                            "reductions in 16 bits are allowed");
@@ -436,7 +437,7 @@ static cublasStatus_t enqueue(struct blas_product *p, CUstream stream)
     return BLAS_SUCCESS;
 }
 
-/* What a test asks about a product that was enqueued. */
+/* The facts that a test reads about a product that was enqueued. */
 static void note(const struct blas_product *p, const cublasLtMatmulAlgo_t *algo)
 {
     pthread_mutex_lock(&state.lock);

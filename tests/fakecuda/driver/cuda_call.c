@@ -31,7 +31,7 @@ static struct {
     CUresult result;
 } counted[CALLS + 1];
 
-/* Who is asked at each call. */
+/* The hook that is asked at each call. */
 static struct {
     CUresult (*fn)(const char *call);
     bool breaks;
@@ -93,7 +93,7 @@ static CUresult ordered(unsigned i)
     return CUDA_SUCCESS;
 }
 
-/* The fault that whoever watches wants of it. */
+/* The fault that the watcher asks for. */
 static CUresult watched(const char *call)
 {
     CUresult e = watch.fn == NULL ? CUDA_SUCCESS : watch.fn(call);

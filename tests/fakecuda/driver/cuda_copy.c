@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_copy.c - copies and fills.
  *
- * As documented for pageable host memory: what goes to the device has been read
- * when the call returns, what comes from it is there when the call returns.
+ * As documented for pageable host memory: data to the device has been read
+ * when the call returns, and data from it has arrived.
  * Pinned memory is read and written when its turn has come. */
 #include "tests/fakecuda/driver/cuda_state.h"
 

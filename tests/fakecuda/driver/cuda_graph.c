@@ -153,7 +153,7 @@ static bool release(const struct CUgraph_st *g)
     return joined;
 }
 
-/* A stream leaves its mode, whatever else fails. */
+/* A stream leaves its mode even if other calls fail. */
 static void abandon(CUstream s)
 {
     pthread_mutex_lock(&fake.lock);
@@ -214,7 +214,8 @@ CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* What a node awaits is in the graph before it, and so runs before it. */
+/* The nodes that a node awaits are in the graph before it, and so run before
+ * it. */
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph,
                                  const CUgraphNode *after, size_t n,
                                  const CUDA_KERNEL_NODE_PARAMS *params)

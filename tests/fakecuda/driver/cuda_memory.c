@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGNMENT 512 /* of what cuMemAlloc gives */
+#define ALIGNMENT 512 /* of memory of cuMemAlloc */
 
 struct memory *fake_memory(uint64_t p, uint64_t bytes)
 {
@@ -187,7 +187,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t bytes,
     return fake_leave(from_pool(p, bytes, pool, s));
 }
 
-/* What begins there and is no host memory (or is), and no work names it. */
+/* The memory that begins there and is not host memory (or is), and that no work
+ * names. */
 static CUresult idle(uint64_t p, bool host, struct memory **m)
 {
     *m = fake_memory(p, 1);

@@ -31,7 +31,7 @@ CUresult fake_hold(struct cuda_work *w, CUstream s)
     if (w->held == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (w->kind == COPY || w->kind == FILL) {
-        /* pageable host memory is no allocation, and is held by the call */
+        /* pageable host memory is not an allocation, and is held by the call */
         if (fake_memory(w->to, w->bytes) != NULL)
             e = hold(w, w->to, w->bytes);
         if (e == CUDA_SUCCESS && w->from != 0)
@@ -48,7 +48,7 @@ CUresult fake_hold(struct cuda_work *w, CUstream s)
     return e;
 }
 
-/* Memory of cuMemAllocAsync is there behind its allocation only. */
+/* Memory of cuMemAllocAsync exists only after its allocation. */
 static bool too_early(const struct cuda_work *w, char *why, size_t bytes)
 {
     for (size_t i = 0; i < w->nheld; i++)
@@ -215,7 +215,7 @@ CUresult fake_run(CUcontext ctx, struct cuda_work *w, char *why, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* A node's work as it will be submitted: what it holds is looked up again. */
+/* A node's work as it will be submitted: its operands are looked up again. */
 struct cuda_work *fake_work_copy(const struct cuda_work *w)
 {
     struct cuda_work *c = fake_work(w->kind);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_stream.c - streams: threads that take their work in order.
  *
- * A context's own stream (NULL, or CU_STREAM_LEGACY) waits for what all streams
- * without CU_STREAM_NON_BLOCKING have before it, and they wait for it. */
+ * A context's own stream (NULL, or CU_STREAM_LEGACY) waits for the work that
+ * all streams without CU_STREAM_NON_BLOCKING have before it, and they wait for
+ * it. */
 #include "tests/fakecuda/driver/cuda_state.h"
 
 #include <stdio.h>
@@ -256,7 +257,7 @@ CUresult cuStreamDestroy_v2(CUstream s)
     return fake_leave(e);
 }
 
-/* Waiting and asking are no work: a capture cannot have them. */
+/* Waiting and asking are not work: a capture cannot contain them. */
 static CUresult not_captured(CUstream s)
 {
     if (s->capture == NULL)

@@ -52,7 +52,7 @@ static bool spin(ncclComm_t c, unsigned *n)
     return !atomic_load(&c->aborted);
 }
 
-/* All ranks come here; true: they have, and have shown the same call. Who has
+/* All ranks come here; true: they have, with the same call. A rank that has
  * another one waits, as NCCL's kernels would. */
 static bool meet(ncclComm_t c, const struct nccl_op *op)
 {
@@ -73,8 +73,8 @@ static bool meet(ncclComm_t c, const struct nccl_op *op)
     return true;
 }
 
-/* The ring's order: it begins behind the rank whose part it is. What a NaN
- * comes to in a maximum is what fmaxf makes of it, as NCCL's does. */
+/* The ring's order: it begins after the rank whose part it is. A maximum
+ * with a NaN is fmaxf's, as NCCL's is. */
 static void reduce(ncclComm_t c, const struct nccl_op *op, size_t n,
                    unsigned owner, unsigned char *to)
 {
@@ -97,8 +97,8 @@ static void reduce(ncclComm_t c, const struct nccl_op *op, size_t n,
         }
 }
 
-/* n bytes of a chunk, from place at on: everybody shows his, everybody takes
- * what is for him. */
+/* n bytes of a chunk, from place at on: every rank shows its own, and takes
+ * its share. */
 static bool exchange(const struct nccl_move *m, size_t at, size_t n,
                      unsigned part, size_t whole)
 {

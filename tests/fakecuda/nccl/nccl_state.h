@@ -22,7 +22,7 @@ enum nccl_kind {
     RECEIVE
 };
 
-/* A call, as all ranks have to make it alike. */
+/* A call, which must be equal on all ranks. */
 struct nccl_op {
     enum nccl_kind kind;
     int type, op, root;
@@ -34,7 +34,7 @@ struct nccl_page {
     atomic_int joined;        /* 1 + its device */
     atomic_ulong connected;   /* calls that it has made */
     atomic_ulong arrived;     /* at this many meetings */
-    struct nccl_op op[2];     /* what it runs at even and odd meetings */
+    struct nccl_op op[2];     /* the calls at even and odd meetings */
     atomic_ulong sent, taken; /* chunks to the rank `to` */
     atomic_int to;
     unsigned char chunk[NCCL_CHUNK], parcel[NCCL_CHUNK];

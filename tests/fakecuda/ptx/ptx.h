@@ -3,8 +3,8 @@
  *
  * A device address is a host address. An entry is decoded once, when it is
  * first asked for, and may then be run by several threads at a time: a launch
- * keeps all that it writes to itself. Whatever is wrong, in the text or in what
- * it does, ends in a text that names the line and its instruction. */
+ * keeps all that it writes to itself. An error in the text or in its run
+ * ends in a text that names the line and its instruction. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_H
 #define TESTS_FAKECUDA_PTX_PTX_H
 
@@ -16,7 +16,7 @@
 
 /* Who wrote and who read each byte of an allocation, and whether anyone did:
  * the ground for finding races and uninitialised reads in global memory. It is
- * sixteen times as large as the memory. Not locked: who makes them sees to it
+ * sixteen times as large as the memory. Not locked: the creator sees to it
  * that one launch or copy runs at a time. */
 struct ptx_shadow;
 
@@ -53,7 +53,7 @@ struct ptx_parameter {
     uint32_t at, bytes;
 };
 
-/* What an entry asks for. */
+/* The requirements of an entry. */
 struct ptx_shape {
     uint32_t nparams, param_bytes;
     struct ptx_parameter param[PTX_PARAMS];
@@ -63,7 +63,7 @@ struct ptx_shape {
 
 const struct ptx_shape *ptx_entry_shape(const struct ptx_entry *e);
 
-/* What a launch did, summed over all warps; conflicts: how often a bank of
+/* The counts of a launch, summed over all warps; conflicts: how often a bank of
  * shared memory had to be asked again. global_bytes are cp's.async and
  * of loads. */
 struct ptx_counts {
@@ -91,7 +91,7 @@ struct ptx_launch {
     struct ptx_counts *counts; /* result; NULL: nothing is counted */
 };
 
-/* False: why says what went wrong; what was written until then stays. */
+/* False: why says what went wrong; data written until then stays. */
 bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why,
              size_t bytes);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_banks.c - bank conflicts of shared memory.
  *
- * Items run one after the other, so what a warp would have done at once is put
- * together again: the k-th access of each item between two stops. Wide accesses
- * go in parts of a warp, 8 bytes by halves and 16 by quarters, and each part
- * asks every bank of 4 bytes once, where no two items want different words of
- * it. */
+ * Items run one after the other, so the accesses that a warp would have made
+ * together are put together again: the k-th access of each item between two
+ * stops. Wide accesses go in parts of a warp, 8 bytes by halves and 16 by
+ * quarters, and each part asks every bank of 4 bytes once, where no two items
+ * want different words of it. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static uint64_t worst(const uint32_t *word, uint32_t n)
     return most - 1;
 }
 
-/* The k-th accesses of a part of the warp: of those of one instruction. */
+/* The k-th accesses of a part of the warp, of one instruction. */
 static uint64_t part(const struct ptx_banks *b, uint32_t k, uint32_t first,
                      uint32_t lanes)
 {

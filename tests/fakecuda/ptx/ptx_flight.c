@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_flight.c - cp.async: copies from global to shared memory on their way.
  *
- * What a copy brings is there when its item has waited for its group, and for
+ * The data of a copy is visible when its item has waited for its group, and for
  * other items behind the next barrier. Until then its place in shared memory is
  * no one's. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
@@ -58,8 +58,8 @@ static void stamp(struct ptx_run *r, uint64_t at, uint64_t who)
         r->stamps[2 * k] = who;
 }
 
-/* The first n bytes of the source, and zeros; what is not read need not be
- * anywhere. */
+/* The first n bytes of the source, and zeros; bytes that are not read need not
+ * be anywhere. */
 static void fetch(struct ptx_run *r, struct insn *i, uint64_t from, uint32_t n,
                   uint8_t data[BYTES])
 {

@@ -8,7 +8,7 @@
 
 #include "tests/fakecuda/ptx/ptx_code.h"
 
-/* What a launch is to its items. */
+/* The launch as its items see it. */
 struct ptx_run {
     const struct ptx_entry *entry;
     struct insn *code; /* the launch's own copy */

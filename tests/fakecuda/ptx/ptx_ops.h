@@ -2,14 +2,16 @@
 /* ptx_ops.h - the operations: one line each, the bits of d from a, b and c.
  *
  * X(NAME, VALUE): the name is the instruction's with _ for each dot. What is
- * not listed is refused where it is decoded; so whatever may round as it likes
+ * not listed is refused when it is decoded; so an instruction with unspecified
+ * rounding
  * (.ftz, .approx, add.f32 without .rn) stays out of here. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_OPS_H
 #define TESTS_FAKECUDA_PTX_PTX_OPS_H
 
 #include "tests/fakecuda/ptx/ptx_bits.h"
 
-/* Generic addresses of what is not global: no host pointer is there. */
+/* Generic addresses of memory that is not global: no host pointer is in this
+ * range. */
 #define PTX_IN_SHARED (UINT64_C(1) << 56)
 #define PTX_IN_LOCAL  (UINT64_C(2) << 56)
 
@@ -165,7 +167,7 @@
     PTX_PREDICATE(X) PTX_WIDE(X) PTX_FIELDS(X) PTX_CONVERT(X) PTX_FLOAT(X)     \
     PTX_ADDRESS(X)
 
-/* What an access moves: X(NAME, C TYPE, BYTES); a load extends to 32 bits. */
+/* The data of an access: X(NAME, C TYPE, BYTES); a load extends to 32 bits. */
 #define PTX_TYPES(X)                                                           \
     X(u8, uint8_t, 1) X(s8, int8_t, 1) X(u16, uint16_t, 2)                     \
     X(s16, int16_t, 2) X(u32, uint32_t, 4) X(u64, uint64_t, 8)

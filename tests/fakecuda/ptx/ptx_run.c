@@ -4,7 +4,7 @@
  *
  * An item stops at a barrier of its group, at its end, or at an instruction of
  * its warp (mma.sync, ldmatrix, cp.async): where all 32 items of a warp have
- * come to that one, it is run for them at once, and they continue before any
+ * come to that one, it is run for them together, and they continue before any
  * other warp does. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 
@@ -38,7 +38,7 @@ static atomic_uint_fast64_t launches;
 PTX_TYPES(X)
 #undef X
 
-/* The operations as functions: one line each stands in the list. */
+/* The operations as functions: each has one line in the list. */
 #define X(NAME, VALUE)                                                         \
     static inline uint64_t op_##NAME(uint64_t a, uint64_t b, uint64_t c)       \
     {                                                                          \
@@ -152,7 +152,8 @@ static enum stop interpret(struct ptx_run *r, uint64_t *slot, uint32_t *pc)
     }
 }
 
-/* What a group's items have; without barriers all take turns in one item's. */
+/* The state of a group's items; without barriers all take turns in one item's.
+ */
 struct ptx_run_group {
     uint64_t *slots;
     uint8_t *local;
@@ -282,7 +283,8 @@ static void run_group(struct ptx_run *r, const struct ptx_run_group *g)
     }
 }
 
-/* What a branch led to was marked; what follows it was run as well. */
+/* The target of a branch was marked; the instructions after it were run as
+ * well. */
 static void cover(struct ptx_entry *e, const struct insn *code)
 {
     bool on = false;
@@ -323,7 +325,7 @@ static bool run_groups(struct ptx_run *r, const struct ptx_run_group *g)
     return true;
 }
 
-/* What a launch has beside its groups' items. */
+/* The state of a launch besides its groups' items. */
 static struct ptx_run *run_create(struct ptx_entry *e,
                                   const struct ptx_launch *l, char *why,
                                   size_t bytes)

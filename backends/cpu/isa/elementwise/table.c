@@ -41,7 +41,7 @@ static void fence(void)
 }
 
 /* Values of four x at once: one load and one store of a word, in which each has
- * the place of its own. There are no vector loads of 16 bits from many places,
+ * its own place. Vector loads of 16 bits from many places do not exist,
  * and what compilers make in their stead takes longer. */
 static void four(uint16_t *y, const uint16_t *x, const uint16_t *values)
 {

@@ -66,7 +66,7 @@ INLINE float model_flush(float x)
 
 /* sum + product, rounded once. The float64 sum is first made odd where it is
  * not exact, so that rounding it again is rounding the exact one [Boldo and
- * Melquiond 2008]; what is below 2^-126 after rounding with 24 bits is 0. */
+ * Melquiond 2008]; a value below 2^-126 after rounding with 24 bits is 0. */
 INLINE float model_add(float sum, double product)
 {
     double x = (double)sum, s = x + product, y = s - x;
