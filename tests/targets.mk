@@ -5,7 +5,7 @@
 # "N passed, N failed, N skipped".
 
 # Programs and scripts that run the library; tests/lint looks at the build, and
-# tests/fuzz has sanitizers of its own: make fuzz.
+# tests/fuzz has its own sanitizers: make fuzz.
 run_tests = $(filter-out tests/lint/%.sh tests/fuzz/%.sh, \
 	$(TESTS) $(filter-out $(TESTS),$(long_tests)))
 valgrind_tests = $(filter-out $(slow_tests),$(run_tests))
@@ -94,7 +94,7 @@ check-sanitize:
 # gcc 12 does not align the frames of use after return to AVX-512's vectors.
 asan_options = detect_stack_use_after_return=0:allocator_may_return_null=1
 # With a driver in the process: its threads bring signal stacks of their own,
-# and it keeps memory to the end; what we make there tests/opencl/faults counts.
+# and it keeps memory to the end; tests/opencl/faults counts our objects there.
 asan_driver_options = $(asan_options):use_sigaltstack=0:detect_leaks=0
 asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
 	tests/comm/mpi.sh tests/comm/mpi_lost.sh \
@@ -109,7 +109,7 @@ asan_driver_tests = $(filter tests/core/% tests/amp/% $(asan_only_drivers), \
 	$(run_tests))
 asan_host_tests = $(filter-out $(asan_only_drivers),$(run_tests))
 
-# Both parts run, whatever the first one finds.
+# Both parts run, even if the first one fails.
 check-asan:
 	+$(call variant,variant-asan,CFLAGS='$(asan_flags)' --enable-debug)
 	+@status=0; $(MAKE) check-asan-host || status=1; \
@@ -126,7 +126,7 @@ check-asan-drivers:
 	$(call run_in,$(asan_driver_tests),TEST_TIMEOUT=3600)
 
 # TSan of gcc 12 cannot live with 32 bits of address randomisation, and knows
-# nothing of what a driver's threads do. It would end a child of fork that
+# nothing of a driver's threads. It would end a child of fork that
 # starts threads, which is what children here are tested for.
 tsan_options = halt_on_error=1:die_after_fork=0
 check-tsan:
@@ -187,7 +187,7 @@ check-coopmat: all
 		$(coopmat_tests:%=./%$(EXEEXT))
 
 # All tables and the digits on the drivers of other Debians, in folders of
-# their own, each as large as 1 GB. What fails on sid is listed, no more: its
+# their own, each as large as 1 GB. Failures on sid are only listed: its
 # drivers change from day to day. Less: verify='--op unary', drivers=rusticl.
 # Their compilers are check-compilers's.
 distros = bookworm trixie sid
@@ -244,7 +244,7 @@ check-full: all
 		exit $$status
 
 # Other processors, another C library, other build systems and packages: each
-# target whose tools are there.
+# target whose tools are installed.
 check-elsewhere:
 	@failed=; for pair in cross:s390x-linux-gnu-gcc musl:musl-gcc \
 		subproject:meson debian:dpkg-buildpackage; do \
@@ -257,7 +257,7 @@ check-elsewhere:
 	done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 .PHONY: check-elsewhere
 
-# Ranks over each MPI that is there, in its own build.
+# Ranks over each installed MPI, in its own build.
 mpis = mpicc.openmpi mpicc.mpich
 mpi_tests = tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mixture.sh \
 	tests/comm/examples.sh tests/comm/network.sh

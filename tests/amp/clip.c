@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clip.c - ssq_clip_grad_norm: torch's formula, the bits of a step that clips,
- * and those of the reference on every device. */
+ * and the reference's on every device. */
 #include "tests/amp/train.h"
 
 #define N 3

@@ -78,7 +78,7 @@ static void train(struct many_model *m)
     }
 }
 
-/* Parameters whose bits are those of another model. */
+/* Parameters whose bits equal another model's. */
 static int same_parameters(const struct many_model *a,
                            const struct many_model *b)
 {

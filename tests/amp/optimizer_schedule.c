@@ -14,7 +14,7 @@ struct weight {
     ssq_optimizer *o;
     ssq_scaler *scaler;
     ssq_tensor *p, *g;
-    float host, buffer; /* what the weight must be, and its momentum */
+    float host, buffer; /* the expected weight, and its momentum */
 };
 
 static void weight_open(struct weight *w, const struct rig *r, const char *kind,
@@ -40,7 +40,7 @@ static void weight_close(struct weight *w)
     ssq_tensor_destroy(&w->g);
 }
 
-/* A step with a gradient; what the weight is then. */
+/* A step with a gradient; the weight after it. */
 static float weight_step(struct weight *w, float g)
 {
     float p = 0.0f;
@@ -234,7 +234,7 @@ static void silence(const struct train *t)
     NEED(ssq_optimizer_model_to_master(t->r->queue, t->o));
 }
 
-/* A beta1 that a schedule gives is no other than one that was set. */
+/* A beta1 that a schedule gives equals one that was set. */
 static void test_same_beta1(const struct rig *r, const char *kind)
 {
     ssq_optimizer_options o = train_options(kind, &storages[0]), with = o;
@@ -400,7 +400,7 @@ static void test_known(const struct rig *r)
     weight_close(&v);
 }
 
-/* What a captured step sees of later changes. */
+/* The effect of later changes on a captured step. */
 static void test_captured(const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;

@@ -85,7 +85,7 @@ static void torch_lists(void)
            "4 is no class");
 }
 
-/* What a text says of the loss scale, as Keras's Policy(.., loss_scale=..). */
+/* The loss scale in a text, as Keras's Policy(.., loss_scale=..). */
 static void loss_scales(void)
 {
     static const struct {
@@ -144,7 +144,7 @@ static void loss_scales(void)
     }
 }
 
-/* Ops that a policy's text moves; what is wrong in one is named. */
+/* Ops that a policy's text moves; an error in one is named. */
 static void texts(void)
 {
     static const char text[] = "mixed_bfloat16,gelu=float32,conv2d=any,"

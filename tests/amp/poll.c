@@ -12,8 +12,9 @@ static ssq_scaler_state polled(ssq_scaler *scaler)
     return s;
 }
 
-/* guard does nothing before a sync: what poll says must be old until then, and
- * on the reference it is new at once. Other devices do it when they like. */
+/* guard does nothing before a sync: poll's result must be old until then, and
+ * on the reference it is new immediately. Other devices do it when they like.
+ */
 static bool is_of(const struct rig *r, unsigned updates, unsigned synced,
                   unsigned enqueued)
 {

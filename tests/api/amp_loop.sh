@@ -47,7 +47,7 @@ tap_ok $? "a scale that begins at 2^32: $line"
 [ "$(grep -c '' "$tmp/log")" -eq 4 ]
 tap_ok $? '--log has a line for each epoch'
 
-# The guide's page: what stands on the right is in the program.
+# The guide's page: its right column is in the program.
 tr -d ' \n\t' <"$srcdir/examples/amp-loop/amp_loop.c" >"$tmp/program"
 sed -n 's/^| .*| `\(.*\)` |$/\1/p' "$srcdir/doc/guide/amp-loop.md" >"$tmp/lines"
 while IFS= read -r row; do

@@ -43,7 +43,7 @@ awk '/ of one element: / { n++ } END { exit n != 10 }' "$tmp/rows"
 tap_ok $? 'two calls and their gradients, by hand and on a tape'
 
 
-# Columns have names, and a column without a value is not there.
+# Columns have names, and a column without a value is left out.
 columns() {
     sed -n 's/^device  *impl  *\(runs .*case\)$/\1/p' "$tmp/rows" | tr -s ' '
 }

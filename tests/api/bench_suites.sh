@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # bench_suites.sh - the suites of `sesqui bench`: every kind of case runs and
-# has an answer, each form of the report can be read. No time is looked at.
+# has an answer, each form of the report can be read. Times are not checked.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -83,7 +83,7 @@ sed -n 's/.*"case": "gemm .*"of_bound": \([^,}]*\).*/\1/p' "$tmp/rows" >"$tmp/bo
     awk '$1 > 1 { exit 1 }' "$tmp/bounds"
 tap_ok $? 'products are within their bound'
 
-# What is no case is said to be none, and the next one is answered.
+# A line that is not a case is reported, and the next one is answered.
 printf '%s\n' 'gemm f32 64x64' 'gemm i32 2x2x2' 'gemm f32 0x1x1' 'gemm' \
     'gemm f32 4x' 'conv2d f32 1x1x4x1x2' 'nothing f32 7' '' \
     'gemm f32 99999999999999999999x1x1' 'add f32 7' >"$tmp/wrong"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contract.c - every op, misused: by name of what the headers declare, so that
- * none can be forgotten.
+/* contract.c - every op, misused: by the names that the headers declare, so
+ * that none can be forgotten.
  *
  * A call with an argument that breaks the contract is INVALID with a text that
- * begins with its name, and enqueues nothing. Whatever tensors are put into
- * whatever members, no call crashes; guard, and a sanitizer, see to that. */
+ * begins with its name, and enqueues nothing. For any tensors in
+ * any members, no call crashes; guard, and a sanitizer, see to that. */
 #include "tests/core/core.h"
 
 #include <sesqui.h>

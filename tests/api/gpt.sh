@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpt.sh - the transformer keeps its promises at a small size: float16 and
 # bfloat16 learn as float32 does, text comes out, other machines do the same, and
-# what is no text is refused. With SSQ_TEST_FULL=1 more seeds, which
+# a file that is not text is refused. With SSQ_TEST_FULL=1 more seeds, which
 # doc/experiments.md has as well.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -105,7 +105,7 @@ tap_ok $? '--export, and --load into another model: the same loss' ||
     printf '# %s\n# %s\n' "$learnt" "$line"
 
 # gpt2 PREFIX VOCABULARY: the header of a file as GPT-2's are, of all zeros, with
-# masks that are no parameters; then as many bytes.
+# masks that are not parameters; then as many bytes.
 gpt2() {
     ${AWK:-awk} -v p="$1" -v kinds="$2" '
         function add(name, shape, n) {

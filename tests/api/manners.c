@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manners.c - what guard shows a program about itself: the same wrong program
+/* manners.c - guard shows a program its errors: the same wrong program
  * passes on reference and is found out on guard. Public functions only. */
 
 #include <math.h>

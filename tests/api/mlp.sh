@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mlp.sh - the example of Keras's guide keeps its promises: on the digits, written
 # as IDX files, mixed precision is as good as float32, a loop of one's own does
-# what the trainer does, and files that are no IDX files are refused. With
+# the trainer's steps, and files that are not IDX files are refused. With
 # SSQ_TEST_FULL=1 also Fashion-MNIST, where Debian's dataset-fashion-mnist is.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -44,7 +44,7 @@ run --device guard --log "$tmp/guard"
     cmp "$tmp/plain" "$tmp/guard" >"$tmp/out" 2>&1
 tap_ok $? 'guard: the same line and log' || printf '# %s\n# %s\n' "$plain" "$line"
 
-# What was drawn: three panels, two runs; the picture changes nothing.
+# The plot: three panels, two runs; the picture changes nothing.
 [ "$(echo "$drawn" | sed 's/ (float32 [0-9.]*%)//')" = "$plain" ] &&
     [ "$(grep -c 'class="title"' "$tmp/mixed_float16")" -eq 3 ] &&
     [ "$(grep -c 'class="run"' "$tmp/mixed_float16")" -eq 5 ] &&

@@ -21,7 +21,7 @@ totals() {
 "'documented, \([0-9]*\) missing$/\1 \2 \3 \4/p' "$tmp/said"
 }
 
-# adds: the totals are those of the lines where there is one implementation
+# adds: the totals equal the lines' if only one implementation exists
 adds() {
     awk 'NF == 12 && $1 != "device" { run += $10; refused += $11; left += $12 }
         / cases: / { split($0, n, /[^0-9]+/)

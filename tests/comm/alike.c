@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike.c - ranks whose trainers differ: what is said, of
+/* alike.c - ranks whose trainers differ: the messages, for
  * every option that decides a step. And those whose communicator is gone. */
 
 #include <sesqui/trainer.h>

@@ -13,9 +13,9 @@ examples=$builddir/examples
 quiet=--quiet
 
 # one NAME PROGRAM ARGUMENTS...: a process. mpi N PROGRAM ARGUMENTS...: as many;
-# what is not over in a minute hangs. divided PROGRAM ARGUMENTS..: two ranks, of
-# which each has a part of the optimizer, as it says. The last line of the log is
-# in $row.
+# a program that takes more than a minute hangs. divided PROGRAM ARGUMENTS..:
+# two ranks, of which each has a part of the optimizer, as it says. The last
+# line of the log is in $row.
 one() {
     program=$1
     shift
@@ -52,8 +52,8 @@ divided() {
         "$tmp/out" || row='the optimizer is not divided'
 }
 
-# near NAME: steps and skips of $row are those of $wanted, and its loss within
-# 1 %: sums of other micro-batches differ in their rounding.
+# near NAME: steps and skips of $row equal those of $wanted, and its loss is
+# within 1 %: sums of other micro-batches differ in their rounding.
 near() {
     printf '%s\n' "$wanted" "$row" | ${AWK:-awk} -F '\t' '
         NR == 1 { split($0, was, "\t") }
@@ -281,7 +281,7 @@ if [ $have_mpi = yes ]; then
     done
 fi
 
-# As the guide has it, where there is a Slurm to try it.
+# As in the guide, if Slurm is installed.
 if [ $have_mpi = yes ] && command -v srun >/dev/null && srun true 2>/dev/null
 then
     srun --ntasks=2 "$builddir/sesqui" devices >"$tmp/out" 2>"$tmp/err"

@@ -7,7 +7,7 @@
 
 #include <sesqui/dlpack.h>
 
-/* What a sync of every rank but one answers: its status, and a text with all
+/* The result of a sync of every rank but one: its status, and a text with all
  * |-separated parts, within some seconds. */
 static void all_fail(struct group *g, unsigned but, const char *parts,
                      const char *name)
@@ -208,7 +208,7 @@ static void compare(struct group *g, unsigned r, const ssq_comm_fact *facts,
     NEED(ssq_comm_compare(g->queue[r], g->comm[r], facts, n, "model"));
 }
 
-/* What is alike for longer than a text has room for. */
+/* Facts that are equal for longer than a text can hold. */
 static void test_compare_long(void)
 {
     char a[1000], b[1000];

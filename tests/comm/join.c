@@ -102,7 +102,7 @@ static void values_of(const struct join_rank *r, float *x)
         tap_bail("%zu values", at);
 }
 
-/* ---- ranks with batches of their own ---- */
+/* ---- ranks with their own batches ---- */
 
 struct join_plan {
     unsigned n;
@@ -177,7 +177,7 @@ static void train(struct join_rank *r, const struct join_plan *p, int from,
 }
 
 /* The same by one that takes all passes in turn, each for as much as its rows
- * are of the mean; one that is not there counts nothing. */
+ * are of the mean; an absent one counts nothing. */
 static void train_alone(struct join_rank *r, const struct join_plan *p)
 {
     for (int b = 0; all_rows(p, b) > 0; b++)
@@ -369,8 +369,8 @@ static void exact_pass(ssq_trainer *trainer, const ssq_tensor *x, int64_t rows)
     ssq_tensor_destroy(&some);
 }
 
-/* A rank's pass p; who has no rows for the first takes one of `instead`, which
- * count nothing. */
+/* A rank's pass p; a rank without rows for the first takes one of `instead`,
+ * which count nothing. */
 static void exact_rank(struct group *g, unsigned r, ssq_trainer *trainer,
                        const ssq_tensor *x, int p, int64_t instead)
 {

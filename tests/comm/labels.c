@@ -10,7 +10,7 @@ static void feed(struct comm_model *m, int step, unsigned b, bool bad)
     model_feed(m, step, b, bad ? WRONG_LABEL : NO_FLAW);
 }
 
-/* A report is no failure: the pass counts. */
+/* A report is not a failure: the pass counts. */
 static void count(struct comm_model *m, ssq_status st)
 {
     if (st == SSQ_ERR_INVALID) {

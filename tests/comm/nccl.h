@@ -146,7 +146,7 @@ static inline void nccl_clean(void)
     n = fakecuda_refused(text, sizeof(text));
     tap_ok(n == 0, "nor against CUDA's: %s", n == 0 ? "" : text);
     for (int i = 0; i < 200 && fakenccl_live() > 0; i++)
-        usleep(10000); /* who was destroyed ends by its own thread */
+        usleep(10000); /* a destroyed communicator ends by its own thread */
     tap_ok(fakenccl_live() == 0, "no communicator of NCCL's is left, but %lu",
            fakenccl_live());
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_fail.c - what goes wrong over NCCL, by the stand-ins: ranks that do not
  * come, die, leave or call something else, errors of the library at every
- * stage, and misuse. Who survives has a text that says what is known, in
+ * stage, and misuse. A surviving rank has a text with the known facts, in
  * time. */
 #include <sched.h>
 #include <stdatomic.h>
@@ -186,7 +186,7 @@ static void troubled(struct rank *r, void *arg)
 {
     enum trouble trouble = *(const enum trouble *)arg;
     bool makes = r->rank == 1;
-    /* no one has the sum before it comes: what is in progress stays so */
+    /* no one has the sum before it comes: work in progress stays so */
     bool stays_away = makes && (trouble == ABSENT || trouble == LEAVES);
     ssq_tensor *x = rank_vector(r, SSQ_F32, 20000, 1.0);
 
@@ -238,7 +238,7 @@ static void test_trouble(enum trouble trouble, const char *name,
     ranks_close(r, 3);
 }
 
-/* A device's own failure is the queue's, as ever. */
+/* A device's own failure is the queue's, too. */
 static void test_device(void)
 {
     struct rank r;

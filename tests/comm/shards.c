@@ -114,14 +114,14 @@ static void grad_of(const struct shards_setup *s, float *g, int i, int step,
          (uint32_t)(step * 64 + (int)(r * 8 + pass)) * 8u + (uint32_t)i + 1);
     for (int64_t k = 0; k < sizes[i] && i == 2; k++)
         g[k] = 0;
-    if (s->dtype == SSQ_BF16) /* what 8 bits have */
+    if (s->dtype == SSQ_BF16) /* the range of 8 bits */
         for (int64_t k = 0; k < sizes[i]; k++)
             g[k] = rintf(g[k] * 64.0f) / 64.0f;
     if (s->overflow && step == 1 && r == n - 1 && i == 3)
         g[17000] = INFINITY;
 }
 
-/* What all ranks' sums come to, in their order. */
+/* The sum over all ranks, in their order. */
 static void sum_of(const struct shards_setup *s, float *sum, int i, int step,
                    unsigned n)
 {
@@ -241,7 +241,7 @@ static bool same_words(const struct shards_member *a,
     return same;
 }
 
-/* What a file does not keep. */
+/* The state that a file does not keep. */
 static bool same_overflow(const struct shards_member *a,
                           const struct shards_member *b)
 {
@@ -417,7 +417,7 @@ static void test_memory(void)
 
 /* ---- files that fail ---- */
 
-/* Rank 0 still takes all parts: the group continues, and the old file is there.
+/* Rank 0 still takes all parts: the group continues, and the old file exists.
  */
 static void test_failing_file(void)
 {
@@ -463,7 +463,7 @@ static void test_difference(void)
 
     run_make(&run, devices, 2, &s, true);
     struct shards_member *m = run.rank;
-    for (unsigned r = 0; r < 2; r++) /* the rank that has it, and the other */
+    for (unsigned r = 0; r < 2; r++) /* the rank that owns it, and the other */
         NEED(ssq_optimizer_model_to_master(m[r].queue, m[r].optimizer));
     for (unsigned r = 0; r < 2;
          r++) { /* parameters that only one has changed */

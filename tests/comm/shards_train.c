@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shards_train.c - trainers whose optimizers are distributed: the bits and the
- * files of whole ones, and exact values of what ranks have in parts. */
+ * files of whole ones, and exact values of tensors that ranks have in parts. */
 
 #include <math.h>
 #include <pthread.h>
@@ -107,7 +107,7 @@ static void *read_exact(void *reader)
     NEED(ssq_params_read(params, r->l->queue, o, NULL, r->values, n));
     NEED(ssq_params_save(params, r->l->queue, r->path,
                          SSQ_PARAMS_FILE(.optimizer = o)));
-    /* what is written goes to the parameter, and to the part of its master */
+    /* written data goes to the parameter, and to the part of its master */
     NEED(ssq_params_write(params, r->l->queue, o, "fc1.weight", r->values,
                           300 * 150));
     return NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weights.c - rates of devices as a cache keeps them, and ranks' weights of
- * them: the same bits on all ranks, or the same words about who has none. Rates
- * are made up here.
+ * them: the same bits on all ranks, or the same words about the rank that has
+ * none. Rates are made up here.
  *
- * usage: weights keep DEVICE DTYPE RATE, for other tests: what is kept in the
+ * usage: weights keep DEVICE DTYPE RATE, for other tests: the rate kept in the
  * cache of the environment. */
 #include <dirent.h>
 #include <math.h>
@@ -262,7 +262,7 @@ static void test_short_rates(void)
 
 /* ---- files ---- */
 
-/* What is kept in f32 of the device; -1: nothing is. */
+/* The kept rate in f32 of the device; -1: none. */
 static double kept(const ssq_device *dev)
 {
     double rate = -1.0;

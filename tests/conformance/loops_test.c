@@ -18,7 +18,7 @@
 /* Of the second n no op has loops as short; casts have. */
 #define NOTHING "90"
 
-/* What a case has made, to be destroyed, and its result. */
+/* The objects of a case, to be destroyed, and its result. */
 struct loops_made {
     ssq_queue *q;
     ssq_tensor *t[12];
@@ -67,7 +67,7 @@ static float three(int64_t i)
     return 3.0f;
 }
 
-/* What a result is before: nothing that an op makes of the others. */
+/* The initial value of a result, which no op makes of the others. */
 static float before(int64_t i)
 {
     (void)i;
@@ -361,8 +361,7 @@ static int64_t compute(const char *name, const struct work *w, int64_t n,
         setenv("SSQ_LIMIT_ITERATIONS", limit, 1);
     ssq_device *dev = core_open(name);
     unsetenv("SSQ_LIMIT_ITERATIONS");
-    if (strchr(name, ':') !=
-        NULL) /* what has no kernels of ours has no limit */
+    if (strchr(name, ':') != NULL) /* others have no limit */
         NEED(ssq_implementation_pin(dev, "gemm", "tiled"));
     m.q = core_queue(dev);
     ssq_status st = w->run(&m, n);

@@ -95,7 +95,7 @@ static inline void cache_begin(const char *what, int (*open)(void *arg))
     cache_expect(CACHE_USED, "with it");
 }
 
-/* What is under the file's name is none of the cache's: it stays as it is,
+/* The file of this name is not one of the cache's: it stays as it is,
  * and nothing is kept until it is gone. */
 static inline void cache_others(const char *name)
 {
@@ -128,8 +128,8 @@ static inline void cache_damage(const char *name, long at, int byte)
     cache_expect(CACHE_USED, "then");
 }
 
-/* What is no whole file of ours: too short, empty; foreign, a directory, a link
- * to a device that never ends, which are all left alone. */
+/* Anything but a whole file of ours: too short, empty; foreign, a directory, a
+ * link to a device that never ends, which are all left alone. */
 static inline void cache_lengths(void)
 {
     static const char garbage[] = "somebody else's file";

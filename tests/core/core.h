@@ -50,7 +50,7 @@ static inline bool core_others(const char *backend)
            (drivers == 3 && strcmp(backend, turn[sum % 2]) == 0);
 }
 
-/* The devices that every build has: one computes at once, one at sync. Then
+/* The devices that every build has: one computes immediately, one at sync. Then
  * the first of every other backend that exists; drivers take turns. */
 #define CORE_MOST 8 /* devices */
 static inline size_t core_devices(const char **names)
@@ -126,7 +126,7 @@ static inline bool core_status(ssq_status st, ssq_status want,
     return ok;
 }
 
-/* What has to work for the test to continue. */
+/* Calls that must succeed for the test to continue. */
 static inline void core_need(ssq_status st, const char *what)
 {
     if (st != SSQ_OK)

@@ -15,8 +15,9 @@ static int driver_open(void *name)
     return ssq_device_open(name, NULL, &dev) == SSQ_OK ? 0 : 1;
 }
 
-/* What SSQ_TEST_REQUIRE calls a backend's device: CUDA's is the stand-in here,
- * in tests of its driver; "cuda" itself would want a GPU of all tables. */
+/* The name of a backend's device in SSQ_TEST_REQUIRE: CUDA's is the stand-in
+ * here, in tests of its driver; "cuda" itself would want a GPU of all tables.
+ */
 static inline bool driver_required(const char *backend)
 {
     return tap_required(strcmp(backend, "cuda") == 0 ? "fakecuda" : backend);
@@ -40,7 +41,7 @@ static inline bool driver_missing(const char *backend)
     return true;
 }
 
-/* What the backend's module exports, once that is loaded. */
+/* The exports of the backend's module, once it is loaded. */
 static inline void *driver_symbol(const char *backend, const char *symbol)
 {
     char path[600];

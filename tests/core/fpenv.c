@@ -10,7 +10,7 @@
 
 #define N 6
 
-/* Subnormals, ties, overflow: what the modes would change. */
+/* Subnormals, ties, overflow: results that the modes would change. */
 static const float in[N] = {1e-40f,  -3e-39f, 1.00048828125f,
                             65519.f, 5.9e-8f, 0x1.000002p-126f};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard.c - tests that every trap of the guard backend fires.
  *
- * What must crash does so in a child. Ops that break their contract are made
- * by hand and enqueued behind the checks of the public functions. */
+ * A test that must crash does so in a child. Ops that break their contract are
+ * made by hand and enqueued behind the checks of the public functions. */
 
 #include "lib/core/queue/queue.h"
 #include "lib/core/core.h"
@@ -242,7 +242,7 @@ static void test_far_overrun(void)
     ssq_tensor_destroy(&t);
 }
 
-/* What is outside of a buffer reads as NaN, too. */
+/* Memory outside of a buffer reads as NaN, too. */
 static void test_read_overrun(void)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};

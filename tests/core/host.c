@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.c - tests of the dtypes that host memory has and tensors do not: their
- * conversion, and copies from and to every device. What C's own types give is
- * the judge, and for 16-bit floats the middle between two neighbours. */
+ * conversion, and copies from and to every device. The result from C's own
+ * types is the judge, and for 16-bit floats the middle between two neighbours.
+ */
 #include <math.h>
 
 #include "tests/core/core.h"
@@ -336,7 +337,7 @@ static void test_writes(void)
            wrong);
 }
 
-/* What i32 and f32 tensors give as every dtype of the host. */
+/* The results of i32 and f32 tensors as every dtype of the host. */
 static void test_reads(ssq_dtype t)
 {
     long wrong = 0;

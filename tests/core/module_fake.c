@@ -5,9 +5,9 @@
  * (host is NULL), and besides copies from and to the host it only fills: the
  * rest is for the core to refuse, or to run on the host when asked.
  *
- * In the environment, FAKE_DIES and FAKE_HANGS say what becomes of who fills;
- * FAKE_SLOW has it take 20 ms, and
- * FAKE_OPEN_DIES ends a process that opens a device.
+ * In the environment, FAKE_DIES and FAKE_HANGS say how the thread that fills
+ * ends; FAKE_SLOW makes it take 20 ms, and FAKE_OPEN_DIES ends a process that
+ * opens a device.
  *
  * FAKE_ABI: the number it claims. FAKE_NAME: whose place it takes.
  * FAKE_NO_SYMBOL: exports something else. */

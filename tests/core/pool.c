@@ -172,7 +172,7 @@ static void test_records(void)
     ssq_device_close(&dev);
 }
 
-/* What a launch sees is limited, not what a buffer may be. */
+/* The memory of a launch is limited, not the size of a buffer. */
 static void test_binding(const char *name)
 {
     ssq_device *dev = open_limited(name, "4096", 0);
@@ -198,7 +198,7 @@ static void test_binding(const char *name)
     unsetenv("SSQ_LIMIT_BINDING");
 }
 
-/* What the machine itself refuses. */
+/* An allocation that the machine itself refuses. */
 static int exhaust_machine(void *arg)
 {
     ssq_device *dev = open_limited(arg, NULL, 0);

@@ -89,7 +89,7 @@ SSQ_API int close(int fd)
     typedef int (*close_fn)(int);
 
     if (fd >= 0 && fd < 1024)
-        ours[fd] = false; /* whoever is next has the number */
+        ours[fd] = false; /* the next one has the number */
     return REAL(close_fn, "close")(fd);
 }
 
@@ -348,7 +348,8 @@ static void test(const char *device, bool driver)
     }
 }
 
-/* What core_device lists, asked in a child: drivers do not live on in one. */
+/* The devices that core_device lists, asked in a child: drivers do not live on
+ * in one. */
 static int list(void *names)
 {
     for (size_t i = 0; i < core_device_count(); i++)

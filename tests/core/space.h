@@ -19,7 +19,7 @@
 #endif
 
 /* Leave this process this many bytes more than it has: drivers and threads of
- * devices that were opened before took theirs. was: what it could have before,
+ * devices that were opened before took theirs. was: the limit before,
  * NULL to forget. False where the system sets no limit. */
 static inline bool space_limit(rlim_t more, struct rlimit *was)
 {

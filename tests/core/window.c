@@ -7,7 +7,7 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "tests/core/core.h"
 
-/* Never touched: only its address is looked at. */
+/* Never touched: only its address is used. */
 static ssq_buffer buffer;
 
 static struct view view(ssq_dtype dtype, uint64_t offset, int rank,
@@ -26,8 +26,8 @@ static struct view view(ssq_dtype dtype, uint64_t offset, int rank,
 }
 
 #define MOST 5000
-/* What the windows of an op touch: byte offsets of all its views' elements, in
- * the order of the windows. */
+/* The memory that the windows of an op touch: byte offsets of all its views'
+ * elements, in the order of the windows. */
 struct window_trace {
     uint64_t limit;
     unsigned walked;

@@ -83,7 +83,7 @@ static void test_split(const char *isa, const struct gemm_tiles *tiles)
     }
 }
 
-/* 13 lines of 21 elements: what a panel lacks is 0. */
+/* 13 lines of 21 elements: missing elements of a panel are 0. */
 static void test_edges(const char *isa, const struct gemm_tiles *tiles)
 {
     enum { SOME = 13, DEPTH = 21 };

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the runs of one configuration found, of one table after the other. */
+/* The results of the runs of one configuration, of one table after the other.
+ */
 struct same_digests {
     uint64_t *digest;
     size_t n, room, failed;

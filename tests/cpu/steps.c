@@ -99,7 +99,7 @@ static void close_harness(struct steps_harness *b)
     ssq_device_close(&b->device);
 }
 
-/* What f, or its gradient, is of element i. */
+/* The value of f, or of its gradient, for element i. */
 static float scalar(const struct steps_harness *b, const struct function *f,
                     bool back, size_t i)
 {

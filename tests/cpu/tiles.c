@@ -91,7 +91,7 @@ static void test_tables(void)
 #define N    70
 #define MOST 330 /* k */
 
-/* What d = a b (+ d) is made of. */
+/* The operands of d = a b (+ d). */
 struct tiles_product {
     ssq_dtype dtype;
     int64_t k;
@@ -270,7 +270,7 @@ static void test_not_finite(void)
     }
 }
 
-/* A child of fork has tiles and threads of its own. */
+/* A child of fork has its own tiles and threads. */
 static void test_fork(void)
 {
     static float before[M * N], after[M * N];

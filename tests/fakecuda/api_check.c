@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_check.c - backends/cuda's own words for NVIDIA's headers, held against
- * these: it only has to compile. With REAL it stands behind the real headers,
+ * these: it only has to compile. With REAL it comes after the real headers,
  * whose every number and prototype must be ours; without, it is our types
  * that have to have the same sizes. */
 #include <stddef.h>

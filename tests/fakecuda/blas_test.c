@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas_test.c - products by cuBLASLt on the stand-ins: what they are, that the
+/* blas_test.c - products by cuBLASLt on the stand-ins: their results, that the
  * self-test at open finds libraries at fault, and what is left without one.
  *
  * Operands are small integers and halves, so that a result is rounded once at
@@ -288,7 +288,7 @@ static void test_explain(void)
            "23 rows of whole lines are taken as they are");
 }
 
-/* Lines off 16 bytes, or sizes along them that are no multiples of 8: small
+/* Lines off 16 bytes, or sizes along them that are not multiples of 8: small
  * products go to the plan, which is faster; pinned, they are copied. */
 static void test_copies(void)
 {
@@ -363,7 +363,7 @@ static ssq_tensor *zeros(struct blas_work *w, ssq_dtype dtype, int64_t rows,
     return t;
 }
 
-/* A product whose copies have no room at once: of factors that are 0 except for
+/* A product whose copies do not fit together: of factors that are 0 except for
  * the ends of k. */
 static void test_pieces(int64_t m, int64_t n)
 {
@@ -572,7 +572,7 @@ static void test_graph(void)
     end(&w);
 }
 
-/* The caller's own capture, of his stream: it becomes his graph. */
+/* The caller's own capture, of its stream: it becomes the caller's graph. */
 static void test_capture(void)
 {
     static float want[MOST];

@@ -19,8 +19,8 @@ static bool has(const char *text, const char *const *words)
     return false;
 }
 
-/* Calls that give back are not counted: what they keep would be the driver's.
- * Nor are the ones that tell what an error is. */
+/* Calls that release are not counted: objects that they keep would be the
+ * driver's. Nor are the ones that name an error. */
 static CUresult next(const char *call)
 {
     static const char *const back[] = {"Destroy", "Free",  "Release", "Unload",

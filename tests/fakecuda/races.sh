@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # races.sh - every 17th case of all tables on cuda:0 once more where the
-# interpreter looks for races and reads of what no one wrote, and on the least
+# interpreter looks for races and reads of unwritten memory, and on the least
 # GPU, whose driver takes PTX 6.0 for sm_70 and no newer, with one group a launch,
 # which does all the work. SSQ_TEST_FULL=1 runs every fifth.
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# shared.sh - the tests of core, amp and tape that try each device that is there,
+# shared.sh - the tests of core, amp and tape that try each existing device,
 # with the stand-in as the only driver. The tables know one op at a time; these
 # have queues, events and whole trainings in them. SSQ_TEST_FULL=1 runs all that
 # end within seconds to a few minutes.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# tune.sh - `sesqui tune` on the stand-in: what it prints and keeps, that
+# tune.sh - `sesqui tune` on the stand-in: the output and the kept file, that
 # `sesqui devices` shows it, that another driver's is not used, and that it can
 # be forgotten; and the shapes that it cannot read.
 

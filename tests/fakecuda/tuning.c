@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tuning.c - ssq_gemm_tune on the stand-in: what is timed is kept, read by the
- * next device and used; what damages a file, or makes it someone else's, is
+/* tuning.c - ssq_gemm_tune on the stand-in: timings are kept, read by the
+ * next device and used; damage to a file, or a file of another device, is
  * survived; two processes lose nothing of each other's.
  *
  * FAKEBLAS_SLOW says which algorithms take 20 ms more, so that it is known what
@@ -179,7 +179,7 @@ static void test_kept(void)
     end(&w);
 }
 
-/* What a caller forces comes first. */
+/* A caller's choice comes first. */
 static void test_forced(void)
 {
     struct fakecuda_tuning_work w;

@@ -270,7 +270,7 @@ static const char *pick_text(struct input *in)
     return list[input_below(in, sizeof(list) / sizeof(list[0]))];
 }
 
-/* Members that are no tensors. */
+/* Members that are not tensors. */
 static void pick_scalar(struct call *c, const struct field *f)
 {
     for (unsigned i = 0; i < f->count; i++) {
@@ -406,7 +406,7 @@ static void add_operands(struct call *c)
     want_output(c);
 }
 
-/* The first operand's shape counts for those of which nothing is said. */
+/* The first operand's shape counts for the ones without a rule. */
 static void shape_all(struct call *c)
 {
     struct input again = *c->in;

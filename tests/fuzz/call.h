@@ -2,8 +2,8 @@
 /* call.h - one call of an op, put together from bytes.
  *
  * In this order: scalars, shapes, axes, dtypes, places, one thing made wrong
- * now and then, tensors, and the call on both sides. What the table of ops does
- * not say about shapes stands in shape.c. */
+ * now and then, tensors, and the call on both sides. Rules for
+ * shapes that the table of ops lacks are in shape.c. */
 #ifndef TESTS_FUZZ_CALL_H
 #define TESTS_FUZZ_CALL_H
 
@@ -27,7 +27,7 @@ struct fuzz_operand {
     ssq_tensor *tensor[SIDES];
 };
 
-/** What a name in a contract's shapes, the m of [m,k], represents. */
+/** The value of a name in a contract's shapes, the m of [m,k]. */
 struct fuzz_symbol {
     char name[12];
     int64_t size;
@@ -94,7 +94,7 @@ void operand_shape(struct fuzz_operand *x, int rank, const int64_t *shape);
 /** A shape that broadcasts to another. */
 void operand_broadcast(struct call *c, struct fuzz_operand *x, int rank,
                        const int64_t *shape);
-/** What the table does not say about the shapes of an op's operands. */
+/** Rules for the shapes of an op's operands that the table lacks. */
 void shape_rules(struct call *c);
 
 #endif

@@ -41,7 +41,7 @@ static void end_capture(struct objects *o)
     o->pair->capturing = false;
 }
 
-/* What scalers and optimizers hold in the end is the same, too. */
+/* The final state of scalers and optimizers is the same, too. */
 static void look(struct objects *o)
 {
     static const char *const names[] = {"scaler_state_get", "optimizer_visit"};

@@ -4,7 +4,7 @@
 #
 # usage: run.sh BUILD SECONDS TARGETS DEVICES FLAGS
 # guard runs with the sanitizers of BUILD/variant-fuzz, other devices with
-# BUILD's own library. What was found new in earlier runs is begun with again.
+# BUILD's own library. New inputs of earlier runs are used first.
 
 build=$1 seconds=$2 targets=$3 devices=$4 flags=$5
 at=$build/variant-fuzz

@@ -73,7 +73,7 @@ static int64_t out_size(int64_t size, int64_t before, int64_t after,
     return n;
 }
 
-/* Value i of an array member; the wild ones are refused whatever the shapes. */
+/* Value i of an array member; the wild ones are refused for any shapes. */
 static int64_t entry(const struct call *c, const char *name, unsigned i)
 {
     for (const struct field *f = c->op->fields; f->name[0] != '\0'; f++)

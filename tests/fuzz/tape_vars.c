@@ -347,7 +347,7 @@ static void autocast_var_step(struct program *t)
     program_made(t, "var_autocast", y);
 }
 
-/* Made twice: a block, or whatever comes until the next of these. */
+/* Made twice: a block, or everything until the next of these. */
 static void recompute_step(struct program *t)
 {
     ssq_var x[SIDES], y[SIDES];

@@ -4,13 +4,13 @@
  * A step of a program reads its choices once and acts on each side; statuses,
  * shapes, dtypes and, where the device computes as the reference does, all bits
  * are the same. A program trains by itself, with params, tape, optimizer and
- * scaler of its own, or has a trainer. */
+ * its own scaler, or has a trainer. */
 #ifndef TESTS_FUZZ_TAPES_H
 #define TESTS_FUZZ_TAPES_H
 
 #include "tests/fuzz/pair.h"
 
-/* At most: vars that a program knows, elements of one that is looked at. */
+/* At most: vars that a program knows, elements of one that is checked. */
 enum { VARS = 24, ELEMENTS = 4096 };
 
 struct program {
@@ -50,12 +50,12 @@ struct fuzz_var {
 
 /** The place of this call, for texts. */
 const char *program_where(struct program *t);
-/** What both tapes have latched; the same, and said by a text. */
+/** The error that both tapes have latched; the same, with a text. */
 ssq_status program_latched(struct program *t, const char *what);
 /** Both answers of a call; counted. */
 ssq_status program_same(struct program *t, const char *what,
                         const ssq_status st[SIDES]);
-/** What a call has made: looked at, and known from now on. */
+/** The result of a call: checked, and known from now on. */
 void program_made(struct program *t, const char *what,
                   const ssq_var var[SIDES]);
 /** A var of the program, mostly of this pass, of a rank (-1: any), or a

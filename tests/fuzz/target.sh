@@ -55,7 +55,7 @@ fuzz_runs() {
     sed -n 's/^fuzz: \(.* programs\)/# \1/p' "$tmp/out"
 }
 
-# What failed, and its input as base64: it is gone with the directory.
+# The failure, and its input as base64: it is gone with the directory.
 fuzz_explain() {
     grep -E '^fuzz:|runtime error|ERROR|^SUMMARY|^Running|^Base64' "$tmp/out" |
         tail -n 12 | cut -c 1-2000 | sed 's/^/#   /'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.h - the workloads of run.sh: what trains on GPUs, at the sizes of
+/* gpu.h - the workloads of run.sh: steps of training on GPUs, at the sizes of
  * training. They check nothing, which `make check` does on the same device;
  * peer.py does the same by PyTorch, under the same names.
  *
@@ -8,7 +8,7 @@
  *     NAME IMPLEMENTATION SECONDS FLOPS BYTES
  *
  * FLOPS and BYTES are the ones that the workload needs by its definition, each
- * operand read or written once, whatever a device does. What cannot run is a
+ * operand read or written once, on any device. A workload that cannot run is a
  * line with "-" for seconds and the reason at its end. */
 #ifndef TESTS_GPU_GPU_H
 #define TESTS_GPU_GPU_H

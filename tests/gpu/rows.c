@@ -7,7 +7,7 @@
 
 #define MOST 8
 
-/* Operands of a workload; what each is for is its own matter. */
+/* Operands of a workload, which decides their use. */
 struct rows_of_rows {
     ssq_tensor *t[MOST];
 };

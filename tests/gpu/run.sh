@@ -6,7 +6,7 @@
 # usage: tests/gpu/run.sh [-o DIR] [-j N] [STAGE...]
 #
 # From an unpacked tarball (make dist), with make, a C compiler and the GPU's
-# driver; what else is there is used: nvcc, clang, OpenCL's and Vulkan's
+# driver; other installed tools are used: nvcc, clang, OpenCL's and Vulkan's
 # drivers, compute-sanitizer, PyTorch. Stages, all of them where none is named:
 #
 #     build     configure and make, in DIR/build
@@ -14,7 +14,7 @@
 #     verify    every device's certificate, and all tables
 #     sanitize  compute-sanitizer's memcheck and racecheck on some tables
 #     bench     the workloads of bench.c on every GPU, and by PyTorch
-#     report    DIR/report.md of what the other stages left in DIR
+#     report    DIR/report.md of the files that the other stages left in DIR
 #
 # Each may be repeated alone, and takes some minutes. DIR is gpu-report here.
 # GPU_DEVICES="cuda:0 vulkan:1" names the devices instead of looking for them,
@@ -53,7 +53,7 @@ keep() {
     return $code
 }
 
-# The devices that are GPUs: cuda's all; of the others what is no processor.
+# The devices that are GPUs: cuda's all; of the others all but processors.
 devices() {
     if [ -n "${GPU_DEVICES-}" ]; then
         echo "$GPU_DEVICES"

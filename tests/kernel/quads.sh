@@ -14,7 +14,7 @@ if [ ! -f "$packs/ptx_table.h" ]; then
 fi
 
 # without WHAT: the entries that have none of these accesses: v4 of any type, or
-# what clang 19 makes of it, a word of four bytes, or two of four halves.
+# the output of clang 19, a word of four bytes, or two of four halves.
 without() {
     ${AWK:-awk} -v wide="$1\\.v4\\.[bfsu](8|16|32)" -v bytes="$1\\.[bsu]8" \
         -v halves="$1\\.[bfsu]16" -v word="$1\\.[bu]32" '

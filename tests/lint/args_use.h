@@ -112,7 +112,7 @@ static double alpha_of(const ssq_gemm_args *g)
     return g->alpha;
 }
 
-/* What is written inside of a macro lives as long as what the macro makes. */
+/* A literal inside of a macro lives as long as the macro's result. */
 static inline int use_lists(void)
 {
     static const char place[3] = "";

@@ -58,7 +58,7 @@ tap_run 'a program of them compiles' $CC -std=c11 -Wall -Wextra -Wpedantic \
     -Werror $CFLAGS -I"$include" -o "$tmp/try" "$tmp/try.c" -L"$lib" -lsesqui &&
     tap_run 'each function gives the bytes of the macro' "$tmp/try"
 
-# What a program compiled for another size of a struct is told.
+# The error for a program compiled for another size of a struct.
 cat >"$tmp/told.c" <<'END'
 #include <sesqui/init.h>
 #include <stdio.h>

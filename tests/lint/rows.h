@@ -6,8 +6,8 @@
 
 #include "tests/lint/page.h"
 
-/* What the pages promise their rows, made again for each. By hand, after one
- * whole step, with the gradients of the next one there: */
+/* The objects that the pages promise their rows, made again for each. By hand,
+ * after one whole step, with the gradients of the next one there: */
 ssq_policy policy;
 ssq_op_class class;
 ssq_scaler *mine;
@@ -30,7 +30,7 @@ uint32_t taken;
 float norm;
 double value;
 float host[64];
-unsigned char blob[1 << 14], more[1 << 12]; /* larger than what is saved */
+unsigned char blob[1 << 14], more[1 << 12]; /* larger than the saved object */
 size_t bytes;
 
 /* By a tape, after one whole step, with the next pass recorded up to its loss:
@@ -61,7 +61,7 @@ static ssq_var your_function(ssq_tape *tape, void *user)
     return ssq_tanh_var(net(tape, ssq_var_input(tape, target)));
 }
 
-/* A row is an expression of whatever type the call has: a status, a pointer
+/* A row is an expression of the call's type: a status, a pointer
  * that must not be NULL, or a var. ROW chooses by the type. */
 static inline ssq_status row_status(ssq_status st)
 {
@@ -241,7 +241,7 @@ static ssq_status step_by_hand(ssq_optimizer *of, ssq_scaler *with)
     return ssq_scaler_update(q, with);
 }
 
-/* After every row that is not about an error: what it has made works. A scaler
+/* After every row that is not about an error: its result works. A scaler
  * takes a check and an update, an optimizer a step, a trainer too, and on the
  * tapes nothing is latched. */
 static ssq_status row_use(void)
@@ -294,7 +294,7 @@ static ssq_status with_trained(void)
     return step_of(fresh);
 }
 
-/* One of float32, whose parameters are there. */
+/* One of float32, whose parameters exist. */
 static ssq_status with_wide(void)
 {
     TRY(ssq_trainer_create(q, NULL, &wide));

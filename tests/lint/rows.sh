@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rows.sh - every row of the tables of doc/coming-from/ is compiled and run, and
-# what the other systems document has a row.
+# all documented behaviour of the other systems has a row.
 #
 # Each page is its own program: rows.awk makes a function of each row,
 # rows.h is what surrounds them. rows/PAGE.txt has the effects that are checked,
@@ -55,7 +55,7 @@ for f in "$srcdir"/doc/coming-from/*.md; do
     page "$f"
 done
 
-# A row stands once, on whatever page.
+# A row occurs once, on any page.
 sed 's/^[^ ]* //' "$tmp/all" | LC_ALL=C sort | LC_ALL=C uniq -d >"$tmp/out"
 tap_empty 'no row stands twice'
 

@@ -3,10 +3,10 @@
 # symbols.sh - libsesqui.so exports what the headers declare, all of it at
 # version SSQ_0, and needs nothing but libc, libm and libdl.
 #
-# tests/lint/symbols.txt has the names of the last release and of whatever was
-# added to it since: none may go or change its name. A new one needs no line: it
-# is shown, and taken into the list with the next release, or whenever the list
-# must change, from the build directory:
+# tests/lint/symbols.txt has the names of the last release and of everything
+# that was added to it since: none may go or change its name. A new one needs no
+# line: it is shown, and taken into the list with the next release, or whenever
+# the list must change, from the build directory:
 #     make update-symbols
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -58,7 +58,8 @@ sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" |
 tap_empty 'libsesqui.so needs only the libraries of libc'
 grep -E 'RPATH|RUNPATH|TEXTREL' "$tmp/dynamic" >"$tmp/out"
 tap_empty 'libsesqui.so has no run path and no text relocations'
-# what the objects of tests, tools and examples call, tables and macros included
+# the calls of the objects of tests, tools and examples, tables and macros
+# included
 find "$builddir/conformance" "$builddir/tests" "$builddir/tools" \
     "$builddir/examples" -name '*.o' \
     -exec $NM -u {} + | awk '$1 == "U" { print $2 }' | LC_ALL=C sort -u \

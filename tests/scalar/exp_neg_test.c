@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp_neg_test.c - s_exp_neg is within 2u, what tests/bounds_*.h allow an exp.
+/* exp_neg_test.c - s_exp_neg is within 2u, the bound of conformance/bounds_*.h
+ * for an exp.
  *
  * Every float32 in [-104.1, -2^-26] with SSQ_TEST_FULL=1, else every 97th, and
  * beyond both ends samples; against long double, which oracle_test.c compares

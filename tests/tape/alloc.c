@@ -30,7 +30,7 @@ static void heap_free(void *user, void *p)
     free(p);
 }
 
-/* What went wrong in all trials. */
+/* The errors in all trials. */
 static struct {
     long trials, refused, status, text, stuck, learnt;
     long counted;    /* passes that count, though the call has failed */
@@ -79,7 +79,7 @@ static ssq_status count_batches(void *user, ssq_trainer *trainer,
     return SSQ_OK;
 }
 
-/* The program: what fails is tried once more, which must do. */
+/* The program: a failed call is tried once more, which must succeed. */
 static void steps(ssq_queue *q, const ssq_tensor *x, const char *policy,
                   bool replay)
 {
@@ -288,7 +288,7 @@ static void sweep(const char *device, program *run, const char *policy)
     NEED(ssq_allocator_set(&a));
     memset(&seen, 0, sizeof(seen));
     ssq_device *d = core_open(device);
-    trial(d, run, policy, 0); /* what a device makes once */
+    trial(d, run, policy, 0); /* objects that a device makes once */
     /* Unless there is time for all: of replayed steps, which make thousands,
      * one in 37; of the others one in three, and on guard the next one. */
     const long stride = tap_full() ? 1 : run == replay ? 37 : 3;

@@ -39,7 +39,7 @@ static ssq_var net(ssq_tape *t, const ssq_tensor *const *data)
 
 /* ---- by hand ---- */
 
-/* What the backward of a layer needs of its forward. */
+/* The forward values that the backward of a layer needs. */
 struct by_hand_cnn_layer {
     const char *name;
     int64_t out, side;

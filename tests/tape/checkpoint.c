@@ -140,7 +140,7 @@ static bool same_tensors(const char *a, const char *b)
     return same;
 }
 
-/* Files in the folder: what a save leaves beside its file would count. */
+/* Files in the folder: any that a save leaves beside its file would count. */
 static int files(void)
 {
     DIR *d = opendir(folder);
@@ -201,7 +201,7 @@ static void resume(const struct tape_harness *b,
     ssq_trainer_destroy(&second);
 }
 
-/* What another device has saved. */
+/* The checkpoint of another device. */
 static void taken_over(const struct tape_harness *b,
                        const struct checkpoint_setup *s, const char *half)
 {
@@ -310,7 +310,7 @@ static void write_file(const char *path, const unsigned char *bytes, size_t n)
         tap_bail("cannot write %s", path);
 }
 
-/* Each byte changed, every so many: all of the file's are looked at before any
+/* Each byte changed, at intervals: all of the file's are looked at before any
  * is believed. Spaces of the header may become other white space. */
 static void damaged(const struct tape_harness *b,
                     const struct checkpoint_setup *s, const char *half)
@@ -563,7 +563,7 @@ static void claims(void)
            tap_status(st));
 }
 
-/* Links to what is not there yet, links in a circle, no name, and a file system
+/* Links to missing files, links in a circle, no name, and a file system
  * that can do less. */
 static void odd_paths(const struct tape_harness *b,
                       const struct checkpoint_setup *s)

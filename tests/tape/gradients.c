@@ -3,7 +3,7 @@
  * quotients; and that those find gradients that are wrong. */
 #include "tests/tape/cases.h"
 
-/* Cases have parameters of their own. */
+/* Cases have their own parameters. */
 static void check(const char *device, size_t i)
 {
     struct tape_rig r = rig_open(device, NULL);

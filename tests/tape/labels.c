@@ -169,7 +169,7 @@ static void accumulated(const struct tape_harness *b,
     NEED(pass(b, s, x, 91, right));
     NEED(pass(b, s, x, 92, right));
     bool skip = alike(b, x, y);
-    /* what is dropped leaves no mark on the next step */
+    /* a dropped pass has no effect on the next step */
     st = pass(b, s, x, 93, bad);
     NEED(ssq_trainer_zero_grad(x));
     told(b, s, st, WRONG, "a pass that is dropped");
@@ -222,7 +222,7 @@ static void evaluated(const struct tape_harness *b,
     ssq_tensor_destroy(&bad);
 }
 
-/* Two trainers of a queue: each tells of its own. */
+/* Two trainers of a queue: each reports its own. */
 static void shared(const struct tape_harness *b, const struct labels_setup *s)
 {
     ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);

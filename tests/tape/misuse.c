@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misuse.c - whatever goes wrong is latched with its op, its scope and its
+/* misuse.c - every error is latched with its op, its scope and its
  * line, changes nothing, and is gone with the next pass. */
 #include "tests/tape/tape.h"
 
@@ -156,7 +156,8 @@ static void late(const struct tape_rig *r)
     latched(r, SSQ_ERR_INVALID, "p is 7", "a probability, in an evaluation");
 }
 
-/* What a graph would make again at each launch is not made in a capture. */
+/* Data that a graph would make again at each launch is not made in a capture.
+ */
 static void captures(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape, *other = NULL;

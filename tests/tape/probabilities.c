@@ -71,7 +71,7 @@ static void row_of(int r, const double *q, double count,
     for (int k = 0; k < CLASSES; k++) {
         double s = exp(l[k] - f.max) / f.total;
         f.spread += s * fabs(l[k] - f.max);
-        all += s * fabs(l[k]); /* what errors of l do to the sum's log */
+        all += s * fabs(l[k]); /* the effect of errors of l on the sum's log */
     }
     for (int k = 0; k < CLASSES; k++) {
         double t = l[k] - f.max, s = exp(t) / f.total;

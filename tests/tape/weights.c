@@ -122,7 +122,7 @@ static int misfits(const struct tape_harness *b, const ssq_params *p,
     return bad;
 }
 
-/* What is read is what was meant, to the last bit. */
+/* The values read equal the values written, to the last bit. */
 static bool reads(const struct tape_harness *b, ssq_trainer *t,
                   const float *values, size_t n)
 {
@@ -172,7 +172,7 @@ static void end_of(const struct tape_harness *b, ssq_trainer *t, float *got,
     NEED(ssq_params_read(ssq_trainer_params(t), b->queue, NULL, NULL, got, n));
 }
 
-/* A pass for training moves running statistics, whatever becomes of the step.
+/* A pass for training moves running statistics, even if the step is skipped.
  */
 static bool same_but_states(const ssq_params *p, const float *x, const float *y)
 {
@@ -231,7 +231,7 @@ static void begin_with(const struct tape_harness *b,
 }
 
 /* A step that is skipped, a checkpoint that is refused, and a pass between: the
- * values wait. What is written to a parameter counts more. */
+ * values wait. A value written to a parameter has priority. */
 static void waiting(const struct tape_harness *b)
 {
     const struct weights_setup s = {"mixed_bfloat16", SSQ_BF16, SSQ_MASTER_F32,

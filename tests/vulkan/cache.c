@@ -109,7 +109,7 @@ static int open_once(void *arg)
                                           : CACHE_FAILED;
 }
 
-/* A whole file of ours with what another device's driver made. */
+/* A whole file of ours with another device's driver's data. */
 static void test_foreign(void)
 {
     unlink(cache_file.path);

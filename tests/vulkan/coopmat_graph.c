@@ -9,7 +9,7 @@
 #include "conformance/bounds.h"
 #include "tests/core/driver.h"
 
-/** Sizes that are no multiple of a matrix's, and more than a tile. */
+/** Sizes that are not multiples of a matrix's, and more than a tile. */
 #define ROWS   75
 #define IN     61
 #define HIDDEN 97

@@ -2,7 +2,7 @@
 /* coopmat_refused.c - drivers whose cooperative matrices are wrong, one way
  * each, are refused when the device is opened.
  *
- * What stands between makes the driver wrong: it rewrites the shader's SPIR-V,
+ * The layer between makes the driver wrong: it rewrites the shader's SPIR-V,
  * or changes what is read or what returns. The device continues without
  * matrices, says which shape it refuses and why, and multiplies rightly. */
 
@@ -428,7 +428,7 @@ static bool names_shape(const char *text)
     return false;
 }
 
-/* What the device says of its matrices: by `sesqui devices --why` too. */
+/* The device's report about its matrices: by `sesqui devices --why` too. */
 static bool is_refused(struct coopmat_refused_product *p, const char *said,
                        bool by_test)
 {
@@ -481,7 +481,7 @@ static void test_fault(enum fault fault, const char *name, const char *said)
 }
 
 /* Each launch of the test looks at each element; but the last one looks how
- * sums are rounded, which is no reason to refuse. */
+ * sums are rounded, for which a device is not refused. */
 static void test_elements(long launches)
 {
     struct coopmat_refused_product p;

@@ -2,10 +2,10 @@
 /* fake.h - stands between the module and all of its Vulkan calls: any of them
  * can fail, the device can be lost, and objects are counted.
  *
- * How far a queue has come does not depend on how busy the machine is. Who asks
- * finds all that was submitted done, but is told so late: every fourth answer
- * is one submission further, the others are not. So there are submissions under
- * way and idle ones at the same time. */
+ * How far a queue has come does not depend on how busy the machine is. A thread
+ * that asks finds all that was submitted done, but is told so late: every
+ * fourth answer is one submission further, the others are not. So there are
+ * submissions under way and idle ones at the same time. */
 #ifndef TESTS_VULKAN_FAKE_H
 #define TESTS_VULKAN_FAKE_H
 
@@ -104,7 +104,7 @@ static inline bool fake_fails(const char *name)
     return vk.callbacks == NULL && faults_next(name);
 }
 
-/* What a timeline is known to have reached. */
+/* The highest known value of a timeline. */
 static inline uint64_t *fake_reached(VkSemaphore s)
 {
     for (int i = 0; i < FAKE_TIMELINES; i++)
@@ -160,7 +160,7 @@ ASKS(BeginCommandBuffer, (VkCommandBuffer c, const VkCommandBufferBeginInfo *i),
 ASKS(EndCommandBuffer, (VkCommandBuffer c), (c))
 ASKS(ResetFences, (VkDevice d, uint32_t n, const VkFence *f), (d, n, f))
 
-/* Calls that can tell of a lost device. */
+/* Calls that can report a lost device. */
 #define TELLS(NAME, PARAMS, ARGS)                                              \
     static VKAPI_ATTR VkResult VKAPI_CALL fake##NAME PARAMS                    \
     {                                                                          \

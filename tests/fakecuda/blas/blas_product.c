@@ -175,7 +175,7 @@ void blas_multiply(void *product)
 
     if (p->slow)
         (void)nanosleep(&slow, NULL);
-    /* what was there is lost: it is the algorithm's while it runs */
+    /* its contents are lost: the algorithm uses it while it runs */
     memset(p->workspace, 0xa5, (size_t)p->workspace_bytes);
     for (int32_t z = 0; z < p->batch; z++)
         multiply(p, (uint64_t)z);

@@ -66,7 +66,7 @@ struct blas_product {
     bool slow;
 };
 
-/* blas_check.c: what the documentation demands of a product. */
+/* blas_check.c: the documented requirements of a product. */
 cublasStatus_t
 blas_check(struct fake_handle *handle, const struct fake_desc *desc,
            const struct fake_layout *a, const struct fake_layout *b,

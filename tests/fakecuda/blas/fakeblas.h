@@ -91,7 +91,7 @@ FAKE_EXPORT void fakeblas_counts(unsigned long *products,
 /* Products of float32 that were allowed to be cut to TF32, and were; and the
  * last product's algorithm, by its place in the list of the heuristics. */
 FAKE_EXPORT void fakeblas_last(unsigned long *tf32, unsigned *algorithm);
-/* What was refused as against the documentation; the last text is copied. */
+/* The calls refused as against the documentation; the last text is copied. */
 FAKE_EXPORT unsigned long fakeblas_faults(char *text, size_t bytes);
 /* Handles, descriptors, layouts and preferences that live. */
 FAKE_EXPORT unsigned long fakeblas_live(void);

@@ -22,7 +22,7 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
     return fake_leave(CUDA_SUCCESS);
 }
 
-/* What was recorded is done nevertheless: the object stays. */
+/* The recorded work is done nevertheless: the object stays. */
 CUresult cuEventDestroy_v2(CUevent event)
 {
     CUresult e = fake_enter("cuEventDestroy_v2", CURRENT);

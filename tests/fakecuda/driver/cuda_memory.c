@@ -304,7 +304,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
     made = fake_object(POOL, sizeof(*made));
     if (made == NULL)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    made->object.ctx = NULL; /* it is the device's */
+    made->object.ctx = NULL; /* the device owns it */
     made->device = props->location.id;
     *pool = made;
     return fake_leave(CUDA_SUCCESS);

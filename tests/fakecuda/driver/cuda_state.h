@@ -2,7 +2,7 @@
 /* cuda_state.h - the objects of the stand-in, all behind one lock.
  *
  * Streams are threads; each takes its work in order, without the lock while a
- * kernel or a copy runs. Whatever comes to an end is told by one condition.
+ * kernel or a copy runs. The end of any of them is signalled by one condition.
  * Objects that are destroyed stay where they are, marked, so that a handle
  * that is used afterwards is found out; they are small. */
 #ifndef TESTS_FAKECUDA_DRIVER_CUDA_STATE_H
@@ -35,7 +35,7 @@ enum kind {
     SEMAPHORE
 };
 
-/* What every handle points to first. */
+/* The first member of every handle's object. */
 struct cuda_object {
     enum kind kind;
     bool dead;
@@ -72,7 +72,7 @@ struct CUctx_st {
 
 enum work_kind { KERNEL, COMPUTE, COPY, FILL, CALLBACK, RECORD, WAIT, FREE };
 
-/* What a stream does, and what a graph's node is. */
+/* The work of a stream, and of a graph's node. */
 struct cuda_work {
     struct cuda_work *next;
     enum work_kind kind;
@@ -130,7 +130,7 @@ struct CUmod_st {
     struct cuda_object object;
     struct ptx_module *ptx;
     unsigned users; /* launches in progress */
-    uint32_t sum;   /* of the text, as cksum has it */
+    uint32_t sum;   /* of the text, as by cksum */
     size_t bytes;
     struct CUfunc_st *functions;
 };
@@ -163,7 +163,7 @@ struct CUgraphExec_st {
     struct cuda_work *first;
 };
 
-/* What is freed of a pool stays with it, up to the threshold. */
+/* Freed memory of a pool stays with it, up to the threshold. */
 struct CUmemPoolHandle_st {
     struct cuda_object object;
     CUdevice device;
@@ -207,7 +207,7 @@ struct fake {
 
 extern struct fake fake;
 
-/* What a call needs before anything else. */
+/* The checks before any other of a call. */
 enum need {
     NOTHING,     /* not even cuInit */
     INITIALIZED, /* cuInit */

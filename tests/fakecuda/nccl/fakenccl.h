@@ -2,11 +2,11 @@
 /* fakenccl.h - the calls of NCCL that the stand-in has, with the ABI of nccl.h,
  * and what it has beyond them.
  *
- * Ranks are threads or processes of one machine: what they exchange goes
+ * Ranks are threads or processes of one machine: their data goes
  * through shared memory, on the threads of the stand-in driver's streams. So it
  * proves nothing of NCCL's own order of sums, of its kernels, its networks, its
  * speed or what it takes of a device; and no more of its faults than are here:
- * a call that not all ranks make alike, or a rank that is gone, waits until it
+ * a call that is not equal on all ranks, or a rank that is gone, waits until it
  * is aborted, as NCCL's kernels do within one machine.
  *
  * The environment, read by each call:
@@ -30,7 +30,7 @@ X(ncclCommInitRank, ncclResult_t, (ncclComm_t *, int, ncclUniqueId, int))
 /* From now on ncclCommGetAsyncError answers this of the communicators on a
  * device, until they are ended. */
 FAKE_EXPORT void fakenccl_break(int device, ncclResult_t result);
-/* What was refused as against the documentation; the last text is copied. */
+/* The calls refused as against the documentation; the last text is copied. */
 FAKE_EXPORT unsigned long fakenccl_faults(char *text, size_t bytes);
 /* Communicators that live. */
 FAKE_EXPORT unsigned long fakenccl_live(void);

@@ -42,7 +42,7 @@ struct ptx_entry;
 /* NULL: why says what is wrong with the text. The text is copied. */
 struct ptx_module *ptx_load(const char *text, char *why, size_t bytes);
 void ptx_unload(struct ptx_module *m);
-/* NULL and an empty why: there is no such entry; else why says what in it is
+/* NULL and an empty why: the entry does not exist; else why says what in it is
  * refused. Not for two threads at a time. */
 struct ptx_entry *ptx_find(struct ptx_module *m, const char *name, char *why,
                            size_t bytes);
@@ -98,7 +98,7 @@ bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why,
 /* Of the instructions of an entry, how many has any launch reached? */
 void ptx_coverage(struct ptx_entry *e, uint32_t *seen, uint32_t *all);
 /* Calls see(name, arg) for each operation that the entry uses; names come as
- * often as they stand there. */
+ * often as they occur. */
 void ptx_opcodes(const struct ptx_entry *e,
                  void (*see)(const char *name, void *arg), void *arg);
 

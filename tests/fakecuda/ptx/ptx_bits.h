@@ -177,7 +177,7 @@ static inline uint32_t count_ones(uint32_t a)
     return n;
 }
 
-/* Position and length are the low 8 bits of what is given. */
+/* Position and length are the low 8 bits of the operands. */
 static inline uint32_t bit_extract(uint32_t a, uint32_t at, uint32_t n)
 {
     uint32_t x = (uint32_t)shr(a, at & 255, 32);

@@ -20,11 +20,11 @@ struct insn {
     uint32_t line;
 };
 
-/* What an instruction of a warp has beyond an insn's slots, at imm of the
+/* The data of an instruction of a warp beyond an insn's slots, at imm of the
  * entry's list. Of mma: registers of d, a, b and c; of ldmatrix: d. */
 enum { LIST_D = 0, LIST_A = 4, LIST_B = 8, LIST_C = 10, LIST_N = 14 };
 
-/* insn.b of an mma: what the factors are, and c: their k. Of ldmatrix: b
+/* insn.b of an mma: the type of the factors, and c: their k. Of ldmatrix: b
  * matrices, and whether they are turned in c. */
 enum { FACTORS_F16, FACTORS_BF16 };
 
@@ -37,7 +37,7 @@ struct ptx_entry {
     const char *name;
     struct insn *code;
     uint32_t n, room;
-    uint64_t *slot; /* what the slots begin with */
+    uint64_t *slot; /* the first contents of the slots */
     bool *is_const;
     uint32_t nslots, slot_room;
     uint32_t grain; /* shared memory is shadowed in pieces of 1 << grain */

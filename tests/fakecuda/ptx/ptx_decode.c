@@ -322,7 +322,7 @@ static void directive(struct reader *r)
     }
 }
 
-/* Up to the closing brace; blocks end the scope of what they declare. */
+/* Up to the closing brace; blocks end the scope of their declarations. */
 static void body(struct reader *r)
 {
     uint32_t open = 1, outer[BRACES];

@@ -15,7 +15,7 @@ struct ptx_run {
     const struct ptx_range *range;
     const uint8_t *param;
     uint8_t *shared, *local; /* local: of the item that runs */
-    uint64_t *stamps;        /* of shared memory: who wrote, who read */
+    uint64_t *stamps;        /* of shared memory: its writers and readers */
     uint32_t nrange, param_bytes;
     uint32_t item, group, items, groups;
     uint64_t epoch, first; /* barriers so far, and at the group's begin */

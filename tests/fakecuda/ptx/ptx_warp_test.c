@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_warp_test.c - the interpreter's mma.sync, ldmatrix and cp.async against
- * products worked out here, and every fault of theirs that it is there to
+ * products worked out here, and every fault of theirs that it must
  * find. */
 #include "tests/fakecuda/ptx/ptx.h"
 #include "tests/tap.h"
@@ -184,7 +184,7 @@ static void test_products(void)
     }
 }
 
-/* Sums are cut off, as those of tensor cores are. */
+/* Sums are truncated, as tensor cores do. */
 static void test_rounding(void)
 {
     _Alignas(16) struct ptx_warp_data x;
