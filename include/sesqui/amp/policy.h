@@ -81,12 +81,12 @@ typedef enum ssq_op_class {
                                 that of float16, for example exp, log, pow */
     SSQ_CLASS_PROMOTE = 2, /**< in the dtype of the inputs. If their float
                                 dtypes differ, also f16 and bf16, in float32:
-                                ops of several operands, for example add,
-                                maximum, comparisons, where, concat */
-    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: all other functions of
-                                one operand, for example relu, sqrt, neg, sin,
-                                scale; max, min, transpose, pooling, dropout,
-                                rotary, gather_rows */
+                                most ops of several float operands, for example
+                                add, maximum, comparisons, where, concat */
+    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: all other ops, for
+                                example relu, sqrt, neg, sin, scale, max, min,
+                                transpose, pooling, dropout, rotary,
+                                gather_rows */
 } ssq_op_class;
 
 /** Report the class of a public op by its name without the prefix: "gemm",

@@ -116,9 +116,9 @@ typedef enum ssq_scale_refill {
  *  preset's with ssq_scaler_options_preset, and change fields. */
 typedef struct ssq_scaler_options {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_scaler_options));
-    double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite, also as a float32,
-                                   to which it is rounded; with binary64 as a
-                                   double */
+    double init_scale SSQ_DEFAULT(65536.0); /**< above 0 and finite, as a
+                                   float32, to which it is rounded; with
+                                   binary64 as a double, which is not rounded */
     double growth_factor SSQ_DEFAULT(2.0);  /**< >= 1, finite */
     double backoff_factor SSQ_DEFAULT(0.5); /**< in (0, 1] */
     uint32_t growth_interval
@@ -139,7 +139,8 @@ typedef struct ssq_scaler_options {
                                with binary64 as a double; STOP: > 0;
                                otherwise not used */
     uint32_t hysteresis
-        SSQ_DEFAULT(2); /**< H, in [1, 2^31): overflows before a backoff */
+        SSQ_DEFAULT(2); /**< H, in [1, 2^31): the overflow that backs off. For
+                              example, 1: the first one; 2: the second */
     uint32_t refill SSQ_DEFAULT(SSQ_REFILL_CLEAN); /**< SSQ_REFILL_* */
     double tolerance
         SSQ_DEFAULT(0.0); /**< in [0, 1]: fairseq's share of overflows */
@@ -294,8 +295,9 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *                grads[i], but must not overlap another one. f16 is refused, as
  *                in torch: unscaled gradients would become zero
  *  @return
- *   - SSQ_ERR_INVALID  grads[i] was unscaled since the last update, or a part
- *                      of outs[i]; a dtype, a shape or an overlap
+ *   - SSQ_ERR_INVALID  memory of grads[i] was unscaled since the last update;
+ *                      or a part of outs[i], but not all of it; a dtype, a
+ *                      shape or an overlap
  *   - SSQ_ERR_UNSUPPORTED  also: outs[i] is not contiguous, and too large for a
  *                          launch
  *   - otherwise as ssq_scaler_check
@@ -311,10 +313,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
  *  @return
  *   - SSQ_ERR_SCALE    an earlier update reached the floor's error or
  *                      max_consecutive_skips, and the host knows it by now. The
- *                      update is enqueued nevertheless. Every later call
- *                      returns it until ssq_scaler_event_clear. The load of a
- *                      state without events clears them, too. ssq_graph_launch
- *                      does not return it: see ssq_scaler_poll
+ *                      update is enqueued nevertheless. Each later update
+ *                      returns it again, until ssq_scaler_event_clear or the
+ *                      load of a state without events. ssq_graph_launch does
+ *                      not return it: see ssq_scaler_poll
  *   - SSQ_ERR_INVALID  nothing was checked since the last update; nothing has
  *                      changed then */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
@@ -515,7 +517,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
 
 /** A rank hook: reduces a verdict over ranks, so that all ranks skip a step or
  *  none does. Every check calls it after it has enqueued the verdict:
- *  ssq_scaler_check and _unscale, ssq_optimizer_check, _unscale and _step.
+ *  ssq_scaler_check and _unscale, ssq_optimizer_check and _unscale, and
+ *  ssq_optimizer_step if it makes the check.
  *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not, 2^30
  *                  labels of a trainer were out of range. The hook enqueues on
  *                  the queue a MAX over ranks that writes it back. It must not

@@ -59,8 +59,8 @@ typedef enum ssq_schedule_kind {
     SSQ_SCHEDULE_TABLE = 5             /**< values that the caller gives */
 } ssq_schedule_kind;
 
-/** A schedule. Fields that the kind does not use are ignored. Numbers must be
- *  finite. */
+/** A schedule. Fields that the kind does not use are ignored, for example base
+ *  of TABLE. Numbers must be finite. */
 typedef struct ssq_schedule {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_schedule));
     ssq_schedule_kind kind SSQ_DEFAULT(SSQ_SCHEDULE_CONSTANT);
@@ -105,8 +105,9 @@ typedef struct ssq_schedule {
  *  @param t      any; past the end the last value
  *  @param value  out; infinite or NaN if the formula overflows, for example
  *                with a gamma above 1. ssq_optimizer_schedule refuses that
- *  @return SSQ_ERR_INVALID  a field that the kind uses is out of range; the
- *                           message has its value
+ *  @return SSQ_ERR_INVALID  kind, or a field that the kind uses, is out of
+ *                           range (the message has its value); TABLE without
+ *                           a table
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_schedule_value(const ssq_schedule *schedule, uint32_t t, double *value);
