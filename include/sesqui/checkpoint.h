@@ -311,9 +311,9 @@ typedef struct ssq_checkpoint_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_checkpoint_args));
     ssq_params *params;       /**< parameters, states, the seed, and the number
                                    of passes that have drawn random words */
-    ssq_optimizer *optimizer; /**< masters, moments, t and the random counter.
-                                   Of its parameters only those in `params`
-                                   are saved. */
+    ssq_optimizer *optimizer; /**< masters and moments of all its parameters, t
+                                   and the random counter. The parameters
+                                   themselves are saved by `params` */
     ssq_scaler *scaler;       /**< its options and its state */
 } ssq_checkpoint_args;
 #define SSQ_CHECKPOINT_DEFAULTS sizeof(ssq_checkpoint_args), NULL, NULL, NULL
@@ -344,9 +344,9 @@ typedef struct ssq_checkpoint_args {
  *  @return
  *   - SSQ_ERR_INVALID  all parts are NULL; the optimizer has no parameters, or
  *                      is in the middle of a step or an accumulation; the
- *                      scaler has a check since its last
- *                      update; the name of a parameter begins with "sesqui/" or
- *                      is not UTF-8; a graph is being captured on the queue
+ *                      scaler has a check since its last update; the name of a
+ *                      parameter begins with "sesqui/", is "__metadata__" or is
+ *                      not UTF-8; a graph is being captured on the queue
  *   - SSQ_ERR_COMM     the optimizer is distributed, and its group has ended
  *   - otherwise as ssq_safetensors_write
  *   After an error the old file is unchanged. The optimizer may count as used.
@@ -432,7 +432,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_save(ssq_trainer *trainer,
  *                      ssq_trainer_group matches no parameter of the file
  *   - otherwise as ssq_checkpoint_load
  *   After an error the current pass may have ended. If values were written,
- *   later passes, ssq_trainer_flush and ssq_trainer_save return
+ *   later passes, ssq_trainer_flush, _zero_grad, _end and _save return
  *   SSQ_ERR_INVALID until a load succeeds.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_load(ssq_trainer *trainer,
