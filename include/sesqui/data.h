@@ -20,8 +20,9 @@
  *
  * An array is host memory with a dtype and a shape. Its first dimension is the
  * number of rows. Batches copy rows of arrays to a device, in an order that
- * depends on the seed and the epoch alone. A thread prepares them while the
- * device computes. A metric is a mean that is kept on the device.
+ * depends on the seed, the epoch and the number of rows alone. A thread
+ * prepares them while the device computes. A metric is a mean that is kept on
+ * the device.
  *
  * Files are not trusted. If a file is not valid, it is refused with
  * SSQ_ERR_INVALID, and the message has its path and the reason. Memory is
@@ -188,7 +189,8 @@ typedef struct ssq_images_read_args {
  *   - SSQ_ERR_INVALID      args are out of range; folder is a file; it contains
  *                          no pictures, a folder where a file must be, or a
  *                          file where a folder must be; a picture is damaged,
- *                          or has another size than the first
+ *                          or has another size than the first (if args do not
+ *                          resize); a path has more than 4095 bytes
  *   - SSQ_ERR_UNSUPPORTED  a file is neither PNG nor JPEG; the colours of a
  *                          JPEG file are CMYK; this system has no
  *                          libpng16.so.16 or no libturbojpeg.so.0, and a file
