@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dlpack.c - tensors out to other libraries and in from them. The other library
- * is this file: it makes structs by hand, frees its memory at once, and puts a
- * wrong value into every field. */
+ * is this file: it fills structs itself, frees its memory in the deleter, and
+ * puts a wrong value into every field. */
 #include <sesqui/dlpack.h>
 #include <sesqui/vulkan.h>
 
@@ -636,10 +636,10 @@ static void captured(void)
     ssq_tensor *x = NULL;
     ssq_graph *graph = NULL;
     NEED(ssq_graph_begin_dry(queue));
-    core_status(ssq_tensor_from_dlpack(
-                    queue, &l->dl,
-                    SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS), &x),
-                SSQ_ERR_INVALID, "captured", "a copy in a dry capture");
+    core_status(
+        ssq_tensor_from_dlpack(
+            queue, &l->dl, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS), &x),
+        SSQ_ERR_INVALID, "captured", "a copy in a dry capture");
     tap_ok(deleted == 0 && x == NULL, "the caller still owns the struct");
     NEED(ssq_tensor_from_dlpack(queue, &l->dl, NULL, &x));
     NEED(ssq_graph_end(queue, &graph));

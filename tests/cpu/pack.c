@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c - <sesqui/pack.h> on every device: products by packed weights have the
  * bits of products by the weights themselves, of every dtype, shape and
- * transposition; who has written to weights packs them again; and what is
- * refused. On cpu the copy is read, which ssq_gemm_explain says. */
+ * transposition. Weights that were written must be packed again. Wrong
+ * arguments are refused. On cpu the copy is read: ssq_gemm_explain reports it.
+ */
 #include <sesqui/graph.h>
 #include <sesqui/pack.h>
 #include <sesqui/tape.h>
@@ -373,8 +374,8 @@ static void test_failed_queue(const struct pack_harness *harness)
     NEED(ssq_gemm_pack(q, b, false, &p));
     NEED(ssq_graph_begin(q));
     NEED(ssq_fill(q, SSQ_FILL(.x = a, .value = 1.0)));
-    NEED(ssq_conv2d(q, SSQ_CONV2D(.x = x, .w = x, .y = y,
-                                  .padding = {63, 63, 0, 0})));
+    NEED(ssq_conv2d(
+        q, SSQ_CONV2D(.x = x, .w = x, .y = y, .padding = {63, 63, 0, 0})));
     NEED(ssq_graph_end(q, &graph));
     granted = 0;
     ssq_status st = ssq_graph_launch(q, graph);

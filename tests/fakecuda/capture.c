@@ -383,10 +383,10 @@ static void refused_read(void)
     OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     core_status(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32),
                 SSQ_ERR_INVALID, "captur", "a read that converts");
-    core_status(ssq_tensor_from_dlpack(
-                    q, lent, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS),
-                    &made),
-                SSQ_ERR_INVALID, "captur", "a copy from another library");
+    core_status(
+        ssq_tensor_from_dlpack(
+            q, lent, SSQ_FROM_DLPACK(.copy = SSQ_DLPACK_COPY_ALWAYS), &made),
+        SSQ_ERR_INVALID, "captur", "a copy from another library");
     core_status(ssq_tensor_to_dlpack(
                     x, SSQ_TO_DLPACK(.producer = q, .copy = true), &dl),
                 SSQ_ERR_INVALID, "captur", "a copy for another library");
