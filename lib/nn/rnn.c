@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Most gates of a layer, those of an LSTM. */
+/* The number of gates of an LSTM; a GRU has 3. */
 #define GATES 4
 
 /* The parameters of a layer. */
@@ -28,8 +28,7 @@ static bool rnn_begin(const struct layer *l, ssq_var x, int64_t hidden,
     latch(l->tape,
           rank != 3
               ? error_set(SSQ_ERR_INVALID, "x has rank %d, expected 3", rank)
-              : error_set(SSQ_ERR_INVALID,
-                          "hidden is %lld, expected 1 to %lld",
+              : error_set(SSQ_ERR_INVALID, "hidden is %lld, expected 1 to %lld",
                           (long long)hidden, (long long)(INT64_MAX / GATES)),
           l->where, l->kind);
     return false;

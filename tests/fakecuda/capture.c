@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture.c - a caller captures its stream, by CUDA's own calls, while a queue
- * over it is given work: the resulting graph trains as the same calls
- * do directly, regardless of the library's calls in between. The captures are
- * of the mode "global", which forbids all threads what might wait or allocate.
- */
+/* capture.c - a program captures its stream by CUDA's own calls and enqueues
+ * work on a queue over the stream. The resulting graph must train as the same
+ * calls do without a capture. The captures have the mode "global", in which no
+ * thread may make calls that could wait or allocate. */
 #include <sesqui/cuda.h>
 #include <sesqui/dlpack.h>
 
@@ -58,7 +57,7 @@ static void steps(struct training *p, int n)
         NEED(step(p));
 }
 
-/* The result of training: a parameter's values, and the loss. */
+/* The results of a training: a parameter's values, and the loss. */
 struct learned {
     float w1[9 * 16];
     float loss;
@@ -205,7 +204,7 @@ static void captured_step(const struct learned *expected)
     NEED(ssq_scaler_state_get(p.q, p.scaler, &s));
     tap_ok(s.updates == 2 + REPLAYS, "the scaler counts %llu updates",
            (unsigned long long)s.updates);
-    /* calls after the capture run directly again, and end */
+    /* calls after the capture run immediately, and end */
     steps(&p, 1);
     NEED(ssq_queue_sync(p.q));
     core_status(ssq_queue_status(p.q), SSQ_OK, "", "and calls run again");
@@ -256,7 +255,7 @@ static void table(void)
     training_close(&p);
 }
 
-/* A graph of ours, launched into the caller's capture. */
+/* Launch a graph of the library in a capture of the program. */
 static void captured_graph(const struct learned *expected)
 {
     struct training p;
@@ -270,7 +269,7 @@ static void captured_graph(const struct learned *expected)
     NEED(ssq_queue_sync(p.q));
     OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     core_status(training_launch(&p), SSQ_OK, "", "a graph of ours is captured");
-    ssq_graph_destroy(&p.graph); /* the graph still needs it */
+    ssq_graph_destroy(&p.graph); /* the captured work still needs it */
     CUgraphExec exec = instantiate();
     others(p.dev);
     replay(exec, REPLAYS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misuse.c - every error is latched with its op, its scope and its
- * line, changes nothing, and is gone with the next pass. */
+/* misuse.c - an error is latched with its op, its scope and its line, changes
+ * nothing, and ends with the pass. */
 #include "tests/tape/tape.h"
 
 #define P(T, NAME, RANK, ...)                                                  \
@@ -156,8 +156,8 @@ static void late(const struct tape_rig *r)
     latched(r, SSQ_ERR_INVALID, "p is 7", "a probability, in an evaluation");
 }
 
-/* Data that a graph would make again at each launch is not made in a capture.
- */
+/* Tapes and parameters are not created in a capture: each launch of the graph
+ * would initialise them again. */
 static void captures(const struct tape_rig *r)
 {
     ssq_tape *t = r->tape, *other = NULL;
