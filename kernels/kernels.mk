@@ -76,9 +76,14 @@ pack_summed = '$(sort $(kernel_sources) $(kernel_headers)) $(nvidia_sources) \
 	kernels/pack.sh'
 pack_prebuilt = $(MKDIR_P) kernels && $(pack_sh)
 
+# The panels of a matmul are for devices whose groups are one item. Vulkan and
+# CUDA have none.
+processor_sources = kernels/gemm/gemm_pack.k kernels/gemm/gemm_panel.k
+gpu_sources = $(filter-out $(processor_sources),$(kernel_sources))
+
 CLEANFILES += kernels/spirv.pack kernels/spirv_table.h
 if MAKE_SPIRV
-spirv_packs = $(kernel_sources:kernels/%.k=kernels/spirv/%.pack)
+spirv_packs = $(gpu_sources:kernels/%.k=kernels/spirv/%.pack)
 CLEANFILES += $(spirv_packs) $(spirv_packs:.pack=.table) \
 	$(spirv_packs:.pack=.d)
 kernels/spirv/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
@@ -105,9 +110,6 @@ endif
 
 CLEANFILES += kernels/ptx.pack kernels/ptx_table.h
 if MAKE_PTX
-# Products of panels are for processors, whose groups are items.
-processor_sources = kernels/gemm/gemm_pack.k kernels/gemm/gemm_panel.k
-gpu_sources = $(filter-out $(processor_sources),$(kernel_sources))
 ptx_packs = $(gpu_sources:kernels/%.k=kernels/ptx/%.pack) \
 	$(nvidia_sources:kernels/%.nv=kernels/ptx/%.pack)
 CLEANFILES += $(ptx_packs) $(ptx_packs:.pack=.table) $(ptx_packs:.pack=.d)

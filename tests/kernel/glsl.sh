@@ -94,7 +94,10 @@ elif ! [ -f "$table" ]; then
 fi
 sed -n 's|^ *{\([0-9]*\), \([0-9]*\), \([0-9]*\)}, /\* \(.*\) \*/$|\1 \2 \3 \4|p' \
     "$table" >"$tmp/modules"
+# Kernels for processors do not ship as SPIR-V.
+processors=$(sed -n 's/^processor_sources = //p' "$srcdir/kernels/kernels.mk")
 for text in $texts; do
+    case " $processors " in *" $text "*) continue ;; esac
     grep -E "^[0-9]+ [0-9]+ [0-9]+ $text( |\$)" "$tmp/modules" >"$tmp/of_text"
     while read -r line; do one $line; done <"$tmp/of_text" >"$tmp/out"
     kernel_list "$text" >"$tmp/list"

@@ -31,13 +31,19 @@ targets=${VENDORS_TARGETS:-$all}
 
 # ---- what the folder needs ----
 
-# The sources, and each kernel in all variants as one source.
+# count_variants NAME...: of these kernels.
+count_variants() {
+    for short; do cat "$env/work/batch/$short.list"; done | grep -c ''
+}
+
+# The sources, and each kernel in all variants as one source. shipped are the
+# names of kernels that ship as SPIR-V.
 write_batches() {
     rm -rf "$env/work"
     mkdir -p "$env/work/source" "$env/work/batch" "$env/work/out" &&
         cp -R "$srcdir/kernels" "$env/work/source" &&
         cp "$here"/*.sh "$env/work" || return
-    names=
+    names= shipped=
     for kernel in $texts; do
         short=$(basename "$kernel" .k)
         case " ${VENDORS_KERNELS:-$short} " in
@@ -45,12 +51,17 @@ write_batches() {
         *) continue ;;
         esac
         names="$names $short"
+        case " $processors " in
+        *" $short "*) ;;
+        *) shipped="$shipped $short" ;;
+        esac
         batch=$env/work/batch/$short
         kernel_list "$kernel" >"$batch.list"
         ${AWK:-awk} -v text="$kernel" -v top="$srcdir" \
             -f "$srcdir/tests/kernel/batch.awk" "$batch.list" >"$batch.cl"
     done
-    expected=$(cat "$env"/work/batch/*.list | grep -c '')
+    expected=$(count_variants $names)
+    expected_shipped=$(count_variants $shipped)
 }
 
 # The shader for matrices needs a newer glslc than most systems have.
@@ -84,13 +95,13 @@ run_targets() {
     done
     # shellcheck disable=SC2016,SC2086 # the inner shell expands it; a list
     printf '%s\n' $targets | xargs -n 1 -P "$(nproc 2>/dev/null || echo 2)" \
-        sh -c 'case $2 in
+        sh -c 'case $3 in
             clang:*) script=amdgpu.sh ;;
             ocloc:*) script=intel.sh ;;
-            *) script=vulkan.sh ;;
+            *) script=vulkan.sh; set -- "$2" "$2" "$3" ;;
             esac
-            exec "$0/enter" sh "/work/$script" "$2" "/work/out/$2" $1' \
-        "$env" "$names"
+            exec "$0/enter" sh "/work/$script" "$3" "/work/out/$3" $1' \
+        "$env" "$names" "$shipped"
 }
 
 # results_of SUFFIX...: for each kernel its list and its files in $out.
@@ -138,8 +149,13 @@ report() {
     kernels=$(${AWK:-awk} -F '\t' -v t="$1" '$1 == t { print $2 }' "$tmp/figures")
     rule "$1" error "${kernels:-0} kernels compile without a message" ||
         sed 's/^/#   /' "$env/work/out/$1/messages" 2>/dev/null | head -n 5
-    [ "${kernels:-0}" -ge "$expected" ]
-    tap_ok $? "$1: none of $expected kernels is missing"
+    least=$expected
+    case $1 in
+    clang:* | ocloc:*) ;;
+    *) least=$expected_shipped ;;
+    esac
+    [ "${kernels:-0}" -ge "$least" ]
+    tap_ok $? "$1: none of $least kernels is missing"
     rule "$1" spill 'no register is spilled'
     rule "$1" scalar 'no scalar register is spilled into vector registers'
     rule "$1" scratch 'no kernel has memory of an item'
