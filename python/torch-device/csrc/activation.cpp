@@ -129,7 +129,7 @@ static bool leaky_relu_backward(Call &c)
                 c.queue(),
                 SSQ_LEAKY_RELU_BACKWARD(.x = t[1], .dy = t[2], .dx = t[0],
                                         .alpha = c.number(2))));
-        });
+        }, EQUAL);
     });
 }
 
@@ -199,7 +199,7 @@ static bool elu_backward(Call &c)
                                    SSQ_ELU_BACKWARD(.x = t[1], .dy = t[2],
                                                     .dx = t[0],
                                                     .alpha = alpha)));
-        });
+        }, EQUAL);
         if (by != 1)
             scale(c.queue(), dx, t32, by);
     });
@@ -295,7 +295,7 @@ static bool softplus_backward(Call &c)
             check(ssq_softplus_backward(
                 c.queue(), SSQ_SOFTPLUS_BACKWARD(.x = t[1], .dy = t[2],
                                                  .dx = t[0], .beta = beta)));
-        });
+        }, EQUAL);
         if (threshold != 20)
             where(c.queue(), dx, is_above(c, x, beta, threshold), dy, dx);
     });
@@ -344,7 +344,7 @@ static bool log_sigmoid_backward(Call &c)
             check(ssq_softplus_backward(
                 c.queue(), SSQ_SOFTPLUS_BACKWARD(.x = r[1], .dy = r[2],
                                                  .dx = r[0])));
-        });
+        }, EQUAL);
     });
 }
 
@@ -500,7 +500,7 @@ static bool glu(Call &c)
     const Tensor &y = c.out(2, a.sizes());
     pointwise({&y, &a, &b}, [&](const Ref *t) {
         check(ssq_glu(c.queue(), SSQ_GLU(.a = t[1], .b = t[2], .y = t[0])));
-    });
+    }, EQUAL);
     c.result_of({2});
     return true;
 }
@@ -522,12 +522,12 @@ static bool glu_backward(Call &c)
         check(ssq_glu_backward(c.queue(),
                                SSQ_GLU_BACKWARD(.a = t[1], .b = t[2],
                                                 .dy = t[3], .da = t[0])));
-    });
+    }, EQUAL);
     pointwise({&db, &a, &b, &dy}, [&](const Ref *t) {
         check(ssq_glu_backward(c.queue(),
                                SSQ_GLU_BACKWARD(.a = t[1], .b = t[2],
                                                 .dy = t[3], .db = t[0])));
-    });
+    }, EQUAL);
     if (given)
         c.result_of({3});
     else

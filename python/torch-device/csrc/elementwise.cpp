@@ -21,7 +21,7 @@ void unary_backward(ssq_queue *q, UnaryBackward f, const Tensor &dx,
     Tensor a = apart(x, dx), b = apart(dy, dx);
     pointwise({&dx, &a, &b}, [&](const Ref *t) {
         check(f(q, SSQ_UNARY_BACKWARD(.x = t[1], .dy = t[2], .dx = t[0])));
-    });
+    }, EQUAL);
 }
 
 void binary(ssq_queue *q, Binary f, const Tensor &y, const Tensor &a_,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* optimizer.cpp - _fused_adam_, _fused_adamw_ and _fused_sgd_.
+/* optimizer.cpp - _fused_adam_, _fused_adamw_, _fused_sgd_, _fused_adagrad_.
  *
  * "Fused" is torch's word: nothing waits for the host. Step counts, the loss
  * scale and the flag for overflow stay on the device. Each parameter takes
@@ -237,6 +237,45 @@ static bool fused_sgd(Call &c)
     return true;
 }
 
+/* p - lr * g / (sqrt(sum) + eps); sum is that of the squares of g. */
+static void adagrad_step(const Step &s, double decay, double eps,
+                         const Tensor &p, const Tensor &g_, const Tensor &sum_)
+{
+    Tensor g = gradient(s, g_);
+    if (decay != 0) {
+        Tensor t = fresh_like(g, at::kFloat);
+        axpby(s.q, t, g, p, 1, decay);
+        g = t;
+    }
+    Tensor sum = place(s, sum_), t = fresh_like(g, at::kFloat);
+    unary(s.q, ssq_square, t, g);
+    binary(s.q, ssq_add, sum, sum_, t);
+    unary(s.q, ssq_sqrt, t, sum);
+    binary(s.q, ssq_add, t, t, constant(eps, at::kFloat, s.device));
+    binary(s.q, ssq_div, t, g, t);
+    Tensor next = place(s, p);
+    axpby(s.q, next, p, t, 1, -s.lr);
+    store(s, sum_, sum);
+    store(s, p, next);
+}
+
+/* (self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
+ * maximize, grad_scale, found_inf) */
+static bool fused_adagrad(Call &c)
+{
+    auto p = c.tensors(0), g = c.tensors(1), sums = c.tensors(2);
+    if (!all_real(p) || !all_real(g) || !all_real(sums) || c.number(5) != 0)
+        return false;
+    Step s = {c.queue(), c.device(), number_of(c, 4), c.flag(8),
+              scalar32(c.maybe(9)), Tensor()};
+    s.found = found_flag(s, c.maybe(10));
+    for (size_t i = 0; i < p.size(); i++)
+        if (p[i].numel() > 0)
+            adagrad_step(s, c.number(6), c.number(7), p[i], g[i], sums[i]);
+    c.results({});
+    return true;
+}
+
 } // namespace sesqui_torch
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
@@ -249,5 +288,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
         op(m, ("_fused_adamw_" + end).c_str(),
            [](Call &c) { return fused_adam(c, true); });
         op(m, ("_fused_sgd_" + end).c_str(), fused_sgd);
+        op(m, ("_fused_adagrad_" + end).c_str(), fused_adagrad);
     }
 }

@@ -21,6 +21,7 @@ struct Space {
     /* Repeat the first input where all inputs repeat: their shapes must
      * broadcast to that of the result. */
     c10::SmallVector<bool, 8> repeated;
+    size_t repeats_first;
     size_t rank() const { return sizes.size(); }
 };
 } // namespace
@@ -84,6 +85,7 @@ static void merge(Space &s)
 
 static void mark_repeated(Space &s, size_t n_out)
 {
+    s.repeats_first = n_out;
     s.repeated.assign(s.rank(), n_out < s.n);
     for (size_t d = 0; d < s.rank(); d++)
         for (size_t i = n_out; i < s.n; i++)
@@ -91,15 +93,16 @@ static void mark_repeated(Space &s, size_t n_out)
                 s.repeated[d] = false;
 }
 
-/* The last `rank` dimensions of operand i, which begin at an offset. */
+/* The last `rank` dimensions of operand i, which begin at an offset. An input
+ * with dimensions that repeat has size 1 there, unless it must be full. */
 static Ref part(const Space &s, size_t i, const Tensor &x, int rank,
-                int64_t offset, Access access, bool first_input)
+                int64_t offset, Access access, bool full)
 {
     size_t first = s.rank() - rank;
     int64_t sizes[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
     for (int d = 0; d < rank; d++) {
         int64_t stride = s.strides[i][first + d];
-        bool repeats = first_input && s.repeated[first + d];
+        bool repeats = full || (s.repeats_first == i && s.repeated[first + d]);
         sizes[d] = stride == 0 && !repeats ? 1 : s.sizes[first + d];
         strides[d] = stride;
     }
@@ -114,7 +117,8 @@ static Ref part(const Space &s, size_t i, const Tensor &x, int rank,
 }
 
 void pointwise(std::initializer_list<const Tensor *> operands,
-               c10::function_ref<void(const Ref *)> call, size_t n_out)
+               c10::function_ref<void(const Ref *)> call, Shapes shapes,
+               size_t n_out)
 {
     const Tensor *const *x = operands.begin();
     if (x[0]->numel() == 0)
@@ -132,7 +136,7 @@ void pointwise(std::initializer_list<const Tensor *> operands,
             for (size_t d = 0; d < outer; d++)
                 offset += at[d] * s.strides[i][d];
             refs[i] = part(s, i, *x[i], rank, offset, i < n_out ? OUT : IN,
-                           i == n_out);
+                           shapes == EQUAL);
         }
         call(refs);
         size_t d = outer;

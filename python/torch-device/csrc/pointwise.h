@@ -20,10 +20,14 @@
 namespace sesqui_torch
 {
 
+/* The op broadcasts its operands, or they must have equal shapes. */
+enum Shapes { BROADCAST, EQUAL };
+
 /* The first n_out operands are written; the others broadcast to the first
  * one. Nothing is called for a result without elements. */
 void pointwise(std::initializer_list<const Tensor *> operands,
-               c10::function_ref<void(const Ref *)> call, size_t n_out = 1);
+               c10::function_ref<void(const Ref *)> call,
+               Shapes shapes = BROADCAST, size_t n_out = 1);
 
 } // namespace sesqui_torch
 

@@ -103,13 +103,18 @@ class Stream(torch.Stream):
                                priority=priority)
 
 
-class Event(torch.Event):
-    """A point in the work of a queue."""
+class _EventType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, torch.Event) and value.device.type == "sesqui"
+
+
+class Event(metaclass=_EventType):
+    """A point in the work of a queue: a torch.Event, whose functions accept no subclass."""
 
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False):
-        return super().__new__(cls, device=torch.device("sesqui", current_device()),
-                               enable_timing=enable_timing, blocking=blocking,
-                               interprocess=interprocess)
+        return torch.Event(device=torch.device("sesqui", current_device()),
+                           enable_timing=enable_timing, blocking=blocking,
+                           interprocess=interprocess)
 
 
 def current_stream(device=None):
@@ -198,7 +203,7 @@ def manual_seed_all(seed):
 
 
 def seed():
-    value = torch.seed() if False else int(torch.empty((), dtype=torch.int64).random_().item())
+    value = int(torch.empty((), dtype=torch.int64).random_().item())
     manual_seed(value)
     return value
 
