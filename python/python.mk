@@ -26,6 +26,16 @@ EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
 	$(torch_device) python/torch-device/README.md \
 	python/torch-device/pyproject.toml python/torch-device/setup.py
 
+# make check-torch: the PyTorch device beside PyTorch's CPU. It needs a Python
+# with PyTorch, pytest and NumPy: SESQUI_TORCH_PYTHON, or python3.
+check-torch: all api.json
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/torch/check.sh \
+		'$(abs_top_srcdir)' '$(abs_top_builddir)'
+EXTRA_DIST += tests/torch/check.sh tests/torch/conftest.py \
+	tests/torch/opinfo.py tests/torch/ops.txt \
+	tests/torch/test_autocast.py tests/torch/test_device.py
+.PHONY: check-torch
+
 # make python-shim: the optional compiled part of the package, for Python 3.10
 # and later. It needs Python's headers (libpython3-dev), of any version. make
 # check compiles it if it finds them.
