@@ -123,21 +123,28 @@ static void describe_value(std::ostream &s, const c10::IValue &v)
     }
 }
 
-std::string Call::describe() const
+std::string call_describe(const c10::OperatorHandle &op,
+                          const torch::jit::Stack &stack)
 {
     std::ostringstream s;
-    s << op_.operator_name() << "(";
-    const auto &arguments = op_.schema().arguments();
+    const auto &arguments = op.schema().arguments();
+    const c10::IValue *values = stack.data() + stack.size() - arguments.size();
     const char *comma = "";
-    for (size_t i = 0; i < n_; i++) {
-        if (args_[i].isNone())
+    s << op.operator_name() << "(";
+    for (size_t i = 0; i < arguments.size(); i++) {
+        if (values[i].isNone())
             continue;
         s << comma << arguments[i].name() << " ";
-        describe_value(s, args_[i]);
+        describe_value(s, values[i]);
         comma = ", ";
     }
     s << ")";
     return s.str();
+}
+
+std::string Call::describe() const
+{
+    return call_describe(op_, stack_);
 }
 
 namespace

@@ -97,6 +97,10 @@ class Call final : public Context
     std::optional<Lane> lane_;
 };
 
+/* "aten::mm(self Float [2, 3], ...)", of the arguments on the stack. */
+std::string call_describe(const c10::OperatorHandle &op,
+                          const torch::jit::Stack &stack);
+
 using Body = std::function<bool(Call &)>;
 
 /* Register an op of aten. If `mixed`, its tensors may be on several devices. */

@@ -96,7 +96,13 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet,
     layout_keep(op, *stack);
     fallback_count(c10::toString(op.operator_name()));
     generators_replace(op, *stack);
-    at::native::cpu_fallback(op, stack);
+    std::string described = call_describe(op, *stack);
+    try {
+        at::native::cpu_fallback(op, stack);
+    } catch (c10::Error &error) {
+        error.add_context("sesqui: " + described + ", on the CPU");
+        throw;
+    }
 }
 
 } // namespace sesqui_torch
