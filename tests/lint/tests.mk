@@ -11,7 +11,7 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
 	tests/lint/whole.sh tests/lint/layers.sh tests/lint/directories.sh \
 	tests/lint/prose.sh tests/lint/names.sh \
-	tests/lint/faults.sh \
+	tests/lint/faults.sh tests/lint/macros.sh \
 	tests/lint/dialect.sh tests/lint/dlpack.sh tests/lint/circles.sh \
 	tests/lint/lines.sh tests/lint/count_op.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
@@ -23,6 +23,7 @@ full_tests += tests/lint/consumer.sh tests/lint/hpp.sh
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/objects.sh \
 	tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
+	tests/lint/macros.awk \
 	tests/lint/prose.awk tests/lint/prose.txt tests/lint/prose.words \
 	tests/lint/sizes.txt \
 	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
