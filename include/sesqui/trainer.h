@@ -306,7 +306,8 @@ typedef enum ssq_trainer_place {
  *  At SSQ_PLACE_LOSS_BEGIN, _BACKWARD_BEGIN and _BACKWARD_END a hook must not
  *  end the pass. ssq_trainer_load, _flush and _zero_grad return SSQ_ERR_INVALID
  *  there, and change nothing. ssq_trainer_evaluate latches it in the tape of
- *  the pass.
+ *  the pass. ssq_trainer_save is permitted before the first pass of a step
+ *  counts.
  *
  *  A hook must not call ssq_trainer_begin, _step, _idle or _end at any place.
  *  They fail with SSQ_ERR_INVALID, except at the places of ssq_trainer_notify:
@@ -353,8 +354,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
  *   - SSQ_ERR_INVALID  place is another one; it begins something that has
  *                      already begun, or ends something that has not; it ends
  *                      an epoch within a validation; a hook has called it that
- *                      ssq_trainer_notify calls; a hook has called it at
- *                      SSQ_PLACE_TRAIN_BEGIN, with _EPOCH_BEGIN. No hook is
+ *                      ssq_trainer_notify calls; a hook has called it with
+ *                      _EPOCH_BEGIN, and the training would begin: for example
+ *                      at SSQ_PLACE_TRAIN_BEGIN or _TRAIN_END. No hook is
  *                      called then
  *   - the status of a hook
  *   - an error of the return to the policy's dtypes, after ssq_trainer_end
@@ -408,7 +410,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_unscale(ssq_trainer *trainer);
  *  return SSQ_ERR_INVALID. With .shard all ranks must call this function.
  *  @return
  *   - SSQ_ERR_INVALID  the training has already ended; passes of an
- *                      accumulation were taken, or a step is due
+ *                      accumulation were taken, or a step is due; a load failed
+ *                      after it had written something; a hook has called it
  *   - otherwise as ssq_params_to_float32, for example if a graph is being
  *     captured. The training has not ended then, but the current pass has
  *   - the status of a hook. The training has ended then, but the call may be
@@ -502,8 +505,8 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *                          or had a backward already; an operand was written
  *                          since the forward part (ssq_tape_backward)
  *   - SSQ_ERR_INVALID      a parameter was created after the first step (the
- *                          message names it); a graph is being captured (the
- *                          pass has not changed then)
+ *                          message names it); a graph is being captured, or a
+ *                          hook has called it (the pass has not changed then)
  *   - SSQ_ERR_INVALID      at the first step: the optimizer refuses a parameter
  *                          (ssq_optimizer_add), for example an f16 one with
  *                          SSQ_MASTER_SPLIT

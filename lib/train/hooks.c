@@ -167,6 +167,8 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
         return st;
     if (trainer->ended && trainer->end_hooks_called)
         return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
+    if (trainer->load_failed) /* after an end nothing could load again */
+        return trainer_refuse_failed_load(what);
     if (trainer->passes > 0 || trainer->due != DUE_NOTHING)
         return trainer_refuse_accumulating(trainer, what);
     ssq_tape_begin(trainer->tape, false);

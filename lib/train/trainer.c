@@ -200,6 +200,8 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     st = trainer_check_args(what, queue, args);
     if (st == SSQ_OK)
         st = capture_check(queue->device, what);
+    if (st == SSQ_OK) /* another thread may capture this queue */
+        st = queue_check_runs(queue, what);
     if (st != SSQ_OK)
         return st;
     ssq_trainer *t = mem_alloc(sizeof(*t));

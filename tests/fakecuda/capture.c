@@ -286,7 +286,7 @@ static void refused_trainer(void)
 {
     ssq_device *dev = NULL;
     ssq_queue *q;
-    ssq_trainer *t = NULL;
+    ssq_trainer *t = NULL, *other = NULL;
     ssq_trainer_progress seen = SSQ_TRAINER_PROGRESS_INIT;
     double loss = 0.0;
     NEED(ssq_device_open("cuda:0", NULL, &dev));
@@ -306,6 +306,8 @@ static void refused_trainer(void)
                 "a poll of losses");
     core_status(ssq_tape_status(ssq_trainer_begin(t)), SSQ_ERR_INVALID,
                 "captures", "a pass of a trainer");
+    core_status(ssq_trainer_create(q, NULL, &other), SSQ_ERR_INVALID,
+                "trainer_create: the program captures", "a trainer's creation");
     core_status(ssq_params_to_float32(ssq_trainer_params(t), q, NULL),
                 SSQ_ERR_INVALID, "captures", "a conversion of parameters");
     CUgraphExec exec = instantiate();

@@ -169,6 +169,7 @@ static void load(ssq_trainer *t)
     bool torn =
         st == SSQ_ERR_INVALID && core_has(ssq_last_error(), "load again");
     seen.torn += torn;
+    seen.stuck += torn && ssq_trainer_end(t) != SSQ_ERR_INVALID;
     seen.kept += st == SSQ_OK && same_files(BEFORE, AFTER);
     seen.stuck +=
         (st != SSQ_OK && !torn) || ssq_trainer_load(t, path[SAVED]) != SSQ_OK;
