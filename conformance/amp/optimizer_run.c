@@ -126,8 +126,8 @@ static void start_oracle(struct optimizer_run_trial *t)
     }
 }
 
-/* L2 decay inside an adaptive step: what decides is g + decay p over its own
- * root mean square, which has no useful bound where g is near 0. */
+/* L2 decay inside an adaptive step: the step is g + decay p over its root mean
+ * square, which has no useful bound if g is near 0. */
 static bool touchy(const struct config *c)
 {
     return c->decay != 0.0 &&

@@ -59,7 +59,7 @@
 #define SCALER_WORDS           40u
 #define SCALER_MAGIC_VALUE     0x55515373u
 
-/* Values of some words: those of the public enums. */
+/* Values of some words; they equal the public enums. */
 #define FLOOR_CLAMP         1u
 #define FLOOR_ERROR_AT_MIN  2u
 #define FLOOR_ERROR_RESTORE 3u
@@ -81,7 +81,7 @@
 #define EVENT_FLOOR         1u
 #define EVENT_SKIPS         2u
 
-/* Check record: what one check of a list of gradients found. */
+/* Check record: the result of one check of a list of gradients. */
 #define RECORD_VERDICT 0u /* VERDICT_; the rank hook may raise it */
 #define RECORD_NORM    1u /* f: L2 norm of the unscaled gradients; 0 unasked */
 #define RECORD_CHECKS  2u /* checks so far */

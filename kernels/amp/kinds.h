@@ -6,10 +6,10 @@
  * param_step.k and says nothing else: a kind takes the next one. Whom the line
  * is given to says whose arithmetic it is:
  *
- *   OWN   NAME_step() of this header, with programs of its own
- *   LIKE  that of the kind in the last column, and the same programs
+ *   OWN   NAME_step() of this header, and separate programs
+ *   LIKE  the step of the kind in the last column, and the same programs
  *
- * What a kind keeps, reads and begins with is a row of
+ * A row for each kind, with its slots and options, is in
  * lib/amp/optimizer/optimizer_kinds.c.
  *
  * The steps are written once, for kernels and reference. They get an element
@@ -45,7 +45,7 @@ OPTIMIZER_KINDS(OPT_OWN, OPT_LIKE)
 enum opt_kind { OPTIMIZER_KINDS(OPT_OWN, OPT_LIKE) OPT_KINDS };
 #endif
 
-/* What the step's prologue computes for a kind: NEEDS_*. */
+/* The values that the step's prologue computes for a kind: NEEDS_*. */
 #define KIND_NEEDS(N, NAME, NEEDS)                                             \
     if (kind == U32(N))                                                        \
         needs = NEEDS;
@@ -80,7 +80,7 @@ struct element {
     float a; /* slots, 0 where there is none */
     float b;
     float c;
-    float delta; /* what is subtracted from the value */
+    float delta; /* subtracted from the value */
 };
 
 /* The words of a group that hold for each of its elements. */
@@ -104,9 +104,9 @@ struct step_group {
     float coupled; /* decay, where it is part of the gradient */
 };
 
-/* Into GROUP, by WORD(i): word i of the group, as a u32. flags, t, coupled and
- * a ratio are the caller's: a kernel that has a loop of its own for a flag says
- * so with a literal, and what the flag rules out is not in its program. */
+/* Into GROUP, by WORD(i): word i of the group, as a u32. The
+ * caller sets flags, t, coupled and a ratio. If a kernel has a loop for a flag,
+ * it sets a literal, and the compiler removes the code without that flag. */
 #define STEP_GROUP_LOAD(GROUP, WORD)                                           \
     GROUP.lr = AS_F32(WORD(GROUP_STEP_LR));                                    \
     GROUP.momentum = AS_F32(WORD(GROUP_STEP_MOMENTUM));                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h - one element of a step: what memory has of it, and its exact value.
+/* step.h - one element of a step: its bits in memory, and its exact value.
  *
  * param_step.k and lamb_norm.k declare the operands table, control, params, p,
  * g, a, b and, as the last one, IF_MASTER(BUF_RW(number, .., master) SEP). At
@@ -70,8 +70,8 @@
     u32 b_from = AT(table, ROW + ROW_AT + STEP_B) + FROM;                      \
     IF_MASTER(u32 master_from = AT(table, ROW + ROW_AT + STEP_MASTER) + FROM;)
 
-/* What its elements have in common besides the words of their group. Members
- * that are literals leave nothing of what they exclude. */
+/* The words that all its elements share, besides those of their group. If a
+ * member is a literal, the compiler removes the code that it excludes. */
 struct step_task {
     u32 form; /* key FORM: IS_FORM(form, FORM_SPLIT) */
     u32 grad_bytes;
@@ -105,7 +105,7 @@ struct step_task {
 
 /* ---- an element ---- */
 
-/* What its operands contain: bits, and the floats of slots. */
+/* The contents of its operands: bits, and the floats of slots. */
 struct step_cells {
     u32 p;
     u32 g;
@@ -130,7 +130,7 @@ FN STRUCT(step_cells) cells_of_gradient(u32 g)
     return x;
 }
 
-/* Load X: its operand N is AS(N), as quads.h has it. Slot c is the caller's. */
+/* Load X: its operand N is AS(N), as in quads.h. The caller loads slot c. */
 #define CELLS_LOAD(X, HAS, AS)                                                 \
     STRUCT(step_cells) X = cells_of_gradient(U32(AS(g)));                      \
     IF_MASTER(X.master = U32(AS(master));)                                     \
@@ -141,7 +141,7 @@ FN STRUCT(step_cells) cells_of_gradient(u32 g)
     if (((HAS)&HAS_B) != 0u)                                                   \
         X.b = AS(b);
 
-/* The gradient as memory has it. */
+/* The gradient, without the factor. */
 FN float cells_gradient(STRUCT(step_cells) x, STRUCT(step_task) task)
 {
     return IS_KEY(GRAD, task.grad_bytes, 4) ? AS_F32(x.g)

@@ -27,7 +27,7 @@
 
 #define STEP_CHUNK 4096u
 
-/* What the launches of a pass are told besides of their list. */
+/* The parameters of a pass, besides its list. */
 struct step_words {
     u32 parts;
     u32 there; /* operands, by bits */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tick.h - the words of the step under way, from the overflow flag,
+/* tick.h - the words of the current step, from the overflow flag,
  * clock and schedules.
  *
- * This is the flow of the op tick, for its kernel and its reference alike. They
+ * The kernel of the op tick and its reference both call it. They
  * fetch words, look schedules up and store what comes out; everything that is
  * decided or computed on the way is decided and computed here. Words of a group
  * are read and written by WORD(i), which the caller names: word i as a u32. */
@@ -13,7 +13,7 @@
 
 /* ---- the step ---- */
 
-/* What is known when a step begins. */
+/* The input: known when a step begins. */
 struct tick_given {
     u32 last_t;    /* steps that have been done */
     bool scaled;   /* there is a scaler, and gradients carry its scale */
@@ -22,12 +22,12 @@ struct tick_given {
     bool applies_bad; /* at its minimum, under SSQ_FLOOR_APPLY */
     bool unscaled; /* gradients are true already */
     float inverse; /* 1 / scale */
-    float factor;  /* what the caller asks for besides */
+    float factor;  /* of the caller */
     float norm;
     float clip;
 };
 
-/* What the control block learns of it. */
+/* The result, for the control block. */
 struct tick_words {
     bool skip;
     u32 t; /* of this step, skipped or not */
@@ -35,7 +35,7 @@ struct tick_words {
     float coef;
 };
 
-/* What the gradients are multiplied by; the norm is never negative. */
+/* A factor of the gradients; the norm is never negative. */
 FN float clip_coefficient(float norm, float clip)
 {
     if (clip == 0.0f || s_is_nan(norm))
@@ -90,7 +90,7 @@ struct tick_group {
     GROUP.decay = AS_F32(WORD(GROUP_DECAY));                                   \
     GROUP.max_norm = AS_F32(WORD(GROUP_MAX_NORM));
 
-/* What the step of the group does with its elements. */
+/* The words that a group's elements need in this step. */
 struct tick_step {
     float lr;
     float momentum;
@@ -113,7 +113,7 @@ struct tick_step {
     WORD(GROUP_STEP_KEEP) = AS_U32(STEP.keep);                                 \
     WORD(GROUP_STEP_DIVISOR) = AS_U32(STEP.divisor);
 
-/* Which of a schedule's n > 0 values step t takes: the last one goes on. */
+/* The index of step t's value in a schedule of n > 0; the last one is kept. */
 FN u32 schedule_place(u32 t, u32 n)
 {
     return t - 1u < n ? t - 1u : n - 1u;
