@@ -21,7 +21,8 @@ struct features_part {
 /* clang-format off */
 #define AT(MEMBER) offsetof(struct vulkan_features, MEMBER)
 /* Vulkan's name for this is longer than a line. */
-#define FEATURES_KHR(NAME) VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME##_FEATURES_KHR
+#define FEATURES_KHR(NAME)                                                     \
+    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##NAME##_FEATURES_KHR
 #define EXECUTABLE_FEATURES FEATURES_KHR(PIPELINE_EXECUTABLE_PROPERTIES)
 static const struct features_part feature_parts[] = {
     {AT(storage16), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,

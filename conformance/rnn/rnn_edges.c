@@ -331,20 +331,23 @@ bool rnn_run_no_steps(struct harness *b, bool gru)
         b, ssq_tensor_from_buffer(both, SSQ_F16, 2, state, NULL, 0, &hn));
     harness_status(b,
                    ssq_tensor_create(d, SSQ_BF16, 3, (int64_t[]){0, 1, 2}, &y));
-    harness_status(
-        b, ssq_tensor_write(b->queue, h0, value, sizeof(value), SSQ_F32));
+    if (!b->admit)
+        harness_status(
+            b, ssq_tensor_write(b->queue, h0, value, sizeof(value), SSQ_F32));
     o.h0.t = h0;
     o.hn.t = hn;
     o.y.t = y;
     harness_status(b, rnn_run_forward(b, &e, &o));
-    harness_status(b,
-                   ssq_tensor_read(b->queue, hn, have, sizeof(have), SSQ_F32));
-    harness_status(b, ssq_queue_sync(b->queue));
+    if (!b->admit) {
+        harness_status(
+            b, ssq_tensor_read(b->queue, hn, have, sizeof(have), SSQ_F32));
+        harness_status(b, ssq_queue_sync(b->queue));
+    }
     ssq_tensor_destroy(&h0);
     ssq_tensor_destroy(&hn);
     ssq_tensor_destroy(&y);
     ssq_buffer_destroy(&both);
-    if (have[0] != value[0] || have[1] != value[1])
+    if (!b->admit && (have[0] != value[0] || have[1] != value[1]))
         return harness_fail(b, "hn is %g %g, expected 3 -0.5", (double)have[0],
                             (double)have[1]);
     return !b->failed;

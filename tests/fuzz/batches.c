@@ -16,7 +16,7 @@
 enum { ROWS = 24, ROW_ELEMENTS = 12, CALLS = 24, BYTES = 65536 };
 
 /** What a program has. The first array has the number of each row. */
-struct program {
+struct batches_program {
     ssq_device *device[SIDES];
     ssq_queue *queue[SIDES];
     ssq_array *array[2];
@@ -28,7 +28,7 @@ struct program {
 };
 
 /** A batch as bytes. */
-struct batch {
+struct batches_batch {
     ssq_status st;
     int64_t rows;
     size_t bytes;
@@ -42,7 +42,7 @@ static void must(ssq_status st, const char *what)
         fuzz_fail("%s: %s", what, ssq_status_name(st));
 }
 
-static void make_arrays(struct program *p, struct input *in)
+static void make_arrays(struct batches_program *p, struct input *in)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_U8,  SSQ_I32, SSQ_I64,
                                        SSQ_F64, SSQ_F16, SSQ_BF16};
@@ -63,7 +63,7 @@ static void make_arrays(struct program *p, struct input *in)
          "array");
 }
 
-static void choose_args(struct program *p, struct input *in)
+static void choose_args(struct batches_program *p, struct input *in)
 {
     static const ssq_dtype dtypes[] = {(ssq_dtype)0, (ssq_dtype)0, SSQ_F32,
                                        SSQ_F16,      SSQ_BF16,     SSQ_I32,
@@ -83,7 +83,7 @@ static void choose_args(struct program *p, struct input *in)
     p->args.prefetch = 1 + input_below(in, input_once(in, 16) ? 256 : 4);
 }
 
-static bool create(struct program *p)
+static bool create(struct batches_program *p)
 {
     ssq_status st[SIDES];
     for (unsigned s = 0; s < SIDES; s++) {
@@ -98,7 +98,8 @@ static bool create(struct program *p)
     return st[0] == SSQ_OK;
 }
 
-static void read_batch(struct program *p, unsigned side, struct batch *b)
+static void read_batch(struct batches_program *p, unsigned side,
+                       struct batches_batch *b)
 {
     const ssq_tensor *t[SSQ_BATCH_ARRAYS] = {NULL};
     ssq_tensor_desc d = SSQ_TENSOR_DESC_INIT;
@@ -123,9 +124,9 @@ static void read_batch(struct program *p, unsigned side, struct batch *b)
 }
 
 /* The next batch of both sides, which must be the same. */
-static const struct batch *next(struct program *p)
+static const struct batches_batch *next(struct batches_program *p)
 {
-    static struct batch b[SIDES];
+    static struct batches_batch b[SIDES];
     for (unsigned s = 0; s < SIDES; s++)
         read_batch(p, s, &b[s]);
     (void)pair_same("batches_next", b[0].st, b[1].st);
@@ -135,7 +136,7 @@ static const struct batch *next(struct program *p)
 }
 
 /* An epoch has ended: were all rows in it? */
-static void end_epoch(struct program *p)
+static void end_epoch(struct batches_program *p)
 {
     int64_t missing = 0;
     for (int64_t i = 0; i < p->rows; i++)
@@ -148,9 +149,9 @@ static void end_epoch(struct program *p)
     p->whole = true;
 }
 
-static void step(struct program *p)
+static void step(struct batches_program *p)
 {
-    const struct batch *b = next(p);
+    const struct batches_batch *b = next(p);
     if (b->st == SSQ_ERR_NOT_FOUND) {
         end_epoch(p);
         return;
@@ -163,7 +164,7 @@ static void step(struct program *p)
     }
 }
 
-static ssq_batches_position place(const struct program *p)
+static ssq_batches_position place(const struct batches_program *p)
 {
     ssq_batches_position at[SIDES] = {SSQ_BATCHES_POSITION_INIT,
                                       SSQ_BATCHES_POSITION_INIT};
@@ -175,7 +176,7 @@ static ssq_batches_position place(const struct program *p)
 }
 
 /* What was seen of the epoch is no longer known. */
-static ssq_status go(struct program *p, const ssq_batches_position *to)
+static ssq_status go(struct batches_program *p, const ssq_batches_position *to)
 {
     ssq_status st[SIDES];
     ssq_batches_position was = place(p);
@@ -190,9 +191,9 @@ static ssq_status go(struct program *p, const ssq_batches_position *to)
 }
 
 /* The batch after a position, once more. */
-static void repeat(struct program *p)
+static void repeat(struct batches_program *p)
 {
-    static struct batch first;
+    static struct batches_batch first;
     ssq_batches_position at = place(p);
     first = *next(p);
     must(go(p, &at), "position_set");
@@ -202,7 +203,7 @@ static void repeat(struct program *p)
     p->whole = at.row == 0;
 }
 
-static void jump(struct program *p, struct input *in)
+static void jump(struct batches_program *p, struct input *in)
 {
     ssq_batches_position to = SSQ_BATCHES_POSITION_INIT;
     to.epoch = input_once(in, 8) ? input_u64(in) : input_below(in, 4);
@@ -211,7 +212,7 @@ static void jump(struct program *p, struct input *in)
     (void)go(p, &to);
 }
 
-static void run(struct program *p, struct input *in)
+static void run(struct batches_program *p, struct input *in)
 {
     must(place(p).row == 0 ? SSQ_OK : SSQ_ERR_INVALID, "the first position");
     int64_t count = ssq_batches_count(p->batches[0]);
@@ -236,7 +237,7 @@ static void run(struct program *p, struct input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-    static struct program p;
+    static struct batches_program p;
     struct input in = {data, data + bytes};
     if (fuzz_counts.programs++ == 0 && getenv("SSQ_FUZZ_COUNTS") != NULL)
         atexit(fuzz_counts_print);

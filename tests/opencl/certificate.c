@@ -94,8 +94,7 @@ int main(void)
 {
     static const struct edit fuses[] = {
         {"((a) * (b) + (c))", "fma(a, b, c)"},
-        {"EXACT float ts_e = ((a) - (ts_s - ts_b)) + ((b)-ts_b);",
-         "EXACT float ts_e = 0.0f;"},
+        {"s.lo = (a - (s.hi - t)) + (b - t);", "s.lo = 0.0f;"},
         {"mul_hi(a, b)", "(mul_hi(a, b) & 0xfffffffeu)"},
         {NULL, NULL}};
     static const struct edit flushes[] = {
