@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.c - tests of dtype names and sizes, and of the values that ssq_convert refuses
- * and keeps. Its numbers are tested with the casts. */
+/* dtype.c - tests of dtype names and sizes, and of the values that
+ * ssq_convert refuses and keeps. Its numbers are tested with the casts. */
 
 #include <sesqui/dtype.h>
 

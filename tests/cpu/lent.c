@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lent.c - a team on the program's threads: every task once, no matter what
- * the program's parallel-for does, no two with one worker at a time, loops within
- * loops, and children of fork. */
+ * the program's parallel-for does, no two with one worker at a time, loops
+ * within loops, and children of fork. */
 #include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
 
