@@ -43,6 +43,7 @@ dist_guide_DATA = \
 	doc/guide/mixed-precision.md \
 	doc/guide/ops.md \
 	doc/guide/program.md \
+	doc/guide/pytorch.md \
 	doc/guide/ranks.md \
 	doc/guide/start.md \
 	doc/guide/tensors.md

@@ -64,7 +64,8 @@ skipped=$(count_of skipped)
     errors=1
 }
 
-"$python" "$here/opinfo.py" --expect "$here/ops.txt" >"$work/opinfo.log" 2>&1
+"$python" "$here/opinfo.py" --all --expect "$here/ops.txt" \
+    >"$work/opinfo.log" 2>&1
 grep '^# ' "$work/opinfo.log"
 grep -E '^(float32|float16|bfloat16): ' "$work/opinfo.log" |
     sed 's/^/OpInfo, /' >"$work/opinfo.sum"

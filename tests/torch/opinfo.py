@@ -15,7 +15,8 @@ epsilon eps of its dtype is the largest of
     2 * max |cpu - exact|     the largest error of PyTorch's CPU in the same dtype
 
 An op without a result in float64 is compared with PyTorch's CPU in the same dtype, within the
-first bound. An op is "native" if no sample needed an op on the CPU, "cpu" otherwise.
+first bound. An op is "native" if no sample needed an op on the CPU, "cpu" otherwise: then other
+samples of it may have run on the device, and all are compared.
 
 A table has a line per op: its name, then for each dtype native, cpu, xfail (a sample fails, for
 the reason after "#") or - (PyTorch's CPU does not run it). With --expect an op that differs from
@@ -282,14 +283,14 @@ def table_write(path, rows, expected):
 
 
 def verdict(kind, wanted):
-    """Return "passed", "failed", "xfail" or "unsupported" for what was observed and expected."""
+    """Return passed, cpu, failed, xfail or unsupported for what was observed and expected."""
     if wanted is None:
-        return {"FAILED": "failed", "native": "passed"}.get(kind, "unsupported")
+        return {"FAILED": "failed", "native": "passed", "cpu": "cpu"}.get(kind, "unsupported")
     if kind == "FAILED" and wanted == "xfail":
         return "xfail"
     if kind != wanted:
         return "failed"
-    return "passed" if kind == "native" else "unsupported"
+    return {"native": "passed", "cpu": "cpu"}.get(kind, "unsupported")
 
 
 def op_run(op, name, options, wanted):
@@ -352,7 +353,8 @@ def main():
         print(f"{full:50s} " + " ".join(f"{r:8s}" for r in rows[full]), flush=True)
     for name, count in counts.items():
         print(f"{name}: {count['passed']} passed, {count['failed']} failed,"
-              f" {count['xfail']} expected to fail, {count['unsupported']} not supported")
+              f" {count['xfail']} expected to fail, {count['cpu']} passed with an op on the CPU,"
+              f" {count['unsupported']} not supported")
     if options.write:
         table_write(options.write, rows, known)
     return 1 if any(count["failed"] for count in counts.values()) else 0
