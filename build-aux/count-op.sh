@@ -26,8 +26,8 @@
 #           from which the op is made. It may have existed before
 #   uses    tests, tools, examples, bench and Python that name OP, but not half
 #           of its manifest: they call it, and a new op does not need them. All
-#           of python/torch-device too, which is a package of its own: an op
-#           that it does not name runs on the CPU there
+#           of python/torch-device and tests/torch too, which are a package of
+#           its own: an op that it does not name runs on the CPU there
 set -eu
 op=${1-} awk=${AWK:-awk}
 [ -n "$op" ] || {
@@ -133,7 +133,7 @@ git grep -lIi -e "$op" -- . ':!*.md' ':!doc' ':!NEWS' ':!tests/fuzz/corpus' \
         if ($1 ~ /^(kernels|tests)\/scalar\//) {
             scalar = scalar line
             nscalar++
-        } else if ($1 ~ /^python\/torch-device\// ||
+        } else if ($1 ~ /^(python\/torch-device|tests\/torch)\// ||
             2 * $2 < $3 && $1 ~ /^(bench|examples|python|tests|tools)\//) {
             uses = uses line
             nuses++

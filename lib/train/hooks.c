@@ -6,6 +6,12 @@
 
 #include <sesqui/ops/elementwise.h>
 
+ssq_status trainer_refuse_failed_load(const char *what)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: a load has failed while it wrote: load again", what);
+}
+
 ssq_status ssq_trainer_hook_add(ssq_trainer *trainer, ssq_trainer_hook *hook,
                                 void *user)
 {

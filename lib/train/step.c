@@ -63,12 +63,6 @@ static ssq_status finish_due_step(ssq_trainer *t)
 
 /* ---- passes ---- */
 
-ssq_status trainer_refuse_failed_load(const char *what)
-{
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: a load has failed while it wrote: load again", what);
-}
-
 /* Refuse a capture by the program, of a graph or of the queue's stream: a
  * captured step would count as made, but might never run. */
 static ssq_status check_not_captured(const ssq_trainer *t, const char *what)

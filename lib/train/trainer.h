@@ -112,8 +112,6 @@ void trainer_free_losses(ssq_trainer *t);
 /** Restart the mean of losses if labels out of range were reported, because the
  *  sum is NaN. */
 void trainer_drop_nan_losses(ssq_trainer *t);
-/** Set the error of a trainer whose load has failed while it wrote. */
-ssq_status trainer_refuse_failed_load(const char *what);
 
 /* ---- compare_facts.c ---- */
 
@@ -219,6 +217,8 @@ ssq_status trainer_begin_training(ssq_trainer *t);
 
 /* ---- hooks.c ---- */
 
+/** Set the error of a trainer whose load has failed while it wrote. */
+ssq_status trainer_refuse_failed_load(const char *what);
 /** Call all hooks, in the order in which they were added, until one fails. */
 ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
                               ssq_var *var);

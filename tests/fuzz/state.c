@@ -196,9 +196,10 @@ static void machine(struct world *w, struct input *in)
         if (st != SSQ_OK && st != SSQ_ERR_SCALE)
             fuzz_fail("state_get: %s", ssq_status_name(st));
         for (unsigned i = 0; i < n; i++) {
-            /* a verdict looks at the gradient times 1 / scale */
-            uint8_t bad =
-                overflow[i] != 0 || !isfinite(1.0f / (float)state.scale);
+            /* The overflow flag is of the gradient times 1 / scale. Its
+             * largest element is 2: see write_grad(). */
+            uint8_t bad = overflow[i] != 0 ||
+                          !isfinite(2.0f * (1.0f / (float)state.scale));
             must(ssq_scaler_simulate(&options, &state, 1, &bad, NULL, NULL),
                  "simulate what state_set took");
         }

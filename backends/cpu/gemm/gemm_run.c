@@ -99,9 +99,10 @@ static void find_a(const struct gemm_run_part *p, uint32_t i, int64_t r,
     const struct gemm_side *s = &p->run->t.a;
     const int64_t bytes = p->a.dtype == SSQ_F32 ? 4 : 2;
     x->height = s->height;
-    x->a = p->a_panels + i * s->apart;
-    if (!s->lies)
+    if (!s->lies) {
+        x->a = p->a_panels + i * s->apart;
         return;
+    }
     x->a_row = p->a.line * bytes;
     x->a = (const char *)p->a.data + (p->i + i) * s->height * x->a_row +
            r * p->run->t.depth * bytes;
@@ -115,7 +116,7 @@ static void find_b(const struct gemm_run_part *p, uint32_t j, int64_t r,
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_source *b = &p->b;
-    x->b = p->b_panels + (t->direct ? 0 : j * t->b.apart);
+    x->b = t->direct ? p->b_panels : p->b_panels + j * t->b.apart;
     x->b_row = 4 * (int64_t)t->b.height;
     x->ahead = (int64_t)(t->b.apart * sizeof(float));
     if (!t->direct || x->columns < t->b.height)
