@@ -69,7 +69,7 @@ static struct params_place *params_find(struct opencl_params *p,
     return oldest;
 }
 
-/* Put words into a place, unless they are there. With the lock. */
+/* Put words into a place, unless it has them already. With the lock. */
 static cl_int params_put(const struct backend_device *d,
                          struct params_place *place, uint32_t *word,
                          uint32_t nwords)
