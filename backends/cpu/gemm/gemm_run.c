@@ -100,7 +100,8 @@ static void find_a(const struct gemm_run_part *p, uint32_t i, int64_t r,
     const int64_t bytes = p->a.dtype == SSQ_F32 ? 4 : 2;
     x->height = s->height;
     if (!s->lies) {
-        x->a = p->a_panels + i * s->apart;
+        /* without a depth there are no panels, and NULL has no offset */
+        x->a = p->a_panels == NULL ? NULL : p->a_panels + i * s->apart;
         return;
     }
     x->a_row = p->a.line * bytes;
@@ -116,7 +117,9 @@ static void find_b(const struct gemm_run_part *p, uint32_t j, int64_t r,
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_source *b = &p->b;
-    x->b = t->direct ? p->b_panels : p->b_panels + j * t->b.apart;
+    x->b = p->b_panels;
+    if (!t->direct && p->b_panels != NULL)
+        x->b = p->b_panels + j * t->b.apart;
     x->b_row = 4 * (int64_t)t->b.height;
     x->ahead = (int64_t)(t->b.apart * sizeof(float));
     if (!t->direct || x->columns < t->b.height)
