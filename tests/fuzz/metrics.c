@@ -7,13 +7,13 @@
 #include "tests/fuzz/action.h"
 
 static ssq_metric *metric_of(struct objects *o, unsigned side,
-                             const struct choice *k)
+                             const struct fuzz_choice *k)
 {
     return o->metric[k->slot][side];
 }
 
 static ssq_status create(struct objects *o, unsigned side,
-                         const struct choice *k, struct got *g)
+                         const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_metric_destroy(&o->metric[k->slot][side]);
@@ -21,14 +21,14 @@ static ssq_status create(struct objects *o, unsigned side,
 }
 
 static ssq_status destroy(struct objects *o, unsigned side,
-                          const struct choice *k, struct got *g)
+                          const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     ssq_metric_destroy(&o->metric[k->slot][side]);
     return SSQ_OK;
 }
 
-static void choose_value(struct objects *o, struct choice *k)
+static void choose_value(struct objects *o, struct fuzz_choice *k)
 {
     static const double weights[] = {1.0,  0.0,   3.0, 0.5,      -1.0,
                                      1e39, 1e-46, NAN, INFINITY, 16777217.0};
@@ -38,8 +38,8 @@ static void choose_value(struct objects *o, struct choice *k)
     choose_tensor(o, k, 0, choose_float(o), false);
 }
 
-static ssq_status add(struct objects *o, unsigned side, const struct choice *k,
-                      struct got *g)
+static ssq_status add(struct objects *o, unsigned side,
+                      const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_metric_add(o->pair->queue[side], metric_of(o, side, k),
@@ -47,7 +47,7 @@ static ssq_status add(struct objects *o, unsigned side, const struct choice *k,
 }
 
 /* Logits, and labels of their rows; now and then of another shape. */
-static void choose_labels(struct objects *o, struct choice *k)
+static void choose_labels(struct objects *o, struct fuzz_choice *k)
 {
     k->count = input_below(o->in, 6);
     k->rank = 2;
@@ -61,7 +61,7 @@ static void choose_labels(struct objects *o, struct choice *k)
 }
 
 static ssq_status add_accuracy(struct objects *o, unsigned side,
-                               const struct choice *k, struct got *g)
+                               const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_metric_add_accuracy(o->pair->queue[side], metric_of(o, side, k),
@@ -70,15 +70,15 @@ static ssq_status add_accuracy(struct objects *o, unsigned side,
 }
 
 static ssq_status reset(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+                        const struct fuzz_choice *k, struct got *g)
 {
     (void)g;
     return ssq_metric_reset(o->pair->queue[side], metric_of(o, side, k));
 }
 
 /* How much has arrived depends on the device. */
-static ssq_status poll(struct objects *o, unsigned side, const struct choice *k,
-                       struct got *g)
+static ssq_status poll(struct objects *o, unsigned side,
+                       const struct fuzz_choice *k, struct got *g)
 {
     double mean, weight;
     (void)g;
@@ -87,7 +87,7 @@ static ssq_status poll(struct objects *o, unsigned side, const struct choice *k,
 
 /* A NaN is one number here: its sign and its payload are the processor's. */
 static ssq_status read_mean(struct objects *o, unsigned side,
-                            const struct choice *k, struct got *g)
+                            const struct fuzz_choice *k, struct got *g)
 {
     double mean = 0.0, weight = 0.0;
     ssq_status st = ssq_metric_read(o->pair->queue[side], metric_of(o, side, k),

@@ -56,8 +56,8 @@ typedef struct ssq_batch_norm_args {
     const ssq_tensor *beta;         /**< in, optional, f32: [c] */
     const ssq_tensor *running_mean; /**< f32: [c]; if training, optional and
                                          updated; otherwise in */
-    const ssq_tensor *running_var;  /**< f32: [c], as running_mean; both must be
-                                         set, or neither */
+    const ssq_tensor *running_var;  /**< f32: [c], updated as running_mean;
+                                         both must be set, or neither */
     const ssq_tensor *y;            /**< out, float, x's shape; may be x */
     const ssq_tensor *mean;         /**< out, optional, f32: [c] */
     const ssq_tensor *rstd;         /**< out, optional, f32: [c] */
