@@ -176,11 +176,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_l1(ssq_queue *queue,
 
 typedef struct ssq_smooth_l1_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_smooth_l1_args));
-    const ssq_tensor *x; /**< this and the fields to reduction: as in ssq_mse */
-    const ssq_tensor *target;
-    const ssq_tensor *loss;
-    const ssq_tensor *dx;
-    const ssq_tensor *dloss;
+    const ssq_tensor *x;      /**< in, float; x to reduction: as in ssq_mse */
+    const ssq_tensor *target; /**< in, float */
+    const ssq_tensor *loss;   /**< out, optional, f32 */
+    const ssq_tensor *dx;     /**< out, optional, float */
+    const ssq_tensor *dloss;  /**< in, optional, f32 */
     ssq_reduction reduction;
     double beta SSQ_DEFAULT(1.0); /**< 0 to the largest float32; used as
                                        float32; if it is below 2^-126, the op
@@ -205,11 +205,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_smooth_l1(ssq_queue *queue,
 
 typedef struct ssq_huber_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_huber_args));
-    const ssq_tensor *x; /**< x to reduction: as in ssq_mse_args */
-    const ssq_tensor *target;
-    const ssq_tensor *loss;
-    const ssq_tensor *dx;
-    const ssq_tensor *dloss;
+    const ssq_tensor *x;      /**< in, float; x to reduction: as in ssq_mse */
+    const ssq_tensor *target; /**< in, float */
+    const ssq_tensor *loss;   /**< out, optional, f32 */
+    const ssq_tensor *dx;     /**< out, optional, float */
+    const ssq_tensor *dloss;  /**< in, optional, f32 */
     ssq_reduction reduction;
     double delta SSQ_DEFAULT(1.0); /**< 2^-126 to the largest float32; used as
                                         float32 */
