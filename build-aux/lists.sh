@@ -34,8 +34,8 @@ files() {
 }
 
 # The names of the tables, in the order in which they run: NAME for each
-# definition of a NAME_suite. What most ops need comes first; a directory that is
-# not in this list comes last.
+# definition of a NAME_suite. Ops on which most others depend come first, and
+# directories that are not in this list come last.
 tables() {
     for at in data elementwise random reduce gemm softmax loss norm conv pool \
         attention rnn metrics amp '*'; do

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds_rnn.h - running errors (conformance/running.h) of what LSTM and GRU
- * add to sums and products: gates, gemms, stores. */
+/* bounds_rnn.h - running errors (conformance/running.h) of LSTM and GRU: their
+ * gates, gemms and stores. Sums and products are in running.h. */
 #ifndef CONFORMANCE_BOUNDS_RNN_H
 #define CONFORMANCE_BOUNDS_RNN_H
 

@@ -16,8 +16,8 @@ struct room_need {
     const char *call;
     uint32_t own_mib;         /* beside its threads' */
     uint32_t threads;         /* that it starts */
-    uint32_t threads_per_cpu; /* and for each processor, */
-    uint32_t cpus_most;       /* except for more than so many; 0: for all */
+    uint32_t threads_per_cpu; /* and for each processor: */
+    uint32_t cpus_most;       /* of this many at most; 0: of all */
 };
 
 /** Memory that a driver's compiler maps for one kernel: measured under

@@ -74,9 +74,9 @@ void table_exact_slope(const struct table_key *key,
 ssq_status tables_init(struct tables *t);
 void tables_destroy(struct tables *t);
 
-/** The table of that key until table_return, or NULL without memory for it:
- *  then nothing is to be returned. Its bits equal those of `code`, the variant
- * of the kernel for this kind. */
+/** Return the table of a key, which is valid until table_return(). If there is
+ *  no memory for it, return NULL, which must not be returned. A table gives the
+ *  bits of `code`, the variant of the kernel for this kind. */
 struct table *table_take(struct tables *t, const struct table_key *key,
                          const struct backend_kernel *code, struct team *team);
 void table_return(struct tables *t, struct table *table);

@@ -302,7 +302,7 @@ static ssq_status opencl_device_take_context(struct backend_device *d,
                : opencl_create_error(d->core, "clCreateContext", e);
 }
 
-/* Is there enough memory for the driver when a device is opened and used? */
+/* Check that the driver has enough memory to open and use a device. */
 static ssq_status check_room(const struct backend_device *d)
 {
     struct why why;

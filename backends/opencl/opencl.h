@@ -5,9 +5,8 @@
  * copies from and to the host are plans of kernels, compiled here at their
  * first use.
  *
- * There is no order of locks: those of a queue and of the table of kernels are
- * never held with another. The lock of the table of parameters is taken under a
- * kernel's. */
+ * The locks of a queue and of the table of kernels are never held with another
+ * lock. The lock of the table of parameters is taken after a kernel's. */
 #ifndef BACKENDS_OPENCL_OPENCL_H
 #define BACKENDS_OPENCL_OPENCL_H
 
@@ -257,16 +256,16 @@ ssq_status opencl_launch(struct backend_queue *queue,
 
 /** Append a launch to a command buffer that is being recorded. It gets a kernel
  * object of its own for its arguments, because PoCL 3.1 reads them at each
- * run: *own, which the caller releases after the buffer, and *params likewise,
- * also where this fails (NULL: there is none). */
+ * run. The caller releases *own and *params after the buffer, also if this
+ * fails. Each may be NULL. */
 cl_int opencl_record(const struct backend_device *device,
                      cl_command_buffer_khr buffer, const struct launch *launch,
                      cl_kernel *own, cl_mem *params, const char **call);
 
 /* params.c */
-/** A table of parameters, with which kernels get them in constant memory. */
+/** Create the table of parameters: kernels then get them in constant memory. */
 ssq_status opencl_params_open(struct backend_device *device);
-/** Also of a device without one. */
+/** Free the table, if the device has one. */
 void opencl_params_close(struct backend_device *device);
 /** A buffer with these words, retained: the caller releases it once the launch
  *  is enqueued. *call is set if this fails. */

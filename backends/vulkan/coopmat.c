@@ -318,8 +318,9 @@ static uint32_t subgroup_sizes(const struct vulkan_caps *caps,
     return n;
 }
 
-/* Put the size first with which a shape's small tile spills least, if the
- * driver says so. A size for which there is no pipeline stays where it is. */
+/* Move the subgroup size with which a shape's small tile spills least to the
+ * front, if the driver reports spills. If a size has no pipeline, it is not
+ * moved. */
 static void prefer_unspilled(struct backend_device *d, VkShaderModule module,
                              const struct coopmat_kind *kind,
                              uint32_t sizes[MOST_SIZES], uint32_t n)

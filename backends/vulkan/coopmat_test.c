@@ -240,8 +240,8 @@ static const struct inexact inexacts[] = {
 #define INEXACTS (sizeof(inexacts) / sizeof(inexacts[0]))
 
 /* Compute all inexact sums in one product: sum i is d[i, i], of row i and
- * column i. Elements outside the diagonal are ignored. One sum that is not to
- * nearest tells that the units cut off. */
+ * column i. Elements outside the diagonal are ignored. If a sum is not rounded
+ * to nearest, the units truncate. */
 static ssq_status test_rounding(struct vulkan_coopmat_test *t)
 {
     uint16_t *a = t->a->map, *b = t->b->map;

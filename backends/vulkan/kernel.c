@@ -161,8 +161,8 @@ void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)
     (void)kernel_driver_words(&d->caps, text, bytes);
 }
 
-/* The file is named by the driver alone: kernels compiled from other modules,
- * those of another version, are overwritten. */
+/* The file's name depends on the driver only: kernels that another version of
+ * the library compiled are overwritten. */
 static void kernel_identify(const struct vulkan_caps *caps,
                             struct kernel_identity *id)
 {

@@ -12,9 +12,9 @@
 
 #define MOST_FAMILIES 32u
 
-/* Take away the caps that the caller's device was made without. Vulkan does not
- * tell; the caller does, by the bits of `on`. Float controls have no feature,
- * and are there from Vulkan 1.2 on without an extension. */
+/* Clear the caps that the caller's device was created without. Vulkan cannot be
+ * asked for them: the caller lists them in `on`. Float controls have no
+ * feature, and from Vulkan 1.2 on they need no extension. */
 static void keep_enabled(struct vulkan_caps *c, uint32_t on)
 {
     bool controls =
@@ -31,7 +31,7 @@ static void keep_enabled(struct vulkan_caps *c, uint32_t on)
     c->coopmat = c->coopmat && (on & SSQ_VULKAN_COOPMAT) != 0;
     c->shader_bfloat16 =
         c->shader_bfloat16 && c->coopmat && (on & SSQ_VULKAN_BFLOAT16) != 0;
-    c->statistics = false; /* there is no bit for it */
+    c->statistics = false; /* `on` has no bit for it */
     if ((on & SSQ_VULKAN_SUBGROUP_CONTROL) == 0) {
         c->subgroup_control = false;
         c->subgroup_least = c->subgroup_most = c->subgroup;

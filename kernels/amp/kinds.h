@@ -133,7 +133,7 @@ FN float sgd_buffer(float x, float g, float momentum, float damping, u32 t)
     return t == 1u ? s_canonical(g) : moment_mix(x, g, momentum, damping);
 }
 
-/* a if c, else b. What c is, is the same for all elements. */
+/* a if c, else b. c is the same for all elements. */
 FN float group_choice(bool c, float a, float b)
 {
     u32 mask = c ? 0xffffffffu : 0u;
@@ -168,8 +168,8 @@ FN float adam_m(float m, float g, float b, float c, u32 flags)
 /* torch: size m / (sqrt(v) / root2 + eps)
  * apex:  (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u
  *
- * Their quotients are the same code, with other operands: a quotient is most of
- * what a GPU without an exact one has to compile. */
+ * Both use the same quotient, with other operands: on a GPU without an exact
+ * quotient it is most of the code. */
 FN_INLINE float adam_quotient(STRUCT(element) e, float v, bool apex,
                               STRUCT(step_group) w)
 {

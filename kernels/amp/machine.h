@@ -24,7 +24,7 @@
 
 #ifndef REAL
 #define REAL         u32
-#define REAL_FACTORS /* those of growth and backoff are words */
+#define REAL_FACTORS /* growth and backoff factors are words */
 #define REAL_UP(M, X)                                                          \
     wide_times(X, M.word[SCALER_UP_HI], M.word[SCALER_UP_LO])
 #define REAL_DOWN(M, X)                                                        \

@@ -19,7 +19,7 @@
 /* Control block of an optimizer. Words are u32; f: the bits of a float32. */
 #define CONTROL_T 0u      /* successful steps */
 #define CONTROL_RANDOM 1u /* counter of stochastic rounding */
-/* ... of the step under way, written by its prologue */
+/* ... of this step, written by its prologue */
 #define CONTROL_SKIP 2u   /* this step changes nothing */
 #define CONTROL_NEXT_T 3u /* t after this step */
 #define CONTROL_FACTOR 4u /* f: gradient * this is the true gradient */
@@ -45,7 +45,7 @@
 #define GROUP_DECAY 10u      /* f */
 #define GROUP_LR_DECAY 11u   /* f */
 #define GROUP_MAX_NORM 12u   /* f: lamb's */
-/* ... of the step under way, written by its prologue */
+/* ... of this step, written by its prologue */
 #define GROUP_STEP_LR 16u      /* f: the lr in use; adagrad's decayed one */
 #define GROUP_STEP_MOMENTUM 17u /* f: momentum or beta1 in use */
 #define GROUP_STEP_C 18u        /* f: 1 - beta1 in use */

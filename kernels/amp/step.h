@@ -70,7 +70,7 @@
     u32 b_from = AT(table, ROW + ROW_AT + STEP_B) + FROM;                      \
     IF_MASTER(u32 master_from = AT(table, ROW + ROW_AT + STEP_MASTER) + FROM;)
 
-/* The words that all its elements share, besides those of their group. If a
+/* The words that all elements of a task share, without their group's. If a
  * member is a literal, the compiler removes the code that it excludes. */
 struct step_task {
     u32 form; /* key FORM: IS_FORM(form, FORM_SPLIT) */

@@ -154,8 +154,8 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     if (pc.divisor_dtype != 0u)                                                \
         by = AT(divisor, 0u);                                                  \
     seed = s_div(seed, by);
-/* The gradient of class K: where q is 0 for any data, that of a
- * log-probability is not 0 times an infinite seed. */
+/* The gradient of class K. For log-probabilities it is 0 where q is 0 for any
+ * data, not 0 times an infinite seed. */
 #define ROW_GRADIENT(K)                                                        \
     EXACT float g = 0.0f;                                                      \
     if (verdict == ROW_COUNTS) {                                               \

@@ -96,7 +96,8 @@ static ssq_status set(struct alloc_trial *t)
     return ssq_scaler_state_set(t->r->queue, t->scaler, &s);
 }
 
-/* A step in a graph. What fails inside is begun again. */
+/* Capture a step. If a call in it fails, the graph is dropped, and the caller
+ * begins again. */
 static ssq_status capture(struct alloc_trial *t)
 {
     ssq_status st = ssq_graph_begin(t->r->queue);

@@ -60,8 +60,7 @@ run --device reference $tiny --dropout 0.1 --plot "$tmp/plot.svg"
 [ "$line" = "$reference" ] && [ "$(grep -c 'class="run"' "$tmp/plot.svg")" -eq 3 ]
 tap_ok $? '--plot draws loss, accuracy and scale, and changes nothing'
 
-# What it writes: this many bytes, of the ones that the text has, the same
-# again.
+# The text that it samples has this many bytes, and is the same in a second run.
 for i in 1 2; do
     "$gpt" --data "$tmp/text" --epochs 1 --device reference $tiny --sample 40 \
         >"$tmp/out.$i" 2>"$tmp/err"

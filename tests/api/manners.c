@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manners.c - guard shows a program its errors: the same wrong program
- * passes on reference and is found out on guard. Public functions only. */
+/* manners.c - a wrong program passes on reference and fails on guard. Public
+ * functions only. */
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alike.c - ranks whose trainers differ: the messages, for
- * every option that decides a step. And those whose communicator is gone. */
+/* alike.c - error messages if the trainers of ranks differ, for every option
+ * that decides a step, and if a communicator was destroyed. */
 
 #include <sesqui/trainer.h>
 

@@ -52,7 +52,7 @@ divided() {
         "$tmp/out" || row='the optimizer is not divided'
 }
 
-# near NAME: steps and skips of $row equal those of $wanted, and its loss is
+# near NAME: steps and skips of $row and $wanted are equal, and the losses are
 # within 1 %: sums of other micro-batches differ in their rounding.
 near() {
     printf '%s\n' "$wanted" "$row" | ${AWK:-awk} -F '\t' '

@@ -139,7 +139,8 @@ static void announce_all(struct join_rank *r, const struct join_plan *p,
         NEED(ssq_trainer_announce(r[i].trainer, rows_of(p, i, batch)));
 }
 
-/* What is next on all ranks, which is to be this many rows; false: the end. */
+/* Ask all ranks for the rows of the next pass, which must be `want`. False: the
+ * end. */
 static bool next_all(struct join_rank *r, unsigned n, int64_t want)
 {
     for (unsigned i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# nccl_library.sh - NCCLs that are missing, lack something or are elsewhere:
-# what a program is told. The library is the stand-in, or a copy in which a
-# symbol has another name.
+# nccl_library.sh - the messages if NCCL is missing, lacks a function or is in
+# another folder. The library is the stand-in, or a copy in which a symbol has
+# another name.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

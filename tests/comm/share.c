@@ -259,8 +259,8 @@ static int64_t begin_of(ssq_trainer *t, const char *path)
     return begin;
 }
 
-/* The weights return, unless others were given, or ranks are fewer; those of
- * one file are not the next's. */
+/* A load restores the weights, unless others were set or there are fewer ranks.
+ * The weights of one file are not used for the next. */
 static void test_saved(void)
 {
     static const char path[] = "tests/comm/share.sesqui",

@@ -33,8 +33,8 @@ static size_t taken(void)
     return times;
 }
 
-/* All sizes together, each full of its own byte: how many were not zeroed,
- * not aligned, or written by another. */
+/* Allocate all sizes and fill each with its own byte. Return how many were not
+ * zero, not aligned, or overwritten by another. */
 static size_t fill(unsigned char **p)
 {
     size_t wrong = 0;

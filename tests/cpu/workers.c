@@ -195,7 +195,7 @@ static void put(const char *name, const char *text)
         tap_bail("%s cannot be written", path);
 }
 
-/* Files below a folder, and the quota in them: UINT32_MAX is no limit. */
+/* The quota in files below a folder. UINT32_MAX: no limit. */
 static void grants(uint32_t want, const char *what, const char *group)
 {
     char path[512];

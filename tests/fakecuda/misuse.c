@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misuse.c - <sesqui/cuda.h> in a wrong program: two
- * GPUs mixed up, streams and contexts that are destroyed, memory that is not
- * what the program says. An error is refused or becomes one that
- * stays; nothing is answered SSQ_OK for work that did not happen. */
+/* misuse.c - <sesqui/cuda.h> in a wrong program: two GPUs are mixed up, streams
+ * and contexts are destroyed, memory has another size or device than the
+ * program says. The call is refused or the queue fails. No call may return
+ * SSQ_OK if its work did not run. */
 #include <sesqui/cuda.h>
 
 #include "tests/core/driver.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h - calls that are no ops: queues, graphs, views, scalers, optimizers,
- * metrics.
+/* action.h - calls that are not ops: of queues, graphs, views, scalers,
+ * optimizers and metrics.
  *
  * An action reads its choices once, acts on each side, and says what it got:
  * both sides must answer the same status and the same numbers. */

@@ -15,7 +15,7 @@
 
 enum { ROWS = 24, ROW_ELEMENTS = 12, CALLS = 24, BYTES = 65536 };
 
-/** What a program has. The first array has the number of each row. */
+/** The state of a program. The first array contains the number of each row. */
 struct batches_program {
     ssq_device *device[SIDES];
     ssq_queue *queue[SIDES];
@@ -175,7 +175,7 @@ static ssq_batches_position place(const struct batches_program *p)
     return at[0];
 }
 
-/* What was seen of the epoch is no longer known. */
+/* Go to a position. If it is refused, the position must not change. */
 static ssq_status go(struct batches_program *p, const ssq_batches_position *to)
 {
     ssq_status st[SIDES];

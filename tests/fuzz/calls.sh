@@ -49,7 +49,7 @@ ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: conformance/gemm
 ssq_gemm_pack what is packed takes weights' place: tests/cpu/pack
 ssq_gemm_repack likewise
-ssq_gemm_tune measures: conformance/gemm_tune
+ssq_gemm_tune measures: tests/cpu/tuning
 ssq_gemm_tuning_clear likewise
 ssq_gemm_tuning_get likewise
 ssq_gemm_tuning_path likewise

@@ -74,7 +74,7 @@ static void choose_tensor(struct input *in, struct producer *p, DLTensor *t)
     t->strides = input_once(in, 4) ? NULL : p->strides;
 }
 
-/* The strides of a tensor: its own, or those of contiguous elements. */
+/* The strides of a tensor; if it has none, of contiguous elements. */
 static void strides_of(const DLTensor *t, int64_t strides[])
 {
     int64_t stride = 1;
@@ -133,7 +133,7 @@ static void exported(const DLTensor *t, const uint8_t *want, size_t bytes)
         fuzz_fail("an exported tensor has other elements");
 }
 
-/* What the library reads, and what it exports, is what the producer has. */
+/* The library must read and export the elements of the producer. */
 static void look(ssq_queue *q, const ssq_tensor *x, const DLTensor *t)
 {
     static uint8_t want[4 * BLOCK], got[4 * BLOCK]; /* strides may be 0 */
@@ -161,7 +161,7 @@ static void look(ssq_queue *q, const ssq_tensor *x, const DLTensor *t)
     }
 }
 
-/* A struct that was refused is the caller's still. */
+/* If an import is refused, the caller still owns the struct. */
 static bool accepted(ssq_status st, const ssq_tensor *x,
                      const struct producer *p)
 {
@@ -202,7 +202,7 @@ static void one(ssq_queue *q, struct input *in)
     v.deleter = keeps ? delete_versioned : NULL;
     u.deleter = keeps ? delete_unversioned : NULL;
     v.dl_tensor = u.dl_tensor = t;
-    /* A copy is made at once: only of what is there. */
+    /* A copy reads the memory at once: the tensor must be in the block. */
     bool there = t.ndim >= 0 && t.ndim <= 3 && t.shape != NULL &&
                  t.dtype.bits % 8 == 0 && t.data != NULL;
     for (int i = 0; there && i < t.ndim; i++)

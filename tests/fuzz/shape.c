@@ -2,8 +2,8 @@
 /* shape.c - shapes that belong together, where the comments of the members
  * alone do not say so.
  *
- * An op without a rule here is fuzzed nevertheless, with what table.awk found;
- * a rule makes more of its calls succeed. */
+ * An op without a rule here is fuzzed with the rules of table.awk alone. A rule
+ * makes more of its calls succeed. */
 
 #include "tests/fuzz/call.h"
 

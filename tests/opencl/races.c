@@ -13,8 +13,8 @@
 #include "conformance/suite_run.h"
 #include "tests/core/driver.h"
 
-/* Of each table this many cases, among so many that are looked at; none with
- * more memory or operations than the interpreter does in a blink. */
+/* Cases of each table, of the LOOKED_AT that are considered, and the limits of
+ * their memory and operations, because the interpreter is slow. */
 #define CASES      1
 #define LOOKED_AT  16
 #define MOST_BYTES (24 << 10)

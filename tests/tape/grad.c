@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grad.c - ssq_tape_grad: its values are a backward's, bit for bit, and
- * a backward after it is as without; what is asked for, scales, orders, and
- * what is refused. */
+ * a later backward is not changed by it; sets of variables, scales, orders of
+ * calls, and refusals. */
 #include "tests/tape/penalty.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
  * can fail, the device can be lost, and objects are counted.
  *
  * How far a queue has come does not depend on how busy the machine is. A thread
- * that asks finds all that was submitted done, but is told so late: every
- * fourth answer is one submission further, the others are not. So there are
- * submissions under way and idle ones at the same time. */
+ * that asks finds all submitted work done, but learns it late: only every
+ * fourth answer reports one submission more. So some submissions are in
+ * progress and others are idle at the same time. */
 #ifndef TESTS_VULKAN_FAKE_H
 #define TESTS_VULKAN_FAKE_H
 
@@ -14,7 +14,7 @@
 #include "tests/core/driver.h"
 
 #define FAKE_TIMELINES 8 /* at most, at the same time */
-#define FAKE_LATE      4 /* every this many answers tell of a submission more */
+#define FAKE_LATE      4 /* answers until one more submission is reported */
 
 static struct {
     struct vulkan_calls real;

@@ -282,7 +282,7 @@ static void test_step(void)
     long most = 0, waits = 0;
 
     stages_run(&p, 0, poll);
-    /* what coopmat does is recorded again by each launch of a graph */
+    /* each launch of a graph records the work of coopmat again */
     NEED(ssq_implementation_pin(p.dev, "gemm", "tiled"));
     NEED(ssq_queue_sync(p.q));
     for (int i = 0; i < 10; i++) {

@@ -100,7 +100,7 @@ static void find_a(const struct gemm_run_part *p, uint32_t i, int64_t r,
     const int64_t bytes = p->a.dtype == SSQ_F32 ? 4 : 2;
     x->height = s->height;
     if (!s->lies) {
-        /* without a depth there are no panels, and NULL has no offset */
+        /* k may be 0: then no panel exists, and NULL must get no offset */
         x->a = p->a_panels == NULL ? NULL : p->a_panels + i * s->apart;
         return;
     }

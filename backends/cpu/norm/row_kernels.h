@@ -81,8 +81,8 @@ struct cross_entropy_kernels {
 struct layer_norm_kernels {
     void (*layer_norm)(const struct layer_norm_rows *l, int64_t from,
                        int64_t end);
-    /* sums: those of dy z, then dy's, n of each, to which the rows' are
-     * added; or NULL */
+    /* sums: n sums of dy z, then n of dy; the rows are added to them. It may
+     * be NULL */
     void (*backward)(const struct layer_norm_slopes *l, int64_t from,
                      int64_t end, float *sums);
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.c - a small pool of threads for loops.
  *
- * Each thread has a part of a loop's tasks, neighbours, and helps others when
- * it is done: data that it reads and writes in one loop is in its own caches
- * when the next loop has it again, and another core's may be far away.
+ * Each thread gets a part of a loop's tasks, which are neighbours, and helps
+ * others when it is done. So its data of one loop is in its own caches in the
+ * next loop. Access to another core's caches may be slow.
  *
  * The open work of a part is one word: the loop's number and how many of
  * its tasks no one has taken yet. A thread takes one by counting the word down,

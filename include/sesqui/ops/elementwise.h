@@ -28,10 +28,10 @@
  *    exceptions are stated.
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg,
  *    but not their gradients, pass the bits of the argument (a signalling NaN
- *    of 16 bits becomes quiet); where copies or casts (binary.h); pow has those
- *    of C99; tests and comparisons give 0 or 1; at a NaN operand the slopes of
- *    abs and clamp are 0, those of relu, maximum and minimum are 1, that of
- *    neg is -1, and that of leaky_relu is alpha.
+ *    of 16 bits becomes quiet); where copies or casts (binary.h); pow follows
+ *    C99; tests and comparisons give 0 or 1. At a NaN operand the slope is 0
+ *    for abs and clamp, 1 for relu, maximum and minimum, -1 for neg, and alpha
+ *    for leaky_relu.
  *  - Some gradients are 0 for any dy, also for NaN and Inf: of relu and clamp
  *    where the slope is 0, of the lesser operand of maximum and the greater
  *    one of minimum, and of pow for a at b = 0.

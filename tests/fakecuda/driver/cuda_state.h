@@ -97,7 +97,7 @@ struct cuda_work {
     void *data;
     CUevent event;         /* RECORD */
     struct memory *memory; /* FREE */
-    /* what it names of memory, held while it is in progress */
+    /* the memory that it uses, held while it is in progress */
     struct memory **held;
     size_t nheld;
 };

@@ -14,8 +14,8 @@
 
 #define PTX_PARAMS 32 /* parameters of one entry, at most */
 
-/* Who wrote and who read each byte of an allocation, and whether anyone did:
- * the ground for finding races and uninitialised reads in global memory. It is
+/* The last writer and reader of each byte of an allocation, if any: used to
+ * find races and uninitialised reads in global memory. It is
  * sixteen times as large as the memory. Not locked: the creator sees to it
  * that one launch or copy runs at a time. */
 struct ptx_shadow;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ptx_memory.h - every access of an item, checked: where it may be, whether
- * someone wrote what it reads, and who else came there without a barrier. */
+/* ptx_memory.h - checks of every access of an item: the address is valid, the
+ * bytes that it reads were written, and no other item accessed them without a
+ * barrier. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_MEMORY_H
 #define TESTS_FAKECUDA_PTX_PTX_MEMORY_H
 

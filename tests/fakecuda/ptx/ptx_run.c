@@ -17,7 +17,7 @@ enum stop { AT_BARRIER, AT_END, AT_WARP };
 #define MOST_ITEMS 1024
 #define ENDED      UINT32_MAX /* as an item's place */
 
-/* Numbers of launches, for the shadows: 0 is no one, the largest the host. */
+/* The number of a launch, for the shadows. 0: none; the largest: the host. */
 static atomic_uint_fast64_t launches;
 
 /* Loads extend to the 32 bits of a register, or move 64. */

@@ -7,7 +7,7 @@
  * TDPFP16PS]: the products of even and of odd elements are added up apart, in
  * order, by fused multiply-adds; then the two sums are added, and that to the
  * register. Every step rounds to nearest even and gives 0 for a subnormal;
- * subnormal sums and factors of bf16 count as 0; those of f16 are kept. */
+ * subnormal sums and bf16 factors count as 0; f16 factors are kept. */
 #ifndef BACKENDS_CPU_ISA_GEMM_TILE_MODEL_H
 #define BACKENDS_CPU_ISA_GEMM_TILE_MODEL_H
 
