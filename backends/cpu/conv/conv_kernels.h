@@ -13,7 +13,9 @@
  *     tap 2                 ---------------    the few between are not used
  *
  * So the operand b of a GEMM is the planes themselves, at an offset for each k.
- */
+ * Where several tiles read the same columns, these are first copied from the
+ * planes, without the positions between rows: rows of b are then aligned, and
+ * a tile can have positions of several images. */
 #ifndef BACKENDS_CPU_CONV_CONV_KERNELS_H
 #define BACKENDS_CPU_CONV_CONV_KERNELS_H
 
@@ -55,30 +57,32 @@ struct conv_result {
 /** Write results. The sums are overwritten. */
 typedef void conv_put_fn(const struct conv_result *r, float *sums, void *d);
 
-/** A tile whose rows are taps, each a shift of the planes. Its k are positions,
- * in several rows. */
-struct conv_taps {
-    const void *planes;     /* at the first position; pairs: bf16 */
-    const uint32_t *offset; /* of each tap */
-    uint32_t taps, columns;
-    uint32_t high, wide; /* positions */
-    int64_t row;         /* elements between rows of a plane */
-    const float *b;      /* columns of a position or pair, then of the next */
-    uint32_t height;     /* words from one to the next */
-    const float *from;   /* NULL: 0 */
-    float *to;
-    int64_t to_row; /* words between taps, of `from` as well */
+/** A vector of elements of a plane, in bytes from the plane and into a row. */
+struct conv_move {
+    uint32_t to;
+    int64_t from;
 };
+/** Most moves of a row: the elements of the columns of a tile. */
+#define CONV_MOVES 64u
+
+/** Make `depth` rows of n moves each, `row` bytes apart, row k from the plane
+ * at element offset[k]. Moves go upwards: up to a vector past a row is
+ * overwritten. */
+typedef void conv_gather_fn(const void *planes, uint32_t bytes,
+                            const uint32_t *offset, uint32_t depth,
+                            const struct conv_move *moves, uint32_t n, void *to,
+                            size_t row);
 
 struct conv_kernels {
     uint32_t rows, columns; /* of a tile, at most */
     uint32_t pair;          /* channels in a word, or positions of taps */
+    uint32_t vector;        /* bytes of one */
     conv_fill_fn *fill, *fill_taps;
+    conv_gather_fn *gather;
     /** As in gemm_kernels, except that row k of b is at b + offset[k]. A panel
-     * of height 1 may have any number of columns: words are read and written up
-     * to 2 columns past them. */
+     * of height 1 may have any number of columns: if more than of a tile, words
+     * are read and written up to 2 columns past them. */
     void (*multiply)(const struct gemm_tile *tile, const uint32_t *offset);
-    void (*taps)(const struct conv_taps *taps);
     conv_put_fn *put;
     gemm_pack_fn *pack;
     /** For pairs: true if each of n bf16 is 0, or finite and so large that no

@@ -4,8 +4,9 @@
 #include "backends/cpu/conv/pool.h"
 
 #include "backends/cpu/conv/conv_planes.h"
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/conv/pool_backward.h"
 #include "backends/cpu/conv/pool_kernels.h"
+#include "backends/cpu/cpu.h"
 #include "lib/core/base/size.h"
 #include "lib/op/pool/pool.h"
 
@@ -269,5 +270,6 @@ static ssq_status pool_run_planes(struct backend_queue *queue,
 
 const struct pool_impl cpu_pool[] = {
     {.name = "planes", .check = check_planes, .run = pool_run_planes},
+    {.name = "sums", .check = pool_backward_check, .run = pool_backward_run},
     {.name = NULL},
 };

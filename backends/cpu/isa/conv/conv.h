@@ -9,6 +9,7 @@
 conv_fill_fn ISA_NAME(conv_fill);
 conv_fill_fn ISA_NAME(conv_fill_pairs);
 conv_fill_fn ISA_NAME(conv_fill_halves);
+conv_gather_fn ISA_NAME(conv_gather);
 conv_put_fn ISA_NAME(conv_put);
 extern const struct conv_kernels ISA_NAME(conv_kernels);
 extern const struct conv_kernels ISA_NAME(conv_dot); /* avx512 alone */

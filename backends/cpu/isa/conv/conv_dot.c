@@ -15,7 +15,6 @@ TARGET_BEGIN("avx512bf16")
 
 #define TILE_ADD(X, Y, SUM)                                                    \
     (floats) _mm512_dpbf16_ps((__m512)(SUM), (__m512bh)(X), (__m512bh)(Y))
-#define TAP_STEP 2
 #include "backends/cpu/isa/conv/conv_tile.h"
 
 /* Bits of 2^-56, of infinity, and of a bf16 without its sign. */
@@ -46,11 +45,12 @@ static bool even(const void *from, int64_t n)
 const struct conv_kernels ISA_NAME(conv_dot) = {
     .rows = TILE_ROWS,
     .columns = 2 * LANES,
+    .vector = 4 * LANES,
     .pair = 2,
     .fill = ISA_NAME(conv_fill_pairs),
     .fill_taps = ISA_NAME(conv_fill_halves),
     .multiply = shifted_choose,
-    .taps = taps,
+    .gather = ISA_NAME(conv_gather),
     .put = ISA_NAME(conv_put),
     .pack = ISA_NAME(gemm_pack_pairs),
     .even = even};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_line.c - rows of images into planes, and rows of sums into images. */
+/* conv_line.c - rows of images into planes, of planes into panels, and of sums
+ * into images. */
 #include "backends/cpu/isa/cells.h"
 #include "backends/cpu/isa/conv/conv.h"
 #include "kernels/gemm/epilogue.h"
@@ -224,6 +225,33 @@ void ISA_NAME(conv_fill_halves)(const struct conv_line *l, const void *from,
             for (uint32_t j = 0; j < n; j++)
                 at[j] = spare[j * phases + i];
     }
+}
+
+/* ---- rows of panels ---- */
+
+/* n is a constant where rows are long: few moves make one. */
+INLINE void gather(const char *planes, uint32_t bytes, const uint32_t *offset,
+                   uint32_t depth, const struct conv_move *moves,
+                   const uint32_t n, char *to, size_t row)
+{
+    for (uint32_t k = 0; k < depth; k++, to += row) {
+        const char *p = planes + (size_t)offset[k] * bytes;
+        for (uint32_t i = 0; i < n; i++)
+            words_store(to + moves[i].to, words_load(p + moves[i].from));
+    }
+}
+
+void ISA_NAME(conv_gather)(const void *planes, uint32_t bytes,
+                           const uint32_t *offset, uint32_t depth,
+                           const struct conv_move *moves, uint32_t n, void *to,
+                           size_t row)
+{
+    if (n == 2)
+        gather(planes, bytes, offset, depth, moves, 2, to, row);
+    else if (n == 3)
+        gather(planes, bytes, offset, depth, moves, 3, to, row);
+    else
+        gather(planes, bytes, offset, depth, moves, n, to, row);
 }
 
 /* ---- rows of sums ---- */

@@ -6,10 +6,11 @@
 const struct conv_kernels ISA_NAME(conv_kernels) = {
     .rows = TILE_ROWS,
     .columns = 2 * LANES,
+    .vector = 4 * LANES,
     .pair = 1,
     .fill = ISA_NAME(conv_fill),
     .multiply = shifted_choose,
     .fill_taps = ISA_NAME(conv_fill),
-    .taps = taps,
+    .gather = ISA_NAME(conv_gather),
     .put = ISA_NAME(conv_put),
     .pack = ISA_NAME(gemm_pack)};
