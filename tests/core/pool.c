@@ -146,6 +146,49 @@ static void test_merge(void)
     ssq_device_close(&dev);
 }
 
+/* Create and destroy a buffer; return the bytes that are reserved then. */
+static uint64_t reserved_after(ssq_device *dev, uint64_t bytes)
+{
+    ssq_buffer *b = NULL;
+    NEED(ssq_buffer_create(dev, bytes, &b));
+    ssq_buffer_destroy(&b);
+    return memory(dev).reserved;
+}
+
+/* A large buffer's slab stays for the next one of about its size. */
+static void test_idle(void)
+{
+    ssq_device *dev = open_limited("reference", "65536", 0);
+    uint64_t kept = reserved_after(dev, 100352), most = 0;
+    tap_ok(kept == 100352, "a freed buffer's slab stays: %llu",
+           (unsigned long long)kept);
+    tap_ok(reserved_after(dev, 81920) == kept,
+           "a buffer that is a fifth smaller takes it");
+    kept = reserved_after(dev, 79872);
+    tap_ok(kept == 100352 + 79872, "a smaller one gets its own: %llu",
+           (unsigned long long)kept);
+    for (uint64_t bytes = 33024; bytes <= 400000; bytes += 4352) {
+        uint64_t now = reserved_after(dev, bytes);
+        most += now > memory(dev).peak + memory(dev).peak / 4 + 65536;
+    }
+    tap_ok(most == 0, "sizes that never return: no more is kept than was used");
+    ssq_device_trim(dev);
+    tap_ok(memory(dev).reserved == 0, "a trim frees what is idle");
+    ssq_device_close(&dev);
+
+    dev = open_limited("reference", "65536", 200000);
+    reserved_after(dev, 150000);
+    reserved_after(dev, 190000);
+    tap_ok(memory(dev).reserved == 190208,
+           "an idle slab makes way where the limit leaves no memory: %llu",
+           (unsigned long long)memory(dev).reserved);
+    ssq_device_close(&dev);
+
+    dev = open_limited("guard", "65536", 0);
+    tap_ok(reserved_after(dev, 100352) == 0, "guard: memory is never reused");
+    ssq_device_close(&dev);
+}
+
 /* A step's buffers come and go for ever: the pool's own records may not
  * grow. */
 static void test_records(void)
@@ -332,6 +375,7 @@ int main(void)
         test_exhaustion(core_device(i));
     }
     test_merge();
+    test_idle();
     test_records();
     test_small_limit();
     test_retire();

@@ -3,10 +3,11 @@
  *
  * A slab is one allocation of the backend, with a tree of its free ranges.
  * Allocation is first fit, and a freed range merges with its free neighbours. A
- * buffer larger than half a slab gets a dedicated slab, which is freed together
- * with the buffer. This suits training, which requests the same large sizes
- * again and again: a dedicated slab cannot fragment. Backends with slab_bytes 0
- * (guard) get one allocation per buffer. */
+ * buffer larger than half a slab gets a dedicated slab. This suits training,
+ * which requests the same large sizes again and again: a dedicated slab cannot
+ * fragment, and stays for the next buffer of about its size, because a driver
+ * takes long to allocate, and a system to clear pages. Backends with slab_bytes
+ * 0 (guard) get one allocation per buffer. */
 #include "lib/core/memory/pool.h"
 
 #include "lib/core/base/env.h"
@@ -33,7 +34,7 @@ struct slab {
     struct interval *free;   /* ranges, of which no two are adjacent */
     struct core_pool_range
         *spare;     /* one per live buffer: freeing needs no memory */
-    bool dedicated; /* contains a single buffer, and accepts no other */
+    bool dedicated; /* for a single buffer at a time */
 };
 
 struct pool {
@@ -250,6 +251,32 @@ static bool pool_alloc_shared(const struct pool *p, ssq_buffer *b,
     return false;
 }
 
+/* Place a buffer in the smallest dedicated slab that is idle and large enough,
+ * but not so large that a fifth of it would be lost. */
+static bool pool_alloc_idle(const struct pool *p, ssq_buffer *b, uint64_t bytes)
+{
+    struct slab *best = NULL;
+    for (struct slab *s = p->slabs; s != NULL; s = s->next)
+        if (s->dedicated && s->used == 0 && s->bytes >= bytes &&
+            s->bytes - bytes <= bytes / 4 &&
+            (best == NULL || s->bytes < best->bytes))
+            best = s;
+    if (best == NULL || !slab_alloc_range(best, bytes, &b->offset))
+        return false;
+    b->slab = best;
+    return true;
+}
+
+/* True if a dedicated slab is kept when its buffer is freed. Small buffers only
+ * look into shared slabs; and no more is kept than was once in use, with a
+ * margin for what slabs do not fill. */
+static bool slab_stays(const struct pool *p, const struct slab *s)
+{
+    uint64_t share = p->limits.slab_bytes;
+    return share != 0 && s->bytes > share / 2 &&
+           p->reserved <= p->peak + p->peak / 4 + share;
+}
+
 /* Create a slab for this buffer. It is a shared one, or a dedicated one if the
  * buffer is large or the device lacks memory for a whole shared slab. A backend
  * without slabs gets the buffer's exact size, so that it can detect an op that
@@ -282,7 +309,7 @@ static ssq_status pool_alloc_slab(struct pool *p, ssq_buffer *b, uint64_t bytes)
 static ssq_status pool_get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     bool share = bytes <= p->limits.slab_bytes / 2;
-    if (!share || !pool_alloc_shared(p, b, bytes)) {
+    if (!(share ? pool_alloc_shared : pool_alloc_idle)(p, b, bytes)) {
         ssq_status st = pool_alloc_slab(p, b, bytes);
         if (st != SSQ_OK)
             return st;
@@ -356,8 +383,8 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     return pool_exhausted_error(p, b->bytes);
 }
 
-/* A dedicated slab is freed immediately. Shared slabs stay for later buffers
- * until the pool is trimmed. */
+/* Slabs stay for later buffers until the pool is trimmed; a dedicated one only
+ * if not too many do. */
 void pool_put(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes = (b->bytes + STEP - 1) & ~(uint64_t)(STEP - 1);
@@ -365,7 +392,7 @@ void pool_put(struct pool *p, ssq_buffer *b)
     slab_free_range(b->slab, b->offset, bytes);
     p->in_use -= bytes;
     p->buffers--;
-    if (b->slab->dedicated)
+    if (b->slab->dedicated && !slab_stays(p, b->slab))
         slab_free(p, b->slab);
     pthread_mutex_unlock(&p->lock);
 }
