@@ -217,6 +217,12 @@ def test_loader_with_workers():
     assert total.item() == 2 * 780
 
 
+def test_exit_after_backward():
+    """A program whose last statement is backward() ends well, each of ten times."""
+    for _ in range(10):
+        program("x = torch.randn(20, 20).to('sesqui').requires_grad_()\n(x @ x).sum().backward()")
+
+
 def test_fork():
     out, _ = program("""
 import os

@@ -11,11 +11,13 @@ SESQUI_TORCH_DEVICE names the device of the library: "auto" (the default), "cpu"
 "vulkan:0", "cuda:0", or a list: its second name is "sesqui:1".
 """
 
+import atexit
 import ctypes
 import glob
 import importlib.util
 import os
 import sys
+import time
 
 import torch
 
@@ -50,6 +52,17 @@ def _load():
     from . import _compile
 
     _compile.register()
+    atexit.register(_let_backward_end)
+
+
+def _let_backward_end():
+    """Wait until PyTorch's thread for the device has freed its last graph.
+
+    backward() returns a moment before that. If Python ends in this moment, the thread asks for the
+    interpreter's lock, which then ends the thread, and C++ aborts the process: "terminate called
+    without an active exception". The thread can have the lock while this one sleeps.
+    """
+    time.sleep(0.02)
 
 
 def _autoload():
