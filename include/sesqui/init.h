@@ -242,6 +242,8 @@ ssq_norm_args_init(ssq_norm_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_one_hot_args_init(ssq_one_hot_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_optimizer_apply_args_init(ssq_optimizer_apply_args *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_options_init(ssq_optimizer_options *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_overflow_report_init(ssq_overflow_report *x, size_t size);

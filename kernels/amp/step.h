@@ -100,7 +100,7 @@ struct step_task {
     TASK.coef = AS_F32(AT(control, CONTROL_COEF));                             \
     STEP_GROUP_LOAD(GROUP, STEP_WORD)                                          \
     GROUP.flags = TASK.flags;                                                  \
-    GROUP.t = AT(control, CONTROL_NEXT_T);                                     \
+    GROUP.t = AT(control, CONTROL_NEXT_T) + STEP_WORD(GROUP_T);                \
     GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
 /* ---- an element ---- */

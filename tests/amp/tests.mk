@@ -59,6 +59,7 @@ tests_amp_wide_LDADD = libcore.a -lm
 # optimizers
 optimizer_tests = \
 	tests/amp/optimizer_alloc \
+	tests/amp/optimizer_apply \
 	tests/amp/optimizer_check \
 	tests/amp/optimizer_master \
 	tests/amp/optimizer_norm \
@@ -74,6 +75,8 @@ train_sources = tests/amp/train.c tests/amp/train.h
 
 tests_amp_optimizer_alloc_SOURCES = tests/amp/optimizer_alloc.c $(train_sources)
 tests_amp_optimizer_alloc_LDADD = libcore.a -lm
+tests_amp_optimizer_apply_SOURCES = tests/amp/optimizer_apply.c $(train_sources)
+tests_amp_optimizer_apply_LDADD = libcore.a -lm
 tests_amp_optimizer_check_SOURCES = tests/amp/optimizer_check.c $(train_sources)
 tests_amp_optimizer_check_LDADD = libcore.a -lm
 tests_amp_optimizer_master_SOURCES = tests/amp/optimizer_master.c \

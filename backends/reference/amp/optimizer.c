@@ -34,7 +34,7 @@ static struct step_group optimizer_group(uint32_t kind, const uint32_t *control,
     STEP_GROUP_LOAD(group, GROUP_WORD)
 #undef GROUP_WORD
     group.flags = g[GROUP_FLAGS];
-    group.t = control[CONTROL_NEXT_T];
+    group.t = control[CONTROL_NEXT_T] + g[GROUP_T];
     group.coupled = (kind_needs(kind) & NEEDS_KEEP) != 0 ? 0.0f : group.decay;
     return group;
 }

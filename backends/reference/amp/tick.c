@@ -34,7 +34,8 @@ static void tick_one_group(uint32_t kind, uint32_t *g,
     (void)tick_schedule(&schedules[SCHEDULE_LR], t, &group.lr);
     if (tick_schedule(&schedules[SCHEDULE_MOMENTUM], t, &momentum))
         group = tick_momentum(group, momentum);
-    struct tick_step step = tick_end(group, kind_needs(kind), t, gn);
+    struct tick_step step =
+        tick_end(group, kind_needs(kind), t + g[GROUP_T], gn);
     TICK_STORE(step, GROUP_WORD)
 #undef GROUP_WORD
 }

@@ -381,6 +381,72 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      ssq_scaler *scaler);
 
+/** The operands of ssq_optimizer_apply. Lists are read during the call. */
+typedef struct ssq_optimizer_apply_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_optimizer_apply_args));
+    const char *kind; /**< as for ssq_optimizer_create, except "lamb" */
+    const ssq_optimizer_options *options; /**< of all parameters; NULL: all
+                                               defaults */
+    size_t n;                          /**< parameters; 0: nothing is done */
+    const ssq_tensor *const *params;   /**< updated: f32, contiguous */
+    const ssq_tensor *const *grads;    /**< in: float, contiguous, each with the
+                                            shape of its parameter */
+    const ssq_tensor *const *moments;  /**< updated: f32, contiguous, each with
+                                            the shape of its parameter; the
+                                            first one of all parameters, then
+                                            the second, then the third. NULL if
+                                            the kind has none */
+    const ssq_tensor *const *t;  /**< in: f32 [1] for each parameter, its steps
+                                      before this one; may be the same tensor;
+                                      NULL: steps */
+    uint32_t steps;              /**< of all parameters, if t is NULL */
+    const ssq_tensor *scale;     /**< in: f32 [1], by which the loss was
+                                      multiplied; NULL: 1 */
+    const ssq_tensor *found_inf; /**< in: f32 [1]. If it is not 0, nothing
+                                      changes; NULL: 0 */
+} ssq_optimizer_apply_args;
+#define SSQ_OPTIMIZER_APPLY_DEFAULTS                                           \
+    sizeof(ssq_optimizer_apply_args), NULL, NULL, 0, NULL, NULL, NULL, NULL,   \
+        0, NULL, NULL
+#define SSQ_OPTIMIZER_APPLY_INIT                                               \
+    {                                                                          \
+        SSQ_OPTIMIZER_APPLY_DEFAULTS                                           \
+    }
+#define SSQ_OPTIMIZER_APPLY(...)                                               \
+    SSQ_ARGS(ssq_optimizer_apply_args, SSQ_OPTIMIZER_APPLY_DEFAULTS,           \
+             __VA_ARGS__)
+
+/** Make one step on parameters and moments of the caller's, without an
+ *  optimizer object: what torch's fused optimizers do. For programs that keep
+ *  the state of training themselves. For example, AdamW's step on one
+ *  parameter:
+ *
+ *      CHECK(ssq_optimizer_apply(
+ *          queue, SSQ_OPTIMIZER_APPLY(.kind = "adamw", .n = 1, .params = &w,
+ *                                     .grads = &grad, .moments = moments,
+ *                                     .steps = step)));
+ *
+ *  The moments are, in this order: sgd momentum_buffer, if momentum is not 0;
+ *  adam and adamw exp_avg, exp_avg_sq, and max_exp_avg_sq with amsgrad; rmsprop
+ *  square_avg, momentum_buffer if momentum is not 0, and grad_avg if centered;
+ *  adagrad sum; adadelta square_avg and acc_delta. Before the first step they
+ *  must be 0 (adagrad: initial_accumulator).
+ *
+ *  The bits are those of ssq_optimizer_step for float32 parameters. The call
+ *  does not change t: add 1 to each if found_inf is 0. It does not check
+ *  gradients: it skips the step only if found_inf says so.
+ *  @return
+ *   - SSQ_ERR_NOT_FOUND    no such kind
+ *   - SSQ_ERR_INVALID      an option as in ssq_optimizer_create, or one of a
+ *                          whole optimizer (clip_norm, master, flat_master,
+ *                          statistics); a dtype, gap or shape; a tensor that
+ *                          is written overlaps another one
+ *   - SSQ_ERR_UNSUPPORTED  "lamb"; more than 44,739,242 parameters
+ *   After an error nothing has changed.
+ *  @note Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_optimizer_apply(ssq_queue *queue, const ssq_optimizer_apply_args *args);
+
 /** Accumulate a micro-batch: add every gradient to a float32 sum of its
  *  parameter. The next backward may then overwrite the gradients. Check,
  *  unscale and step then use the sums, times factor, with one verdict for all

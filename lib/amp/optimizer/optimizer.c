@@ -71,25 +71,6 @@ static void optimizer_free(struct object *object)
     mem_free(o);
 }
 
-/* The error's text lists all kinds, from the same table, so that none is
- * missing. Half the length of a text is enough for their names. */
-static ssq_status kind_from_name(const char *name, uint32_t *kind)
-{
-    char names[ERROR_TEXT / 2] = "";
-    size_t at = 0;
-    for (uint32_t k = 0; k < OPT_KINDS; k++) {
-        if (strcmp(optimizer_kinds[k].name, name) == 0) {
-            *kind = k;
-            return SSQ_OK;
-        }
-        at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
-                               k == 0 ? "" : ", ", optimizer_kinds[k].name);
-    }
-    return error_set(SSQ_ERR_NOT_FOUND,
-                     "optimizer_create: no optimizer \"%.32s\": there are %s",
-                     name, names);
-}
-
 /* A struct of another size was compiled with another header: none of its
  * members can be used. */
 static ssq_status check_options(const ssq_optimizer_options *options,
@@ -167,7 +148,7 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     if (st == SSQ_OK && options != NULL)
         whole = *options;
     if (st == SSQ_OK)
-        st = kind_from_name(kind, &k);
+        st = optimizer_kind_of(kind, "optimizer_create", &k);
     if (st == SSQ_OK)
         st = optimizer_check_whole(&whole);
     if (st == SSQ_OK)

@@ -229,6 +229,10 @@ struct optimizer_kind {
     uint32_t reads;    /* OPTION_*; all kinds read lr and weight_decay */
 };
 extern const struct optimizer_kind optimizer_kinds[OPT_KINDS];
+/** Find a kind by its name.
+ *  @return NOT_FOUND, with the names that there are */
+ssq_status optimizer_kind_of(const char *name, const char *what,
+                             uint32_t *kind);
 /** Return whether a kind reads one of these options. */
 bool optimizer_reads(uint32_t kind, uint32_t options);
 

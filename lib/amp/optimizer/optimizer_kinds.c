@@ -9,6 +9,9 @@
  * and find the tensors of a torch checkpoint. */
 #include "lib/amp/optimizer/optimizer.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* The denominator of every kind with betas has an eps. */
 #define BETAS (OPTION_BETAS | OPTION_EPS)
 
@@ -63,4 +66,23 @@ const struct optimizer_kind optimizer_kinds[OPT_KINDS] = {
 bool optimizer_reads(uint32_t kind, uint32_t options)
 {
     return (optimizer_kinds[kind].reads & options) != 0;
+}
+
+/* The error's text lists all kinds, from the same table, so that none is
+ * missing. Half the length of a text is enough for their names. */
+ssq_status optimizer_kind_of(const char *name, const char *what, uint32_t *kind)
+{
+    char names[ERROR_TEXT / 2] = "";
+    size_t at = 0;
+    for (uint32_t k = 0; k < OPT_KINDS; k++) {
+        if (strcmp(optimizer_kinds[k].name, name) == 0) {
+            *kind = k;
+            return SSQ_OK;
+        }
+        at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+                               k == 0 ? "" : ", ", optimizer_kinds[k].name);
+    }
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "%s: no optimizer \"%.32s\": there are %s", what, name,
+                     names);
 }
