@@ -326,8 +326,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_position_get(
  *   - SSQ_ERR_INVALID  row is negative, after the end of an epoch, or neither
  *                      that end nor a multiple of the batch; a graph is being
  *                      captured on the queue
- *   - SSQ_ERR_NOMEM    no thread can be started: the position is as before
- *   - SSQ_ERR_DEVICE   in any child of fork
+ *   - SSQ_ERR_NOMEM    no thread can be started
+ *   - SSQ_ERR_DEVICE   also in any child of fork
+ *   - the queue's error, also if the queue fails while the call waits
+ *   After an error the position is as before.
  *  @sync waits for copies of batches that have not run yet
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_position_set(

@@ -262,6 +262,18 @@ static ssq_status check_fork(const ssq_batches *b, const char *what)
                            what);
 }
 
+/* Check that this process may use the queue now. */
+static ssq_status batches_check_use(const ssq_batches *b, const char *what)
+{
+    ssq_status st = check_fork(b, what);
+    if (st == SSQ_OK)
+        st = queue_check(b->queue, what);
+    if (st == SSQ_OK && queue_capturing(b->queue))
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: a graph is being captured on the queue", what);
+    return st;
+}
+
 static void set_state(ssq_batches *b, struct batch_slot *s, int state)
 {
     pthread_mutex_lock(&b->lock);
@@ -336,13 +348,7 @@ static ssq_status check_next(const ssq_batches *b, const ssq_tensor **tensors)
     if (b == NULL || tensors == NULL)
         return error_set(SSQ_ERR_INVALID, "batches_next: %s is NULL",
                          b == NULL ? "batches" : "tensors");
-    ssq_status st = check_fork(b, "batches_next");
-    if (st == SSQ_OK)
-        st = queue_check(b->queue, "batches_next");
-    if (st == SSQ_OK && queue_capturing(b->queue))
-        st = error_set(SSQ_ERR_INVALID,
-                       "batches_next: a graph is being captured on the queue");
-    return st;
+    return batches_check_use(b, "batches_next");
 }
 
 ssq_status ssq_batches_next(ssq_batches *batches, const ssq_tensor **tensors)
@@ -442,16 +448,16 @@ ssq_status ssq_batches_position_set(ssq_batches *batches,
                          "batches_position_set: row is %lld, expected a "
                          "multiple of the batch of %lld",
                          (long long)position->row, (long long)batches->batch);
-    ssq_status st = check_fork(batches, "batches_position_set");
-    if (st == SSQ_OK && queue_capturing(batches->queue))
-        st = error_set(SSQ_ERR_INVALID,
-                       "batches_position_set: a graph is being captured on the "
-                       "queue");
+    ssq_status st = batches_check_use(batches, "batches_position_set");
     if (st != SSQ_OK)
         return st;
     const uint64_t epoch = batches->epoch;
     const int64_t row = batches->row;
     batches_quiet(batches);
+    /* the work that was waited for may have failed */
+    st = queue_check(batches->queue, "batches_position_set");
+    if (st != SSQ_OK)
+        return st;
     batches->epoch = position->epoch;
     batches->row = position->row;
     st = batches_start(batches);

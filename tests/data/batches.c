@@ -386,6 +386,33 @@ static void test_held(const char *name, bool capture)
     group_close(&pair);
 }
 
+/* A queue that has failed, or fails while a position is set. */
+static void test_failed(const char *name)
+{
+    const ssq_tensor *t[2];
+    ssq_batches_position p = SSQ_BATCHES_POSITION_INIT;
+    group_of(&pair, 2, name, 60);
+    ssq_queue *q = pair.queue[0];
+    ssq_batches *b = make(q, 5, false, 0, false, 2);
+    NEED(ssq_batches_next(b, t));
+    NEED(ssq_comm_barrier(q, pair.comm[0], NULL));
+    NEED(ssq_batches_next(b, t));
+    ssq_comm_destroy(&pair.comm[1]);
+    for (int i = 0; i < 2; i++) {
+        p.row = 0;
+        core_status(ssq_batches_position_set(b, &p), SSQ_ERR_COMM, "rank 1",
+                    "%s: a position on a queue that %s", name,
+                    i == 0 ? "fails" : "has failed");
+        NEED(ssq_batches_position_get(b, &p));
+        tap_ok(p.epoch == 0 && p.row == 10, "%s: the position is as before",
+               name);
+    }
+    core_status(ssq_batches_next(b, t), SSQ_ERR_COMM, "rank 1",
+                "%s: the next batch on it", name);
+    ssq_batches_destroy(&b);
+    group_close(&pair);
+}
+
 static void test_misuse(ssq_queue *q, const char *name)
 {
     const int64_t large[2] = {1, INT64_C(5000000000)};
@@ -479,6 +506,7 @@ int main(void)
         test_ahead(q, name);
         test_held(name, false);
         test_held(name, true);
+        test_failed(name);
         test_misuse(q, name);
         if (strchr(name, ':') == NULL)
             test_fork(q, name);
