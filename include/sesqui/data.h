@@ -174,9 +174,11 @@ typedef struct ssq_images_read_args {
  *      folder/dog/1.jpg    label 1
  *
  *  Classes, and the pictures of a class, are sorted by their names, as strcmp.
- *  Entries whose names begin with a dot are ignored. The contents of a file
- *  decide about its format. Transparency and the orientation of EXIF are
- *  ignored. A PNG file of another gamma is converted to sRGB.
+ *  A class without pictures has a label, too. Entries whose names begin with a
+ *  dot are ignored. The contents of a file decide about its format.
+ *  Transparency and the orientation of EXIF are ignored. A PNG file of another
+ *  gamma is converted to sRGB, and one of 16 bits to 8. With 3 channels a grey
+ *  picture has three equal ones.
  *  @param args    NULL: all defaults
  *  @param images  out: u8 [n, channels, height, width]; owned by the caller;
  *                 release it with ssq_array_destroy()
@@ -186,8 +188,9 @@ typedef struct ssq_images_read_args {
  *  @return
  *   - SSQ_ERR_NOT_FOUND    no such folder; a link in it leads nowhere
  *   - SSQ_ERR_IO           a folder or a file cannot be read
- *   - SSQ_ERR_INVALID      args are out of range; folder is a file; it contains
- *                          no pictures, a folder where a file must be, or a
+ *   - SSQ_ERR_INVALID      args are out of range, or only one of height and
+ *                          width is 0; folder is a file; it contains no
+ *                          pictures at all, a folder where a file must be, or a
  *                          file where a folder must be; a picture is damaged,
  *                          or has another size than the first (if args do not
  *                          resize); a path has more than 4095 bytes

@@ -21,8 +21,9 @@ struct png_image {
     uint32_t warning_or_error;
     char message[64];
 };
-#define PNG_IMAGE_VERSION 1
-#define PNG_FORMAT_RGBA   3 /* PNG_FORMAT_FLAG_ALPHA | PNG_FORMAT_FLAG_COLOR */
+#define PNG_IMAGE_VERSION         1
+#define PNG_FORMAT_RGBA           3 /* PNG_FORMAT_FLAG_ALPHA and _COLOR */
+#define PNG_IMAGE_FLAG_16BIT_sRGB 4 /* if 16 bits have no gamma */
 
 static struct {
     bool open;
@@ -121,6 +122,7 @@ static ssq_status decode_png(const struct contents *c, struct image *image)
     if (png.begin(&p, c->data, c->n) == 0)
         return damaged(c, p.message);
     p.format = PNG_FORMAT_RGBA;
+    p.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
     ssq_status st = image_decode_reserve(c, image, p.height, p.width, 4);
     if (st == SSQ_OK && png.finish(&p, NULL, image->rgb, 0, NULL) == 0)
         st = damaged(c, p.message);

@@ -276,6 +276,9 @@ static ssq_status images_check_args(const char *folder,
     if (folder == NULL || images == NULL)
         return error_set(SSQ_ERR_INVALID, "images_read: %s is NULL",
                          folder == NULL ? "folder" : "images");
+    if (strlen(folder) >= PATH_BYTES)
+        return error_set(SSQ_ERR_INVALID,
+                         "images_read: %.100s..: the path is too long", folder);
     if (args->struct_size != sizeof(*args))
         return error_set(SSQ_ERR_INVALID,
                          "images_read: struct_size is %zu, expected %zu",

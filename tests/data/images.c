@@ -132,7 +132,7 @@ static void add_chunk(const char *name, const void *data, size_t n)
     add_number(crc(png + at, png_bytes - at));
 }
 
-/* Rows of pixels of 1 (grey), 3 or 4 bytes as a file. */
+/* Rows of pixels of 1 (grey), 3, 4 or 6 (16 bits) bytes as a file. */
 static void encode(const unsigned char *pixels, int width, int height,
                    int channels)
 {
@@ -159,8 +159,8 @@ static void encode(const unsigned char *pixels, int width, int height,
     add("\x89PNG\r\n\x1a\n", 8);
     head[3] = (unsigned char)width;
     head[7] = (unsigned char)height;
-    head[8] = 8;
-    head[9] = channels == 1 ? 0 : channels == 3 ? 2 : 6;
+    head[8] = channels == 6 ? 16 : 8;
+    head[9] = channels == 1 ? 0 : channels == 4 ? 6 : 2;
     add_chunk("IHDR", head, 13);
     const uint32_t sum = high << 16 | low;
     for (int i = 0; i < 4; i++)
@@ -175,7 +175,7 @@ static int colour(int c, int y, int x)
     return c == 0 ? 32 * x : c == 1 ? 40 * y : 18 * (x + y);
 }
 
-static unsigned char pixels[HEIGHT * WIDTH * 4];
+static unsigned char pixels[HEIGHT * WIDTH * 6];
 
 static void put_png(const char *name, int channels)
 {
@@ -264,6 +264,23 @@ static void test_classes(void)
     tap_ok(images == NULL && labels == NULL, "nothing is made");
 }
 
+/* A folder without pictures among classes. */
+static void test_empty_class(void)
+{
+    ssq_array *images = NULL, *labels = NULL;
+    folder("set/cow");
+    NEED(ssq_images_read(in("set"), NULL, &images, &labels));
+    ssq_array_info l = info_of(labels);
+    const char *cow = ssq_array_class(labels, 1);
+    tap_ok(l.shape[0] == 3 && ((const int32_t *)l.data)[2] == 2 &&
+               cow != NULL && strcmp(cow, "cow") == 0,
+           "a class without pictures has a label");
+    ssq_array_destroy(&images);
+    ssq_array_destroy(&labels);
+    if (rmdir(in("set/cow")) != 0)
+        tap_bail("%s cannot be removed", path);
+}
+
 static void test_grey(void)
 {
     ssq_array *images = NULL;
@@ -300,6 +317,23 @@ static void test_grey(void)
     for (int k = 0; k < HEIGHT * WIDTH; k++)
         same = same && p[k] == 32 * (k % WIDTH);
     tap_ok(same, "and one with its own values");
+    ssq_array_destroy(&images);
+}
+
+/* A file of 16 bits without a gamma: the upper byte of each value. */
+static void test_deep(void)
+{
+    ssq_array *images = NULL;
+    for (int i = 0; i < HEIGHT * WIDTH; i++)
+        for (int c = 0; c < 6; c++)
+            pixels[i * 6 + c] =
+                (unsigned char)colour(c / 2, i / WIDTH, i % WIDTH);
+    encode(pixels, WIDTH, HEIGHT, 6);
+    folder("deep");
+    put("deep/1.png", png, png_bytes);
+    NEED(ssq_images_read(in("deep"), NULL, &images, NULL));
+    ssq_array_info i = info_of(images);
+    tap_ok(is_picture(&i, 0), "16 bits become 8");
     ssq_array_destroy(&images);
 }
 
@@ -479,6 +513,10 @@ static void test_refused(void)
                 SSQ_ERR_INVALID, "file is not a folder", "a file of pictures");
     core_status(ssq_images_read(in("file"), NULL, &images, &labels),
                 SSQ_ERR_INVALID, "file is not a folder", "a file of classes");
+    static char longer[5000];
+    memset(longer, 'a', sizeof(longer) - 1);
+    core_status(ssq_images_read(longer, NULL, &images, &labels),
+                SSQ_ERR_INVALID, "too long", "a path of 4999 bytes");
     core_status(ssq_images_read(NULL, NULL, &images, &labels), SSQ_ERR_INVALID,
                 "folder is NULL", "a folder that is NULL");
     core_status(ssq_images_read(top, NULL, NULL, &labels), SSQ_ERR_INVALID,
@@ -507,7 +545,9 @@ int main(void)
     test_classes();
     test_refused();
     if (can_decode) {
+        test_empty_class();
         test_grey();
+        test_deep();
         test_resize();
         test_jpeg();
         test_damaged();
