@@ -196,9 +196,11 @@ ssq_status buffer_place(ssq_buffer *buffer);
 /** Set dtype, shape and contiguous strides of a view, and *bytes to its size.
  *  SSQ_ERR_INVALID: sizes that 64 bits cannot count. The bound leaves room for
  *  an element of 8 bytes, so that no later product of a size and a stride
- *  overflows. */
-ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
-                         struct view *view, uint64_t *bytes);
+ *  overflows.
+ *  @param what  the call that error texts name */
+ssq_status tensor_layout(const char *what, ssq_dtype dtype, int rank,
+                         const int64_t *shape, struct view *view,
+                         uint64_t *bytes);
 /** Create a tensor from a view; adds a reference to the view's buffer. */
 ssq_status tensor_wrap(const struct view *view, ssq_tensor **tensor);
 /** Create a contiguous tensor for state of the library. Allowed in a capture.

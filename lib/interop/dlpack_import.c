@@ -88,7 +88,8 @@ static ssq_status read_shape(const struct dlpack_import_foreign *f,
     if (t->ndim < 0 || t->ndim > SSQ_MAX_RANK)
         return error_set(SSQ_ERR_INVALID, "%s: ndim is %d, expected 0 to %d",
                          f->what, (int)t->ndim, SSQ_MAX_RANK);
-    ssq_status st = tensor_layout(in->dtype, t->ndim, t->shape, &dense, &bytes);
+    ssq_status st =
+        tensor_layout(f->what, in->dtype, t->ndim, t->shape, &dense, &bytes);
     if (st != SSQ_OK)
         return st;
     in->rank = t->ndim;

@@ -67,7 +67,7 @@ ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
     object_init(&h->tensor.object, never_freed);
     struct view *v = &h->tensor.view;
     uint64_t bytes;
-    ssq_status st = tensor_layout(dtype, rank, shape, v, &bytes);
+    ssq_status st = tensor_layout("tensor", dtype, rank, shape, v, &bytes);
     if (st == SSQ_OK)
         st = arena_take(&t->arena, t->queue->device, bytes, &h->memory);
     if (st != SSQ_OK)

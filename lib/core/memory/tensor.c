@@ -25,22 +25,22 @@ ssq_status tensor_wrap(const struct view *view, ssq_tensor **out)
     return SSQ_OK;
 }
 
-ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
-                         struct view *v, uint64_t *bytes)
+ssq_status tensor_layout(const char *what, ssq_dtype dtype, int rank,
+                         const int64_t *shape, struct view *v, uint64_t *bytes)
 {
     if (ssq_dtype_bits(dtype) == 0)
-        return error_set(SSQ_ERR_INVALID, "tensor: %d is not a dtype",
+        return error_set(SSQ_ERR_INVALID, "%s: %d is not a dtype", what,
                          (int)dtype);
     if (!dtype_on_device(dtype))
-        return error_set(SSQ_ERR_UNSUPPORTED, "tensor: dtype %s is %s",
+        return error_set(SSQ_ERR_UNSUPPORTED, "%s: dtype %s is %s", what,
                          ssq_dtype_name(dtype),
                          dtype_on_host(dtype) ? "of host memory alone"
                                               : "reserved");
     if (rank < 0 || rank > SSQ_MAX_RANK)
-        return error_set(SSQ_ERR_INVALID, "tensor: rank %d is not in 0..%d",
+        return error_set(SSQ_ERR_INVALID, "%s: rank %d is not in 0..%d", what,
                          rank, SSQ_MAX_RANK);
     if (rank > 0 && shape == NULL)
-        return error_set(SSQ_ERR_INVALID, "tensor: shape is NULL, rank is %d",
+        return error_set(SSQ_ERR_INVALID, "%s: shape is NULL, rank is %d", what,
                          rank);
     v->dtype = dtype;
     v->rank = rank;
@@ -50,7 +50,7 @@ ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
     for (int i = rank - 1; i >= 0; i--) {
         if (shape[i] < 0)
             return error_set(SSQ_ERR_INVALID,
-                             "tensor: dimension %d is %lld, negative", i,
+                             "%s: dimension %d is %lld, negative", what, i,
                              (long long)shape[i]);
         v->shape[i] = shape[i];
         v->stride[i] = (int64_t)stride;
@@ -58,9 +58,9 @@ ssq_status tensor_layout(ssq_dtype dtype, int rank, const int64_t *shape,
         if (!size_mul(stride, step, &stride) ||
             stride > INT64_MAX / sizeof(double))
             return error_set(SSQ_ERR_INVALID,
-                             "tensor: dimension %d of %lld elements makes it "
+                             "%s: dimension %d of %lld elements makes it "
                              "larger than 64 bits can count",
-                             i, (long long)shape[i]);
+                             what, i, (long long)shape[i]);
         n *= (uint64_t)shape[i];
     }
     *bytes = n * dtype_bytes(dtype);
@@ -72,7 +72,8 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
 {
     struct view v = {0};
     uint64_t bytes;
-    ssq_status st = tensor_layout(dtype, rank, shape, &v, &bytes);
+    ssq_status st =
+        tensor_layout("tensor_create", dtype, rank, shape, &v, &bytes);
     if (st != SSQ_OK)
         return st;
     st = buffer_create(device, bytes, &v.buffer);
@@ -87,15 +88,15 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
  * inside its buffer. A dimension of one element may have any stride, because
  * the stride is never used. The check itself must not overflow, or a huge
  * stride would look small. */
-static ssq_status restride(struct view *v, const int64_t *strides)
+static ssq_status restride(const char *what, struct view *v,
+                           const int64_t *strides)
 {
     uint64_t last = 0;
     bool empty = false;
     for (int i = 0; i < v->rank; i++) {
         if (strides != NULL && strides[i] < 0)
-            return error_set(SSQ_ERR_INVALID,
-                             "tensor: stride %d is %lld, negative", i,
-                             (long long)strides[i]);
+            return error_set(SSQ_ERR_INVALID, "%s: stride %d is %lld, negative",
+                             what, i, (long long)strides[i]);
         if (strides != NULL)
             v->stride[i] = strides[i];
         empty = empty || v->shape[i] == 0;
@@ -104,7 +105,7 @@ static ssq_status restride(struct view *v, const int64_t *strides)
                                           (uint64_t)v->stride[i], &reach) ||
                                 !size_add(last, reach, &last)))
             return error_set(SSQ_ERR_INVALID,
-                             "tensor: stride %d of %lld overflows 64 bits", i,
+                             "%s: stride %d of %lld overflows 64 bits", what, i,
                              (long long)v->stride[i]);
     }
     uint64_t size = dtype_bytes(v->dtype), bytes = 0, end = v->offset;
@@ -113,7 +114,7 @@ static ssq_status restride(struct view *v, const int64_t *strides)
         end = UINT64_MAX;
     if (end > v->buffer->bytes)
         return error_set(
-            SSQ_ERR_INVALID, "tensor: ends at byte %llu of a buffer of %llu",
+            SSQ_ERR_INVALID, "%s: ends at byte %llu of a buffer of %llu", what,
             (unsigned long long)end, (unsigned long long)v->buffer->bytes);
     return SSQ_OK;
 }
@@ -122,24 +123,24 @@ ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
                                   const int64_t *shape, const int64_t *strides,
                                   uint64_t offset, ssq_tensor **tensor)
 {
+    static const char what[] = "tensor_from_buffer";
     if (buffer == NULL || tensor == NULL)
-        return error_set(SSQ_ERR_INVALID, "tensor_from_buffer: %s is NULL",
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          buffer == NULL ? "buffer" : "tensor");
     struct view v = {0};
     uint64_t bytes;
-    ssq_status st = tensor_layout(dtype, rank, shape, &v, &bytes);
+    ssq_status st = tensor_layout(what, dtype, rank, shape, &v, &bytes);
     if (st != SSQ_OK)
         return st;
     if (offset % dtype_bytes(dtype) != 0)
-        return error_set(
-            SSQ_ERR_INVALID,
-            "tensor: offset %llu is not a multiple of %zu, the size "
-            "of %s",
-            (unsigned long long)offset, dtype_bytes(dtype),
-            ssq_dtype_name(dtype));
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: offset %llu is not a multiple of %zu, the size "
+                         "of %s",
+                         what, (unsigned long long)offset, dtype_bytes(dtype),
+                         ssq_dtype_name(dtype));
     v.buffer = buffer;
     v.offset = offset;
-    st = restride(&v, strides);
+    st = restride(what, &v, strides);
     return st != SSQ_OK ? st : tensor_wrap(&v, tensor);
 }
 
@@ -310,7 +311,7 @@ ssq_status ssq_tensor_reshape(const ssq_tensor *tensor, int rank,
     if (st != SSQ_OK)
         return st;
     uint64_t bytes;
-    st = tensor_layout(r.dtype, rank, sizes, &r, &bytes);
+    st = tensor_layout("tensor_reshape", r.dtype, rank, sizes, &r, &bytes);
     if (st != SSQ_OK)
         return st;
     char text[128];
@@ -385,7 +386,8 @@ ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor, int rank,
         return st;
     struct view v = tensor->view, target = {0};
     uint64_t bytes;
-    st = tensor_layout(v.dtype, rank, shape, &target, &bytes);
+    st = tensor_layout("tensor_broadcast", v.dtype, rank, shape, &target,
+                       &bytes);
     if (st != SSQ_OK)
         return st;
     char from[128], to[128];
