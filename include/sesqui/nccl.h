@@ -116,7 +116,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_id(void *id, size_t bytes);
  *                  ssq_comm_destroy()
  *  @return
  *   - SSQ_ERR_INVALID      bytes, rank, size or an option is out of range; the
- *                          device is not of cuda, or not on the primary context
+ *                          device is not of cuda, or not on the primary
+ *                          context; this thread captures a graph on the device
  *   - SSQ_ERR_UNSUPPORTED  as ssq_comm_nccl_id
  *   - SSQ_ERR_COMM         a rank did not make the call within
  *                          options.timeout, or NCCL failed: for example, two

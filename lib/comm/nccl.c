@@ -30,7 +30,8 @@ static ssq_status check_device_comm(const ssq_device *device,
     if (device == NULL || comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          device == NULL ? "device" : "comm");
-    ssq_status st = device_check(device, what);
+    /* NCCL allocates device memory, which would end a capture */
+    ssq_status st = capture_check(device, what);
     if (st == SSQ_OK && device->backend->call == NULL)
         st = error_set(SSQ_ERR_INVALID, "%s: %s is not a device of cuda", what,
                        device->props.name);

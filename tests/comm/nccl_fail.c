@@ -292,6 +292,14 @@ static void test_misuse(void)
             "struct_size is 1");
     REFUSED(ssq_comm_nccl_create(dev, NULL, NULL, &comm),
             "comm_nccl_create|nccl_comm is NULL");
+    ssq_queue *q = core_queue(dev);
+    ssq_graph *graph = NULL;
+    NEED(ssq_graph_begin(q));
+    REFUSED(ssq_comm_nccl_join(dev, id, 128, 0, 1, NULL, &comm),
+            "comm_nccl_join|captured");
+    NEED(ssq_graph_end(q, &graph));
+    ssq_graph_destroy(&graph);
+    ssq_queue_destroy(&q);
     tap_ok(comm == NULL, "nothing was written");
     ssq_device_close(&dev);
     ssq_device_close(&host);
