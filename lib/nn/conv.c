@@ -22,7 +22,8 @@ static struct filters conv_make(const struct layer *l,
     const int64_t nchw[] = {first, second, size[0], size[1]};
     const int64_t nhwc[] = {first, size[0], size[1], second};
     const ssq_begin weight = init_weight();
-    const ssq_begin begin = init_bias(second * size[0] * size[1]);
+    const ssq_begin begin =
+        init_bias((double)second * (double)size[0] * (double)size[1]);
     struct filters f = {.bias = SSQ_VAR_NONE};
     f.weight = layer_param(l, "weight", 4, last ? nhwc : nchw, &o->weight_init,
                            &weight);

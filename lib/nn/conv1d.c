@@ -53,7 +53,8 @@ static void conv1d_make(struct conv1d *c, int64_t first, int64_t second,
     const bool last = c->o->layout == SSQ_LAYOUT_NHWC;
     const int64_t shape[] = {first, last ? length : second,
                              last ? second : length};
-    const ssq_begin weight = init_weight(), bias = init_bias(second * length);
+    const ssq_begin weight = init_weight(),
+                    bias = init_bias((double)second * (double)length);
     ssq_var w =
         layer_param(&c->layer, "weight", 3, shape, &c->o->weight_init, &weight);
     c->weight = row_of(c->layer.where, w, c->o->layout);

@@ -73,10 +73,9 @@ ssq_begin init_weight(void)
     return (ssq_begin){.kind = SSQ_INIT_KAIMING_UNIFORM, .slope = sqrt(5.0)};
 }
 
-ssq_begin init_bias(int64_t fan_in)
+ssq_begin init_bias(double fan_in)
 {
-    if (fan_in <= 0)
+    if (fan_in <= 0.0)
         return (ssq_begin){.kind = SSQ_INIT_ZEROS};
-    return (ssq_begin){.kind = SSQ_INIT_UNIFORM,
-                       .value = 1.0 / sqrt((double)fan_in)};
+    return (ssq_begin){.kind = SSQ_INIT_UNIFORM, .value = 1.0 / sqrt(fan_in)};
 }

@@ -29,6 +29,6 @@ ssq_var layer_full(const struct layer *l, const char *part, int rank,
  *  more. */
 ssq_begin init_weight(void);
 /** The same for the bias of a layer with this fan_in. */
-ssq_begin init_bias(int64_t fan_in);
+ssq_begin init_bias(double fan_in);
 
 #endif

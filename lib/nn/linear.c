@@ -32,7 +32,7 @@ ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape, const char *name,
     }
     int64_t in = v.shape[v.rank - 1];
     const int64_t shape[] = {out, in};
-    const ssq_begin weight = init_weight(), bias_begin = init_bias(in);
+    const ssq_begin weight = init_weight(), bias_begin = init_bias((double)in);
     ssq_var w = layer_param(&l, "weight", 2, shape, &o.weight_init, &weight);
     ssq_var bias = SSQ_VAR_NONE;
     if (o.bias)

@@ -38,7 +38,8 @@ static bool rnn_begin(const struct layer *l, ssq_var x, int64_t hidden,
 static struct rnn_weights rnn_make(const struct layer *l, ssq_var x,
                                    int64_t hidden, int64_t gates, bool bias)
 {
-    const ssq_begin given = SSQ_BEGIN_LAYER, uniform = init_bias(hidden);
+    const ssq_begin given = SSQ_BEGIN_LAYER,
+                    uniform = init_bias((double)hidden);
     const int64_t rows = gates * hidden;
     const int64_t ih[] = {rows, ssq_var_size(x, 2)}, hh[] = {rows, hidden};
     struct rnn_weights w = {.b_ih = SSQ_VAR_NONE, .b_hh = SSQ_VAR_NONE};

@@ -230,6 +230,11 @@ static void layers(const struct tape_rig *r)
             "a convolution of a matrix");
     ssq_nn_conv1d(t, "c", P(t, "cube", 3, 2, 3, 4), 5, 0, NULL);
     latched(r, SSQ_ERR_INVALID, "5 filters of length 0", "filters of nothing");
+    ssq_nn_conv1d(t, "c", P(t, "cube", 3, 2, 3, 4), 5, INT64_MAX, NULL);
+    latched(r, SSQ_ERR_INVALID, "9223372036854775807",
+            "a filter of more elements than 63 bits count");
+    ssq_nn_conv2d(t, "c", P(t, "image", 4, 2, 3, 4, 5), 5, INT64_MAX, 2, NULL);
+    latched(r, SSQ_ERR_INVALID, "9223372036854775807", "also of an image");
     ssq_nn_conv_transpose1d(t, "c", P(t, "cube", 3, 2, 3, 4), 5, 3,
                             SSQ_NN_CONV1D(.groups = 0));
     latched(r, SSQ_ERR_INVALID, "nn_conv_transpose1d: groups is 0", "no group");
