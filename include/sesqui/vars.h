@@ -11,15 +11,18 @@
  *
  * The result is a var: the tape owns its memory, and chooses its shape, for
  * example the broadcast shape of a and b, and its dtype. The dtype follows
- * the op's autocast class (amp/policy.h): for example, of an f16 x ssq_sqrt_var
- * is f16 and ssq_rsqrt_var float32. A region (ssq_tape_autocast_push) changes
- * this: with NULL both are f16. SSQ_VAR_NONE omits an optional operand.
+ * the op's autocast class, which each comment below names (amp/policy.h). For
+ * example, of an f16 x ssq_sqrt_var (any) is f16 and ssq_rsqrt_var (float32)
+ * is float32. A region (ssq_tape_autocast_push) changes this: with NULL both
+ * are f16. SSQ_VAR_NONE omits an optional operand. For another operand it
+ * latches SSQ_ERR_INVALID.
  *
  * options has the other arguments, for example SSQ_SOFTMAX(.axis = 1); NULL:
  * all defaults. It is copied, and tensors in it are held until the pass ends.
- * They get no gradient and are not cast. These fields must be NULL in it: vars
- * of this call, results and reserve, gradients, and dloss of a loss (the loss
- * scale is an argument of ssq_tape_backward). Dropout's mask may be set.
+ * They get no gradient and are not cast, for example c of ssq_gemm_var. These
+ * fields must be NULL in it: vars of this call, results and reserve, gradients,
+ * and dloss of a loss (the loss scale is an argument of ssq_tape_backward).
+ * Dropout's mask may be set.
  *
  * Autocast never casts biases of gemm, conv, lstm and gru. Except in a region
  * of NULL, it casts gamma and beta of batch and group norm, and c0 of lstm, to
@@ -29,9 +32,10 @@
  * A loss has rank 0, or with SSQ_REDUCTION_NONE the shape that ssq_<op> says.
  *
  * An activation in options is run as a separate op: the result is rounded
- * before it, too. (That of a gated unit is part of the op.) The gradients of
- * ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS. hn and cn
- * receive further results. They may be NULL, and are inert after an error.
+ * before it, too. (The activation of a gated unit is part of the op.) The
+ * gradients of ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS.
+ * hn and cn receive further results. They may be NULL, and are inert after an
+ * error.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier
@@ -57,301 +61,309 @@
 extern "C" {
 #endif
 
-/** ssq_relu of vars: see ops/elementwise.h. */
+/** ssq_relu of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_relu_var_at(const char *where, ssq_var x);
 #define ssq_relu_var(...) \
     ssq_relu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_leaky_relu of vars: see ops/elementwise.h. */
+/** ssq_leaky_relu of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_leaky_relu_var_at(const char *where, ssq_var x,
     const ssq_leaky_relu_args *options);
 #define ssq_leaky_relu_var(...) \
     ssq_leaky_relu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_elu of vars: see ops/elementwise.h. */
+/** ssq_elu of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_elu_var_at(const char *where, ssq_var x,
     const ssq_elu_args *options);
 #define ssq_elu_var(...) \
     ssq_elu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gelu of vars: see ops/elementwise.h. */
+/** ssq_gelu of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_gelu_var_at(const char *where, ssq_var x);
 #define ssq_gelu_var(...) \
     ssq_gelu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gelu_tanh of vars: see ops/elementwise.h. */
+/** ssq_gelu_tanh of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_gelu_tanh_var_at(const char *where, ssq_var x);
 #define ssq_gelu_tanh_var(...) \
     ssq_gelu_tanh_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_silu of vars: see ops/elementwise.h. */
+/** ssq_silu of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_silu_var_at(const char *where, ssq_var x);
 #define ssq_silu_var(...) \
     ssq_silu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_sigmoid of vars: see ops/elementwise.h. */
+/** ssq_sigmoid of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_sigmoid_var_at(const char *where, ssq_var x);
 #define ssq_sigmoid_var(...) \
     ssq_sigmoid_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_tanh of vars: see ops/elementwise.h. */
+/** ssq_tanh of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_tanh_var_at(const char *where, ssq_var x);
 #define ssq_tanh_var(...) \
     ssq_tanh_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_softsign of vars: see ops/elementwise.h. */
+/** ssq_softsign of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_softsign_var_at(const char *where, ssq_var x);
 #define ssq_softsign_var(...) \
     ssq_softsign_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_softplus of vars: see ops/elementwise.h. */
+/** ssq_softplus of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_softplus_var_at(const char *where, ssq_var x,
     const ssq_softplus_args *options);
 #define ssq_softplus_var(...) \
     ssq_softplus_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_exp of vars: see ops/elementwise.h. */
+/** ssq_exp of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_exp_var_at(const char *where, ssq_var x);
 #define ssq_exp_var(...) \
     ssq_exp_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_expm1 of vars: see ops/elementwise.h. */
+/** ssq_expm1 of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_expm1_var_at(const char *where, ssq_var x);
 #define ssq_expm1_var(...) \
     ssq_expm1_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_log of vars: see ops/elementwise.h. */
+/** ssq_log of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_log_var_at(const char *where, ssq_var x);
 #define ssq_log_var(...) \
     ssq_log_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_log1p of vars: see ops/elementwise.h. */
+/** ssq_log1p of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_log1p_var_at(const char *where, ssq_var x);
 #define ssq_log1p_var(...) \
     ssq_log1p_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_sqrt of vars: see ops/elementwise.h. */
+/** ssq_sqrt of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_sqrt_var_at(const char *where, ssq_var x);
 #define ssq_sqrt_var(...) \
     ssq_sqrt_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_rsqrt of vars: see ops/elementwise.h. */
+/** ssq_rsqrt of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_rsqrt_var_at(const char *where, ssq_var x);
 #define ssq_rsqrt_var(...) \
     ssq_rsqrt_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_reciprocal of vars: see ops/elementwise.h. */
+/** ssq_reciprocal of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_reciprocal_var_at(const char *where, ssq_var x);
 #define ssq_reciprocal_var(...) \
     ssq_reciprocal_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_abs of vars: see ops/elementwise.h. */
+/** ssq_abs of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_abs_var_at(const char *where, ssq_var x);
 #define ssq_abs_var(...) \
     ssq_abs_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_neg of vars: see ops/elementwise.h. */
+/** ssq_neg of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_neg_var_at(const char *where, ssq_var x);
 #define ssq_neg_var(...) \
     ssq_neg_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_square of vars: see ops/elementwise.h. */
+/** ssq_square of vars: see ops/elementwise.h. Its class is float32. */
 SSQ_API ssq_var ssq_square_var_at(const char *where, ssq_var x);
 #define ssq_square_var(...) \
     ssq_square_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_sin of vars: see ops/elementwise.h. */
+/** ssq_sin of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_sin_var_at(const char *where, ssq_var x);
 #define ssq_sin_var(...) \
     ssq_sin_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_cos of vars: see ops/elementwise.h. */
+/** ssq_cos of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_cos_var_at(const char *where, ssq_var x);
 #define ssq_cos_var(...) \
     ssq_cos_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_erf of vars: see ops/elementwise.h. */
+/** ssq_erf of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_erf_var_at(const char *where, ssq_var x);
 #define ssq_erf_var(...) \
     ssq_erf_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_clamp of vars: see ops/elementwise.h. */
+/** ssq_clamp of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_clamp_var_at(const char *where, ssq_var x,
     const ssq_clamp_args *options);
 #define ssq_clamp_var(...) \
     ssq_clamp_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_add of vars: see ops/binary.h. */
+/** ssq_add of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_add_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_add_var(...) \
     ssq_add_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_sub of vars: see ops/binary.h. */
+/** ssq_sub of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_sub_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_sub_var(...) \
     ssq_sub_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_mul of vars: see ops/binary.h. */
+/** ssq_mul of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_mul_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_mul_var(...) \
     ssq_mul_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_div of vars: see ops/binary.h. */
+/** ssq_div of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_div_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_div_var(...) \
     ssq_div_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_maximum of vars: see ops/binary.h. */
+/** ssq_maximum of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_maximum_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_maximum_var(...) \
     ssq_maximum_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_minimum of vars: see ops/binary.h. */
+/** ssq_minimum of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_minimum_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_minimum_var(...) \
     ssq_minimum_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_pow of vars: see ops/binary.h. */
+/** ssq_pow of vars: see ops/binary.h. Its class is float32. */
 SSQ_API ssq_var ssq_pow_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_pow_var(...) \
     ssq_pow_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_where of vars: see ops/binary.h. */
+/** ssq_where of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_where_var_at(const char *where, ssq_var a, ssq_var b,
     const ssq_where_args *options);
 #define ssq_where_var(...) \
     ssq_where_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_glu of vars: see ops/binary.h. */
+/** ssq_glu of vars: see ops/binary.h. Its class is promote. */
 SSQ_API ssq_var ssq_glu_var_at(const char *where, ssq_var a, ssq_var b,
     const ssq_glu_args *options);
 #define ssq_glu_var(...) \
     ssq_glu_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_scale of vars: see ops/elementwise.h. */
+/** ssq_scale of vars: see ops/elementwise.h. Its class is any. */
 SSQ_API ssq_var ssq_scale_var_at(const char *where, ssq_var x,
     const ssq_scale_args *options);
 #define ssq_scale_var(...) \
     ssq_scale_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_dropout of vars: see ops/random.h. */
+/** ssq_dropout of vars: see ops/random.h. Its class is any. */
 SSQ_API ssq_var ssq_dropout_var_at(const char *where, ssq_var x,
     const ssq_dropout_args *options);
 #define ssq_dropout_var(...) \
     ssq_dropout_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_sum of vars: see ops/reduce.h. */
+/** ssq_sum of vars: see ops/reduce.h. Its class is float32. */
 SSQ_API ssq_var ssq_sum_var_at(const char *where, ssq_var x,
     const ssq_sum_args *options);
 #define ssq_sum_var(...) \
     ssq_sum_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_mean of vars: see ops/reduce.h. */
+/** ssq_mean of vars: see ops/reduce.h. Its class is float32. */
 SSQ_API ssq_var ssq_mean_var_at(const char *where, ssq_var x,
     const ssq_mean_args *options);
 #define ssq_mean_var(...) \
     ssq_mean_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_max of vars: see ops/reduce.h. */
+/** ssq_max of vars: see ops/reduce.h. Its class is any. */
 SSQ_API ssq_var ssq_max_var_at(const char *where, ssq_var x,
     const ssq_max_args *options);
 #define ssq_max_var(...) \
     ssq_max_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_min of vars: see ops/reduce.h. */
+/** ssq_min of vars: see ops/reduce.h. Its class is any. */
 SSQ_API ssq_var ssq_min_var_at(const char *where, ssq_var x,
     const ssq_min_args *options);
 #define ssq_min_var(...) \
     ssq_min_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_prod of vars: see ops/reduce.h. */
+/** ssq_prod of vars: see ops/reduce.h. Its class is float32. */
 SSQ_API ssq_var ssq_prod_var_at(const char *where, ssq_var x,
     const ssq_prod_args *options);
 #define ssq_prod_var(...) \
     ssq_prod_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gemm of vars: see ops/gemm.h. */
+/** ssq_gemm of vars: see ops/gemm.h. Its class is half. bias is optional. */
 SSQ_API ssq_var ssq_gemm_var_at(const char *where, ssq_var a, ssq_var b,
     ssq_var bias, const ssq_gemm_args *options);
 #define ssq_gemm_var(...) \
     ssq_gemm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gemm_batched of vars: see ops/gemm.h. */
+/** ssq_gemm_batched of vars: see ops/gemm.h. Its class is half. bias is
+ *  optional. */
 SSQ_API ssq_var ssq_gemm_batched_var_at(const char *where, ssq_var a, ssq_var b,
     ssq_var bias, const ssq_gemm_args *options);
 #define ssq_gemm_batched_var(...) \
     ssq_gemm_batched_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_softmax of vars: see ops/softmax.h. */
+/** ssq_softmax of vars: see ops/softmax.h. Its class is float32. */
 SSQ_API ssq_var ssq_softmax_var_at(const char *where, ssq_var x,
     const ssq_softmax_args *options);
 #define ssq_softmax_var(...) \
     ssq_softmax_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_log_softmax of vars: see ops/softmax.h. */
+/** ssq_log_softmax of vars: see ops/softmax.h. Its class is float32. */
 SSQ_API ssq_var ssq_log_softmax_var_at(const char *where, ssq_var x,
     const ssq_log_softmax_args *options);
 #define ssq_log_softmax_var(...) \
     ssq_log_softmax_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_cross_entropy of vars: see ops/loss.h. */
+/** ssq_cross_entropy of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_cross_entropy_var_at(const char *where, ssq_var logits,
     const ssq_cross_entropy_args *options);
 #define ssq_cross_entropy_var(...) \
     ssq_cross_entropy_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_nll_loss of vars: see ops/loss.h. */
+/** ssq_nll_loss of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_nll_loss_var_at(const char *where, ssq_var x,
     const ssq_nll_loss_args *options);
 #define ssq_nll_loss_var(...) \
     ssq_nll_loss_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_mse of vars: see ops/loss.h. */
+/** ssq_mse of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_mse_var_at(const char *where, ssq_var x,
     const ssq_mse_args *options);
 #define ssq_mse_var(...) \
     ssq_mse_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_l1 of vars: see ops/loss.h. */
+/** ssq_l1 of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_l1_var_at(const char *where, ssq_var x,
     const ssq_l1_args *options);
 #define ssq_l1_var(...) \
     ssq_l1_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_smooth_l1 of vars: see ops/loss.h. */
+/** ssq_smooth_l1 of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_smooth_l1_var_at(const char *where, ssq_var x,
     const ssq_smooth_l1_args *options);
 #define ssq_smooth_l1_var(...) \
     ssq_smooth_l1_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_huber of vars: see ops/loss.h. */
+/** ssq_huber of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_huber_var_at(const char *where, ssq_var x,
     const ssq_huber_args *options);
 #define ssq_huber_var(...) \
     ssq_huber_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_bce_with_logits of vars: see ops/loss.h. */
+/** ssq_bce_with_logits of vars: see ops/loss.h. Its class is float32. */
 SSQ_API ssq_var ssq_bce_with_logits_var_at(const char *where, ssq_var x,
     const ssq_bce_with_logits_args *options);
 #define ssq_bce_with_logits_var(...) \
     ssq_bce_with_logits_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_layer_norm of vars: see ops/norm.h. */
+/** ssq_layer_norm of vars: see ops/norm.h. Its class is float32. gamma and beta
+ *  are optional. */
 SSQ_API ssq_var ssq_layer_norm_var_at(const char *where, ssq_var x,
     ssq_var gamma, ssq_var beta, const ssq_layer_norm_args *options);
 #define ssq_layer_norm_var(...) \
     ssq_layer_norm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_rms_norm of vars: see ops/norm.h. */
+/** ssq_rms_norm of vars: see ops/norm.h. Its class is float32. gamma is
+ *  optional. */
 SSQ_API ssq_var ssq_rms_norm_var_at(const char *where, ssq_var x, ssq_var gamma,
     const ssq_rms_norm_args *options);
 #define ssq_rms_norm_var(...) \
     ssq_rms_norm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_batch_norm of vars: see ops/batch_norm.h. */
+/** ssq_batch_norm of vars: see ops/batch_norm.h. Its class is float32. gamma
+ *  and beta are optional. */
 SSQ_API ssq_var ssq_batch_norm_var_at(const char *where, ssq_var x,
     ssq_var gamma, ssq_var beta, const ssq_batch_norm_args *options);
 #define ssq_batch_norm_var(...) \
     ssq_batch_norm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_group_norm of vars: see ops/batch_norm.h. */
+/** ssq_group_norm of vars: see ops/batch_norm.h. Its class is float32. gamma
+ *  and beta are optional. */
 SSQ_API ssq_var ssq_group_norm_var_at(const char *where, ssq_var x,
     ssq_var gamma, ssq_var beta, const ssq_group_norm_args *options);
 #define ssq_group_norm_var(...) \
     ssq_group_norm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_conv2d of vars: see ops/conv.h. */
+/** ssq_conv2d of vars: see ops/conv.h. Its class is half. bias is optional. */
 SSQ_API ssq_var ssq_conv2d_var_at(const char *where, ssq_var x, ssq_var w,
     ssq_var bias, const ssq_conv2d_args *options);
 #define ssq_conv2d_var(...) \
     ssq_conv2d_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_conv_transpose2d of vars: see ops/conv.h. */
+/** ssq_conv_transpose2d of vars: see ops/conv.h. Its class is half. bias is
+ *  optional. */
 SSQ_API ssq_var ssq_conv_transpose2d_var_at(const char *where, ssq_var x,
     ssq_var w, ssq_var bias, const ssq_conv_transpose2d_args *options);
 #define ssq_conv_transpose2d_var(...) \
     ssq_conv_transpose2d_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_max_pool2d of vars: see ops/pool.h. */
+/** ssq_max_pool2d of vars: see ops/pool.h. Its class is any. */
 SSQ_API ssq_var ssq_max_pool2d_var_at(const char *where, ssq_var x,
     const ssq_max_pool2d_args *options);
 #define ssq_max_pool2d_var(...) \
     ssq_max_pool2d_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_avg_pool2d of vars: see ops/pool.h. */
+/** ssq_avg_pool2d of vars: see ops/pool.h. Its class is any. */
 SSQ_API ssq_var ssq_avg_pool2d_var_at(const char *where, ssq_var x,
     const ssq_avg_pool2d_args *options);
 #define ssq_avg_pool2d_var(...) \
     ssq_avg_pool2d_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_global_avg_pool2d of vars: see ops/pool.h. */
+/** ssq_global_avg_pool2d of vars: see ops/pool.h. Its class is any. */
 SSQ_API ssq_var ssq_global_avg_pool2d_var_at(const char *where, ssq_var x,
     const ssq_global_avg_pool2d_args *options);
 #define ssq_global_avg_pool2d_var(...) \
     ssq_global_avg_pool2d_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gather_rows of vars: see ops/data.h. */
+/** ssq_gather_rows of vars: see ops/data.h. Its class is any. */
 SSQ_API ssq_var ssq_gather_rows_var_at(const char *where, ssq_var x,
     const ssq_gather_rows_args *options);
 #define ssq_gather_rows_var(...) \
     ssq_gather_rows_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_attention of vars: see ops/attention.h. */
+/** ssq_attention of vars: see ops/attention.h. Its class is half. */
 SSQ_API ssq_var ssq_attention_var_at(const char *where, ssq_var q, ssq_var k,
     ssq_var v, const ssq_attention_args *options);
 #define ssq_attention_var(...) \
     ssq_attention_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_rotary of vars: see ops/attention.h. */
+/** ssq_rotary of vars: see ops/attention.h. Its class is any. */
 SSQ_API ssq_var ssq_rotary_var_at(const char *where, ssq_var x,
     const ssq_rotary_args *options);
 #define ssq_rotary_var(...) \
     ssq_rotary_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_lstm of vars: see ops/rnn.h. */
+/** ssq_lstm of vars: see ops/rnn.h. Its class is half. b_ih, b_hh, h0 and c0
+ *  are optional. */
 SSQ_API ssq_var ssq_lstm_var_at(const char *where, ssq_var x, ssq_var w_ih,
     ssq_var w_hh, ssq_var b_ih, ssq_var b_hh, ssq_var h0, ssq_var c0,
     ssq_var *hn, ssq_var *cn, const ssq_lstm_args *options);
 #define ssq_lstm_var(...) \
     ssq_lstm_var_at(SSQ_AT, __VA_ARGS__)
-/** ssq_gru of vars: see ops/rnn.h. */
+/** ssq_gru of vars: see ops/rnn.h. Its class is half. b_ih, b_hh and h0 are
+ *  optional. */
 SSQ_API ssq_var ssq_gru_var_at(const char *where, ssq_var x, ssq_var w_ih,
     ssq_var w_hh, ssq_var b_ih, ssq_var b_hh, ssq_var h0, ssq_var *hn,
     const ssq_gru_args *options);

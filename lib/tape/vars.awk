@@ -138,13 +138,15 @@ function upper(name) {
 
 # ---- the manifest ----
 
-# A line of UNARY_KINDS with a gradient: its name, in unary[], and its words.
+# A line of UNARY_KINDS with a gradient: its name, in unary[], its class and its
+# words.
 function kind_line(line,    part) {
     if (line !~ /^ +(BOTH|SIGNED)\([0-9]+, /)
         return
     if (split(line, part, ", ") < 6)
         fail("the traits of " part[2] " are not in the first line of its kind")
     unary[nunary++] = part[2]
+    class[part[2]] = tolower(part[4])
     words[part[2]] = "y:like" (part[5] ~ /DX_OF_Y/ ? " x=y" : "")
 }
 
@@ -161,7 +163,7 @@ function manifest_line(line) {
 }
 
 # Every function of the manifest that tapes offer, in its order.
-function manifest(s,    name, i, left) {
+function manifest(s,    name, i, left, part) {
     left = gsub(/TAPE\(/, "&", s)
     while (match(s, /[A-Z0-9]+\([a-z0-9_]+\) *TAPE\([^()]*\)|UNARY_FUNCTIONS/)) {
         name = substr(s, RSTART, RLENGTH)
@@ -174,7 +176,9 @@ function manifest(s,    name, i, left) {
         match(name, /TAPE\(.*\)/)
         i = substr(name, RSTART + 5, RLENGTH - 6)
         sub(/\).*/, "", name)
-        sub(/.*\(/, "", name)
+        split(name, part, /[(]/)
+        name = part[2]
+        class[name] = tolower(part[1])
         op(name, i)
         left--
     }
@@ -443,6 +447,15 @@ function header_op(name,    i, s) {
     if (options_of())
         s = s ", const " takes[name] " *options"
     protos[name] = s
+    may_lack[name] = optional_vars()
+}
+
+# The vars that may be SSQ_VAR_NONE: " x is optional.", or nothing.
+function optional_vars(    i, n, list) {
+    for (i = nvars - 1; i >= 0; i--)
+        if ((type, vars[i]) in optional)
+            list = vars[i] (n++ == 0 ? "" : n == 2 ? " and " : ", ") list
+    return n == 0 ? "" : " " list (n == 1 ? " is" : " are") " optional."
 }
 
 # Has it members other than vars and results?
@@ -467,11 +480,25 @@ function folded(s,    n, part, i, line) {
     print line
 }
 
+# A comment, broken at spaces before 80 columns.
+function filled(s,    n, part, i, line) {
+    n = split(s, part, " ")
+    line = part[1]
+    for (i = 2; i <= n; i++)
+        if (length(line " " part[i]) > 80) {
+            print line
+            line = " *  " part[i]
+        } else
+            line = line " " part[i]
+    print line
+}
+
 function header_end(    i, line) {
     while ((getline line <(top "/lib/tape/vars_head.txt")) > 0)
         print line
     for (i = 0; i < nops; i++) {
-        print "/** ssq_" names[i] " of vars: see " home[names[i]] ". */"
+        filled("/** ssq_" names[i] " of vars: see " home[names[i]] \
+            ". Its class is " class[names[i]] "." may_lack[names[i]] " */")
         folded("SSQ_API ssq_var ssq_" names[i] "_var_at(" protos[names[i]] \
             ");")
         print "#define ssq_" names[i] "_var(...) \\"
