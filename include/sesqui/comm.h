@@ -180,6 +180,7 @@ SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
  *  @threads any */
 SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);
 /** Return the name of the transport: "local", "mpi" or "nccl"; "" for NULL.
+ *  Owned by the library, valid for good. The call works in a child of fork.
  *  @sync host
  *  @threads any */
 SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);

@@ -540,8 +540,10 @@ SSQ_API const char *ssq_implementation_name(const ssq_device *device,
  *  support return SSQ_ERR_UNSUPPORTED. SSQ_IMPL in the environment does the
  *  same when a device is opened: SSQ_IMPL=op:impl,... for all devices, or
  *  backend/op:impl for the devices of one backend. For example,
- *  SSQ_IMPL=opencl/gemm:tiled.
- *  @param impl  NULL removes the pin
+ *  SSQ_IMPL=opencl/gemm:tiled. The pin is for later calls. Work that is
+ *  enqueued, and graphs that exist, do not change.
+ *  @param op, impl  names as of ssq_op_name and ssq_implementation_name, read
+ *                   during the call. An impl of NULL removes the pin
  *  @return SSQ_ERR_NOT_FOUND  no such op or implementation
  *  @threads object No other thread may use the device, or its queues, at the
  *           same time.

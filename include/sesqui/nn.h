@@ -173,14 +173,15 @@ SSQ_API ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
 
 typedef struct ssq_nn_conv1d_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_conv1d_args));
-    int64_t stride SSQ_DEFAULT(1);
-    int64_t padding[2]; /**< {before, after} */
-    int64_t dilation SSQ_DEFAULT(1);
-    int64_t groups SSQ_DEFAULT(1);
+    int64_t stride SSQ_DEFAULT(1);   /**< at least 1 */
+    int64_t padding[2];              /**< {before, after}, at least 0 */
+    int64_t dilation SSQ_DEFAULT(1); /**< at least 1 */
+    int64_t groups SSQ_DEFAULT(1);   /**< at least 1 */
     int64_t output_padding; /**< ssq_nn_conv_transpose1d; others ignore it */
     ssq_layout layout;      /**< NCHW: x is [n, c, l]; NHWC: [n, l, c] */
     bool bias SSQ_DEFAULT(true);
-    ssq_begin weight_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< as in conv2d */
+    ssq_begin weight_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< default: torch's,
+                                      uniform in +-1 / sqrt(fan_in) */
     ssq_begin bias_init SSQ_DEFAULT(SSQ_BEGIN_LAYER);   /**< the same */
 } ssq_nn_conv1d_args;
 #define SSQ_NN_CONV1D_DEFAULTS                                                 \

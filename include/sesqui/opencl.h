@@ -68,8 +68,8 @@ ssq_opencl_device_open(struct _cl_context *context, struct _cl_device_id *id,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_queue_create(
     ssq_device *device, struct _cl_command_queue *native, ssq_queue **queue);
 
-/** Import a buffer of the caller, without a copy. Tensors on it
- *  (ssq_tensor_from_buffer) alias the caller's memory.
+/** Import a buffer of the caller, without a copy. It has the size of the
+ *  cl_mem. Tensors on it (ssq_tensor_from_buffer) alias the caller's memory.
  *
  *  The caller must order its commands and the library's: with ssq_queue_sync,
  *  or with one command queue for both (ssq_opencl_queue_create).

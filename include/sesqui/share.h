@@ -40,8 +40,9 @@ extern "C" {
 /** Memory that another device can import. */
 typedef struct ssq_shared_memory {
     size_t struct_size;
-    int fd;         /**< the caller must close it. Closing it does
-                         not free the memory: the buffers over it do */
+    int fd;         /**< the caller must close it. The memory is freed
+                         when fd is closed and all buffers over it, of
+                         both devices, are destroyed, in any order */
     uint64_t bytes; /**< of the buffer */
     uint64_t size;  /**< of the memory, at least bytes: importers need it */
 } ssq_shared_memory;

@@ -213,7 +213,8 @@ typedef struct ssq_allocator {
  *  lives as long as the process.
  *
  *  The library calls the callbacks on the caller's threads or on internal ones,
- *  but only one at a time. They must not call the library.
+ *  but only one at a time. They must not call the library. They and their user
+ *  data must live until another call has replaced them.
  *  @param allocator  copied; NULL restores malloc and free. With malloc, the
  *                    library keeps up to 8 MiB of freed blocks for later calls.
  *                    It frees them when its last object is destroyed.

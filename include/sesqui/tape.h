@@ -144,8 +144,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_params_create(ssq_device *device, const char *policy,
                   const ssq_params_options *options, ssq_params **params);
 
-/** Destroy a set. Tapes and optimizers that use it hold the memory that they
- *  need.
+/** Destroy a set, but not that of a trainer. Tapes and optimizers that use it
+ *  hold what they need, and can still be used.
  *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_params_destroy(ssq_params **params);
 
@@ -718,8 +718,8 @@ SSQ_API const ssq_tensor *ssq_var_tensor(ssq_var var);
  *  @sync host */
 SSQ_API int ssq_var_rank(ssq_var var);
 
-/** Return the size of dimension i, as ssq_tensor_size; 0 if the var is inert or
- *  of another pass.
+/** Return the size of dimension i, as ssq_tensor_size (-1: out of range), also
+ *  of a var that was released; 0 if it is inert or of another pass.
  *  @sync host */
 SSQ_API int64_t ssq_var_size(ssq_var var, int i);
 

@@ -301,9 +301,9 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *   - SSQ_ERR_UNSUPPORTED  also: outs[i] is not contiguous, and too large for a
  *                          launch
  *   - otherwise as ssq_scaler_check
- *   After another error than SSQ_ERR_INVALID or the hook's, the check may count
- *   in the next update. No memory counts as unscaled. The call may be
- *   repeated. */
+ *   After an error no element of outs has been written, and no further memory
+ *   counts as unscaled. The call may be repeated. After another error than
+ *   SSQ_ERR_INVALID or the hook's, the check may count in the next update. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
     ssq_queue *queue, ssq_scaler *scaler, size_t n,
     const ssq_tensor *const *grads, const ssq_tensor *const *outs);

@@ -55,7 +55,8 @@ typedef struct ssq_batch_norm_args {
     const ssq_tensor *gamma;        /**< in, optional, f32: [c] */
     const ssq_tensor *beta;         /**< in, optional, f32: [c] */
     const ssq_tensor *running_mean; /**< f32: [c]; if training, optional and
-                                         updated; otherwise in */
+                                         updated, and must not overlap another
+                                         operand; otherwise in */
     const ssq_tensor *running_var;  /**< f32: [c], updated as running_mean;
                                          both must be set, or neither */
     const ssq_tensor *y;            /**< out, float, x's shape; may be x */

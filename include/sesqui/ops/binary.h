@@ -62,12 +62,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_div(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
 /** Compute the maximum: y is the greater one. It is NaN if one is NaN, and
- *  -0 < +0 (IEEE 754-2019 maximum). Floats or integers. Since 0.1. */
+ *  -0 < +0 (IEEE 754-2019 maximum). Floats or integers. i32 are compared with
+ *  their signs. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_maximum(ssq_queue *queue,
                                               const ssq_binary_args *args);
 
 /** Compute the minimum: y is the lesser one. It is NaN if one is NaN, and
- *  -0 < +0. Floats or integers. Since 0.1. */
+ *  -0 < +0. Floats or integers, as in ssq_maximum. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_minimum(ssq_queue *queue,
                                               const ssq_binary_args *args);
 

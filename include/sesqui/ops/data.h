@@ -69,7 +69,8 @@ typedef struct ssq_cast_args {
     const ssq_tensor *y;    /**< out, any dtype; may be x if the dtypes have the
                                  same size */
     ssq_rounding rounding;  /**< of float to 16-bit float, see ssq_convert;
-                                 stochastic: only if y is f16 or bf16 */
+                                 stochastic: only if y is f16 or bf16. Integers
+                                 become floats to nearest with any rounding */
     uint64_t seed;          /**< used only if stochastic */
     uint32_t id;            /**< used only if stochastic: which stream of this
                                  seed and step */

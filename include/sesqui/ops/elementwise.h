@@ -16,11 +16,10 @@
  *    mixed. Their arithmetic is modulo 2^32. A u8 result requires u8 inputs,
  *    and is modulo 2^8.
  *  - Functions are at most 1 ulp off in float32. softsign is 1.5 ulp off, and
- *    so is elu for |alpha| between 2^-20 and 2^20 (kernels/scalar/scalar.h).
- *    softplus rounds beta x and log(1 + exp(beta x)) before it divides: with a
- *    beta other than 1 it can be 3 + |beta x| ulp off, and more for beta x
- *    below -87. Gated units (binary.h) and ssq_axpby also round intermediate
- *    values.
+ *    elu is 2.3 ulp off if |alpha| is below 2^-20, or 2^20 or more. softplus
+ *    rounds beta x and log(1 + exp(beta x)) before it divides: with a beta
+ *    other than 1 it can be 3 + |beta x| ulp off, and more for beta x below
+ *    -87. Gated units (binary.h) and ssq_axpby also round intermediate values.
  *  - The gradient of a function is dy times the slope, which is rounded to
  *    float32 first, so it can be several ulp off, and more if the slope is
  *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
