@@ -1,150 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
 /* optimizer.cpp - _fused_adam_, _fused_adamw_, _fused_sgd_, _fused_adagrad_.
  *
- * "Fused" is torch's word: nothing waits for the host. Step counts, the loss
- * scale and the flag for overflow stay on the device. Each parameter takes
- * about nine elementwise ops, in float32. */
+ * "Fused" is torch's word: one pass over all parameters, and nothing waits for
+ * the host. Step counts, the loss scale and the flag for overflow stay on the
+ * device. The pass computes in float32: operands of another dtype or layout are
+ * copied before it, and back afterwards. */
 #include "elementwise.h"
 
 #include <torch/library.h>
 
-#include <cmath>
-
 namespace sesqui_torch
 {
 
-/* What all updates share. */
-struct Step {
-    ssq_queue *q;
-    c10::Device device;
-    double lr;
-    bool maximize;
-    Tensor grad_scale, found; /* found: bool, or undefined */
+/* A parameter, its gradient or a moment, as the pass has it: float32, with the
+ * elements in the order of the parameter's. */
+class Operand
+{
+  public:
+    Operand(const Tensor &given, const Tensor &param, Access access)
+        : given_(given), used_(given)
+    {
+        bool dense = param.is_non_overlapping_and_dense();
+        if (given.scalar_type() != at::kFloat || !dense ||
+            given.strides() != param.strides()) {
+            used_ = dense ? fresh_strided(param.sizes(), param.strides(),
+                                          at::kFloat, param.device())
+                          : fresh(param.sizes(), at::kFloat, param.device());
+            assign(used_, given);
+        }
+        int64_t n = used_.numel(), one = 1;
+        ref_ = Ref(used_, SSQ_F32, 1, &n, &one,
+                   uint64_t(used_.storage_offset()) * sizeof(float), access);
+    }
+    const ssq_tensor *tensor() const { return ref_; }
+    void finish() const
+    {
+        if (!used_.is_same(given_))
+            assign(given_, used_);
+    }
+
+  private:
+    Tensor given_, used_;
+    Ref ref_;
 };
 
 static Tensor scalar32(const Tensor &x)
 {
-    return x.defined() ? reshaped(cast(x, at::kFloat), {}) : x;
+    return x.defined() ? reshaped(cast(x, at::kFloat), {1}) : x;
 }
 
-static Tensor found_flag(Step &s, const Tensor &found)
+/* The step counts as one vector, without the step that begins. */
+static Tensor steps_before(ssq_queue *q, const std::vector<Tensor> &steps,
+                           c10::Device device)
 {
-    if (!found.defined())
-        return found;
-    Tensor flag = fresh({}, at::kBool, s.device);
-    compare(s.q, ssq_ne, flag, scalar32(found),
-            constant(0, at::kFloat, s.device));
-    return flag;
-}
-
-/* The gradient, divided by the scale in place, with its sign. */
-static Tensor gradient(const Step &s, const Tensor &g)
-{
-    if (s.grad_scale.defined())
-        binary(s.q, ssq_div, g, g, s.grad_scale);
-    if (!s.maximize)
-        return g;
-    Tensor t = fresh_like(g, at::kFloat);
-    unary(s.q, ssq_neg, t, g);
-    return t;
-}
-
-/* old = value, unless an overflow was found. */
-static void store(const Step &s, const Tensor &old, const Tensor &value)
-{
-    if (s.found.defined())
-        where(s.q, old, s.found, old, value);
-    else if (!value.is_same(old))
-        assign(old, value);
-}
-
-/* Where a new value of x is computed: in place if it is always stored. */
-static Tensor place(const Step &s, const Tensor &x)
-{
-    return s.found.defined() ? fresh_like(x, at::kFloat) : x;
-}
-
-/* 1 - beta^t for the counts t of all parameters: -expm1(t log(beta)). */
-static Tensor correction(const Step &s, const Tensor &counts, double beta)
-{
-    Tensor t = fresh(counts.sizes(), at::kFloat, s.device);
-    scale(s.q, t, counts, std::log(beta));
-    unary(s.q, ssq_expm1, t, t);
-    unary(s.q, ssq_neg, t, t);
-    return t;
-}
-
-/* The step counts as one vector. */
-static Tensor counts_of(const Step &s, const std::vector<Tensor> &steps)
-{
-    int64_t n = static_cast<int64_t>(steps.size());
-    Tensor all = fresh(n, at::kFloat, s.device);
+    int64_t n = static_cast<int64_t>(steps.size()), one = 1;
+    Tensor all = fresh(n, at::kFloat, device);
     std::vector<Ref> refs;
     std::vector<const ssq_tensor *> list;
     refs.reserve(steps.size());
-    int64_t one = 1;
     for (const Tensor &x : steps) {
         Tensor t = is_here(x) ? cast(x, at::kFloat)
                               : constant(x.item().toDouble(), at::kFloat,
-                                         s.device);
+                                         device);
         refs.emplace_back(t, SSQ_F32, 1, &one, &one,
                           uint64_t(t.storage_offset()) * sizeof(float));
         list.push_back(refs.back());
     }
-    Ref y(all, OUT);
-    check(ssq_concat(s.q, SSQ_CONCAT(.x = list.data(), .n = list.size(),
-                                     .y = y)));
+    {
+        Ref y(all, OUT);
+        check(ssq_concat(q, SSQ_CONCAT(.x = list.data(), .n = list.size(),
+                                       .y = y)));
+    }
+    binary(q, ssq_sub, all, all, constant(1, at::kFloat, device));
     return all;
 }
 
-struct Adam {
-    double beta1, beta2, decay, eps;
-    bool decoupled;
+/* What all updates share. */
+struct Update {
+    const char *kind;
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    std::vector<Tensor> params, grads;
+    std::vector<std::vector<Tensor>> moments; /* the first of all, .. */
+    std::vector<Tensor> steps; /* empty: `step` of each */
+    uint32_t step = 0;
+    Tensor grad_scale, found;
 };
 
-struct Moments {
-    Tensor m, v, v_max; /* v_max: undefined without amsgrad */
-};
-
-/* p - lr / bc1 * m / (sqrt(v) / sqrt(bc2) + eps); bc2 is its root already. */
-static void adam_step(const Step &s, const Adam &a, const Tensor &p,
-                      const Tensor &g_, const Moments &o, const Tensor &bc1,
-                      const Tensor &bc2)
+/* As torch does, gradients are divided by the scale in place. */
+static void gradients_unscale(ssq_queue *q, const Update &u)
 {
-    Tensor g = gradient(s, g_);
-    if (a.decay != 0 && !a.decoupled) {
-        Tensor t = fresh_like(g, at::kFloat);
-        axpby(s.q, t, g, p, 1, a.decay);
-        g = t;
-    }
-    Tensor m = place(s, o.m), v = place(s, o.v), t = fresh_like(g, at::kFloat);
-    axpby(s.q, m, o.m, g, a.beta1, 1 - a.beta1);
-    unary(s.q, ssq_square, t, g);
-    axpby(s.q, v, o.v, t, a.beta2, 1 - a.beta2);
-    Tensor root = v;
-    if (o.v_max.defined()) {
-        root = place(s, o.v_max);
-        binary(s.q, ssq_maximum, root, o.v_max, v);
-        store(s, o.v_max, root);
-    }
-    unary(s.q, ssq_sqrt, t, root);
-    binary(s.q, ssq_div, t, t, bc2);
-    binary(s.q, ssq_add, t, t, constant(a.eps, at::kFloat, s.device));
-    binary(s.q, ssq_div, t, m, t);
-    binary(s.q, ssq_div, t, t, bc1);
-    double kept = a.decoupled ? 1 - s.lr * a.decay : 1;
-    Tensor next = place(s, p);
-    axpby(s.q, next, p, t, kept, -s.lr);
-    store(s, o.m, m);
-    store(s, o.v, v);
-    store(s, p, next);
+    if (u.grad_scale.defined())
+        for (const Tensor &g : u.grads)
+            if (g.numel() > 0)
+                binary(q, ssq_div, g, g, u.grad_scale);
 }
 
-static double number_of(Call &c, size_t i)
+using Tensors = std::vector<const ssq_tensor *>;
+
+static void pass(ssq_queue *q, const Update &u, const Tensors &params,
+                 const Tensors &grads, const Tensors &moments,
+                 c10::Device device)
 {
-    const c10::IValue &v = c.at(i);
-    return v.isTensor() ? v.toTensor().item().toDouble()
-                        : v.toScalar().toDouble();
+    Tensors t;
+    std::vector<Ref> refs;
+    if (!u.steps.empty()) {
+        Tensor before = steps_before(q, u.steps, device);
+        int64_t one = 1;
+        for (size_t i = 0; i < u.steps.size(); i++) {
+            refs.emplace_back(before, SSQ_F32, 1, &one, &one,
+                              i * sizeof(float));
+            t.push_back(refs.back());
+        }
+    }
+    Ref found = ref_or_null(u.found);
+    check(ssq_optimizer_apply(
+        q, SSQ_OPTIMIZER_APPLY(
+               .kind = u.kind, .options = &u.options, .n = params.size(),
+               .params = params.data(), .grads = grads.data(),
+               .moments = moments.data(), .t = t.empty() ? nullptr : t.data(),
+               .steps = u.step, .found_inf = found)));
 }
 
 static bool all_real(const std::vector<Tensor> &list)
@@ -155,125 +129,104 @@ static bool all_real(const std::vector<Tensor> &list)
     return true;
 }
 
-/* (self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr,
- * beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf) */
-static bool fused_adam(Call &c, bool decoupled)
+/* False if an operand is for the CPU. */
+static bool update(Call &c, Update &u)
 {
-    auto p = c.tensors(0), g = c.tensors(1), m = c.tensors(2);
-    auto v = c.tensors(3), v_max = c.tensors(4), steps = c.tensors(5);
-    if (!all_real(p) || !all_real(g) || !all_real(m) || !all_real(v))
+    bool real = all_real(u.params) && all_real(u.grads);
+    for (const std::vector<Tensor> &m : u.moments)
+        real = real && all_real(m);
+    if (!real)
         return false;
-    Step s = {c.queue(), c.device(), number_of(c, 6), c.flag(12),
-              scalar32(c.maybe(13)), Tensor()};
-    s.found = found_flag(s, c.maybe(14));
-    Adam a = {c.number(7), c.number(8), c.number(9), c.number(10), decoupled};
-    Tensor counts = counts_of(s, steps);
-    Tensor bc1 = correction(s, counts, a.beta1);
-    Tensor bc2 = correction(s, counts, a.beta2);
-    unary(s.q, ssq_sqrt, bc2, bc2);
-    for (size_t i = 0; i < p.size(); i++) {
-        if (p[i].numel() == 0)
-            continue;
-        Moments o = {m[i], v[i], c.flag(11) ? v_max[i] : Tensor()};
-        int64_t at = static_cast<int64_t>(i);
-        adam_step(s, a, p[i], g[i], o, selected(bc1, 0, at),
-                  selected(bc2, 0, at));
-    }
+    gradients_unscale(c.queue(), u);
+    std::vector<Operand> written, read;
+    Tensors params, grads, moments;
+    for (const Tensor &p : u.params)
+        written.emplace_back(p, p, IN);
+    for (size_t i = 0; i < u.grads.size(); i++)
+        read.emplace_back(u.grads[i], u.params[i], IN);
+    for (const std::vector<Tensor> &m : u.moments)
+        for (size_t i = 0; i < m.size(); i++)
+            written.emplace_back(m[i], u.params[i], IN);
+    for (size_t i = 0; i < written.size(); i++)
+        (i < u.params.size() ? params : moments)
+            .push_back(written[i].tensor());
+    for (const Operand &g : read)
+        grads.push_back(g.tensor());
+    pass(c.queue(), u, params, grads, moments, c.device());
+    for (const Operand &o : written)
+        o.finish();
     c.results({});
     return true;
 }
 
-struct Sgd {
-    double decay, momentum, dampening;
-    bool nesterov, first;
-};
-
-static void sgd_step(const Step &s, const Sgd &a, const Tensor &p,
-                     const Tensor &g_, const Tensor &buffer)
+static double number_of(Call &c, size_t i)
 {
-    Tensor g = gradient(s, g_);
-    if (a.decay != 0) {
-        Tensor t = fresh_like(g, at::kFloat);
-        axpby(s.q, t, g, p, 1, a.decay);
-        g = t;
-    }
-    if (a.momentum != 0) {
-        Tensor b = place(s, buffer);
-        if (a.first)
-            assign(b, g);
-        else
-            axpby(s.q, b, buffer, g, a.momentum, 1 - a.dampening);
-        Tensor t = b;
-        if (a.nesterov) {
-            t = fresh_like(g, at::kFloat);
-            axpby(s.q, t, g, b, 1, a.momentum);
-        }
-        g = t;
-        if (!b.is_same(buffer))
-            store(s, buffer, b);
-    }
-    Tensor next = place(s, p);
-    axpby(s.q, next, p, g, 1, -s.lr);
-    if (!next.is_same(p))
-        store(s, p, next);
+    const c10::IValue &v = c.at(i);
+    return v.isTensor() ? v.toTensor().item().toDouble()
+                        : v.toScalar().toDouble();
+}
+
+/* (self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr,
+ * beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf) */
+static bool fused_adam(Call &c, const char *kind)
+{
+    Update u = {.kind = kind,
+                .params = c.tensors(0),
+                .grads = c.tensors(1),
+                .moments = {c.tensors(2), c.tensors(3)},
+                .steps = c.tensors(5),
+                .grad_scale = scalar32(c.maybe(13)),
+                .found = scalar32(c.maybe(14))};
+    u.options.lr = number_of(c, 6);
+    u.options.beta1 = c.number(7);
+    u.options.beta2 = c.number(8);
+    u.options.weight_decay = c.number(9);
+    u.options.eps = c.number(10);
+    u.options.amsgrad = c.flag(11);
+    u.options.maximize = c.flag(12);
+    if (u.options.amsgrad)
+        u.moments.push_back(c.tensors(4));
+    return update(c, u);
 }
 
 /* (self, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening,
  * nesterov, maximize, is_first_step, grad_scale, found_inf) */
 static bool fused_sgd(Call &c)
 {
-    auto p = c.tensors(0), g = c.tensors(1), buffers = c.tensors(2);
-    if (!all_real(p) || !all_real(g) || !all_real(buffers))
-        return false;
-    Step s = {c.queue(), c.device(), number_of(c, 5), c.flag(8),
-              scalar32(c.maybe(10)), Tensor()};
-    s.found = found_flag(s, c.maybe(11));
-    Sgd a = {c.number(3), c.number(4), c.number(6), c.flag(7), c.flag(9)};
-    for (size_t i = 0; i < p.size(); i++)
-        if (p[i].numel() > 0)
-            sgd_step(s, a, p[i], g[i],
-                     buffers.empty() ? Tensor() : buffers[i]);
-    c.results({});
-    return true;
-}
-
-/* p - lr * g / (sqrt(sum) + eps); sum is that of the squares of g. */
-static void adagrad_step(const Step &s, double decay, double eps,
-                         const Tensor &p, const Tensor &g_, const Tensor &sum_)
-{
-    Tensor g = gradient(s, g_);
-    if (decay != 0) {
-        Tensor t = fresh_like(g, at::kFloat);
-        axpby(s.q, t, g, p, 1, decay);
-        g = t;
-    }
-    Tensor sum = place(s, sum_), t = fresh_like(g, at::kFloat);
-    unary(s.q, ssq_square, t, g);
-    binary(s.q, ssq_add, sum, sum_, t);
-    unary(s.q, ssq_sqrt, t, sum);
-    binary(s.q, ssq_add, t, t, constant(eps, at::kFloat, s.device));
-    binary(s.q, ssq_div, t, g, t);
-    Tensor next = place(s, p);
-    axpby(s.q, next, p, t, 1, -s.lr);
-    store(s, sum_, sum);
-    store(s, p, next);
+    Update u = {.kind = "sgd",
+                .params = c.tensors(0),
+                .grads = c.tensors(1),
+                .step = c.flag(9) ? 0u : 1u,
+                .grad_scale = scalar32(c.maybe(10)),
+                .found = scalar32(c.maybe(11))};
+    u.options.weight_decay = c.number(3);
+    u.options.momentum = c.number(4);
+    u.options.lr = number_of(c, 5);
+    u.options.dampening = c.number(6);
+    u.options.nesterov = c.flag(7);
+    u.options.maximize = c.flag(8);
+    if (u.options.momentum != 0)
+        u.moments.push_back(c.tensors(2));
+    return update(c, u);
 }
 
 /* (self, grads, state_sums, state_steps, lr, lr_decay, weight_decay, eps,
  * maximize, grad_scale, found_inf) */
 static bool fused_adagrad(Call &c)
 {
-    auto p = c.tensors(0), g = c.tensors(1), sums = c.tensors(2);
-    if (!all_real(p) || !all_real(g) || !all_real(sums) || c.number(5) != 0)
-        return false;
-    Step s = {c.queue(), c.device(), number_of(c, 4), c.flag(8),
-              scalar32(c.maybe(9)), Tensor()};
-    s.found = found_flag(s, c.maybe(10));
-    for (size_t i = 0; i < p.size(); i++)
-        if (p[i].numel() > 0)
-            adagrad_step(s, c.number(6), c.number(7), p[i], g[i], sums[i]);
-    c.results({});
-    return true;
+    Update u = {.kind = "adagrad",
+                .params = c.tensors(0),
+                .grads = c.tensors(1),
+                .moments = {c.tensors(2)},
+                .steps = c.tensors(3),
+                .grad_scale = scalar32(c.maybe(9)),
+                .found = scalar32(c.maybe(10))};
+    u.options.lr = number_of(c, 4);
+    u.options.lr_decay = c.number(5);
+    u.options.weight_decay = c.number(6);
+    u.options.eps = c.number(7);
+    u.options.maximize = c.flag(8);
+    return update(c, u);
 }
 
 } // namespace sesqui_torch
@@ -284,9 +237,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     for (const char *overload : {"", ".tensor_lr"}) {
         std::string end = overload;
         op(m, ("_fused_adam_" + end).c_str(),
-           [](Call &c) { return fused_adam(c, false); });
+           [](Call &c) { return fused_adam(c, "adam"); });
         op(m, ("_fused_adamw_" + end).c_str(),
-           [](Call &c) { return fused_adam(c, true); });
+           [](Call &c) { return fused_adam(c, "adamw"); });
         op(m, ("_fused_sgd_" + end).c_str(), fused_sgd);
         op(m, ("_fused_adagrad_" + end).c_str(), fused_adagrad);
     }
