@@ -20,6 +20,7 @@ static const struct op_table ops = {
     .download = reference_download,
     .binary = cpu_binary,
     .cast = cpu_cast,
+    .scale = cpu_scale,
     .channel_norm = cpu_channel_norm,
     .channel_norm_backward = cpu_channel_norm_backward,
     .conv = cpu_conv,

@@ -127,6 +127,39 @@ static const struct variant {
      0.1,
      10,
      true},
+    {"f32 [1501] with specials",
+     SSQ_F32,
+     SSQ_F32,
+     1,
+     {1501},
+     0,
+     0,
+     FILL_SPECIAL,
+     1.7,
+     0.7,
+     false},
+    {"f16 [1501] huge",
+     SSQ_F16,
+     SSQ_F16,
+     1,
+     {1501},
+     0,
+     0,
+     FILL_HUGE,
+     1.5,
+     0,
+     false},
+    {"bf16 [3,700] with specials, in place",
+     SSQ_BF16,
+     SSQ_BF16,
+     2,
+     {3, 700},
+     0,
+     0,
+     FILL_SPECIAL,
+     0.1,
+     3,
+     true},
 };
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
@@ -162,7 +195,8 @@ static bool scale_run_variant(struct harness *b, const struct variant *v)
 /* A replayed graph reads the device's scale of that time. */
 static bool scale_run_graph(struct harness *b)
 {
-    const int64_t shape[] = {7};
+    enum { N = 1200 };
+    const int64_t shape[] = {N};
     const double values[] = {2.0, 5.0};
     struct operand x, y, s, t;
     harness_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_INTEGERS);
@@ -183,13 +217,13 @@ static bool scale_run_graph(struct harness *b)
     if (st == SSQ_OK)
         st = ssq_graph_end(b->queue, &graph);
     for (int k = 0; k < 2 && st == SSQ_OK && !b->failed; k++) {
-        double want[7];
+        double want[N];
         if (k == 1)
             st = ssq_copy(b->queue, &copy);
         if (st == SSQ_OK)
             st = ssq_graph_launch(b->queue, graph);
         harness_read(b, &y);
-        for (int i = 0; i < 7; i++)
+        for (int i = 0; i < N; i++)
             want[i] = x.value[i] * values[k];
         harness_ulps(b, &y, want, 0);
     }

@@ -8,6 +8,7 @@
 
 extern const struct cast_impl cpu_cast[];
 extern const struct binary_impl cpu_binary[];
+extern const struct scale_impl cpu_scale[];
 
 /** y = f(a) or f(a, b) of views that dense_check has admitted; b may be NULL.
  */

@@ -9,15 +9,28 @@
 
 #include <sesqui/dtype.h>
 
-enum dense_kind { DENSE_CAST, DENSE_RELU, DENSE_ADD, DENSE_SUB, DENSE_MUL };
+/** y = f(a): a cast from one float dtype to another, rounded to nearest; relu;
+ * a + beta, a - beta, a * beta. y = f(a, b): alpha a + beta b, each product and
+ * the sum rounded; a + b, a - b, a * b. Operands but a cast's have one dtype.
+ * y may be a or b. */
+enum dense_kind {
+    DENSE_CAST,
+    DENSE_RELU,
+    DENSE_ADD_ONE,
+    DENSE_SUB_ONE,
+    DENSE_MUL_ONE,
+    DENSE_AXPBY, /* from here on there is a b */
+    DENSE_ADD,
+    DENSE_SUB,
+    DENSE_MUL
+};
 
-/** y = f(a), or f(a, b). Casts are from one float dtype to another, rounded to
- *  nearest. Other functions have operands of one dtype. y may be a or b. */
 struct dense {
     enum dense_kind kind;
     ssq_dtype is, to; /* of a and b, and of y */
     const char *a, *b;
     char *y;
+    float alpha, beta;
     bool past; /* y is written by non-temporal stores */
 };
 

@@ -95,11 +95,20 @@ INLINE floats quiet(floats x)
 #endif
 }
 
-INLINE floats value(enum dense_kind kind, floats a, floats b)
+INLINE floats value(enum dense_kind kind, const struct dense *d, floats a,
+                    floats b)
 {
     switch (kind) {
     case DENSE_RELU:
         return cells_canonical((floats)((words)a & ~(words)(a <= 0.0f)));
+    case DENSE_AXPBY:
+        return cells_canonical(a * d->alpha + b * d->beta);
+    case DENSE_ADD_ONE:
+        return cells_canonical(a + d->beta);
+    case DENSE_SUB_ONE:
+        return cells_canonical(a - d->beta);
+    case DENSE_MUL_ONE:
+        return cells_canonical(a * d->beta);
     case DENSE_ADD:
         return cells_canonical(a + b);
     case DENSE_SUB:
@@ -112,10 +121,11 @@ INLINE floats value(enum dense_kind kind, floats a, floats b)
 }
 
 INLINE void step(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
-                 const char *a, const char *b, char *y, bool past)
+                 const struct dense *d, const char *a, const char *b, char *y,
+                 bool past)
 {
     const bool split = is == SSQ_BF16 && to == SSQ_BF16;
-    const bool binary = kind >= DENSE_ADD;
+    const bool binary = kind >= DENSE_AXPBY;
     struct two x = two_load(is, split, a), z = x;
     if (binary)
         z = two_load(is, split, b);
@@ -123,19 +133,20 @@ INLINE void step(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
     for (int i = 0; i < 2; i++)
         x.v[i] = kind == DENSE_CAST && to == SSQ_F32
                      ? quiet(x.v[i])
-                     : value(kind, x.v[i], z.v[i]);
+                     : value(kind, d, x.v[i], z.v[i]);
     two_store(to, split, kind == DENSE_CAST, y, x, past);
 }
 
 /* A part shorter than a step goes through arrays. */
 INLINE void rest(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
-                 const char *a, const char *b, char *y, size_t n)
+                 const struct dense *d, const char *a, const char *b, char *y,
+                 size_t n)
 {
     char line[3][STEP * 4] = {{0}};
     memcpy(line[0], a, n * (size_t)cell_bytes(is));
-    if (kind >= DENSE_ADD)
+    if (kind >= DENSE_AXPBY)
         memcpy(line[1], b, n * (size_t)cell_bytes(is));
-    step(kind, is, to, line[0], line[1], line[2], false);
+    step(kind, is, to, d, line[0], line[1], line[2], false);
     memcpy(y, line[2], n * (size_t)cell_bytes(to));
 }
 
@@ -152,20 +163,20 @@ INLINE void map_of(enum dense_kind kind, ssq_dtype is, ssq_dtype to,
     const size_t bytes = (size_t)cell_bytes(is),
                  y_bytes = (size_t)cell_bytes(to);
     const char *a = d->a + from * bytes;
-    const char *b = kind >= DENSE_ADD ? d->b + from * bytes : a;
+    const char *b = kind >= DENSE_AXPBY ? d->b + from * bytes : a;
     char *y = d->y + from * y_bytes;
     size_t n = end - from;
     for (; n >= STEP; n -= STEP) {
         fetch_step(is, a + AHEAD);
-        if (kind >= DENSE_ADD)
+        if (kind >= DENSE_AXPBY)
             fetch_step(is, b + AHEAD);
-        step(kind, is, to, a, b, y, d->past);
+        step(kind, is, to, d, a, b, y, d->past);
         a += STEP * bytes;
         b += STEP * bytes;
         y += STEP * y_bytes;
     }
     if (n > 0)
-        rest(kind, is, to, a, b, y, n);
+        rest(kind, is, to, d, a, b, y, n);
 }
 
 INLINE void map_kind(enum dense_kind kind, const struct dense *d, size_t from,
@@ -203,6 +214,18 @@ static void map(const struct dense *d, size_t from, size_t end)
         break;
     case DENSE_RELU:
         map_kind(DENSE_RELU, d, from, end);
+        break;
+    case DENSE_ADD_ONE:
+        map_kind(DENSE_ADD_ONE, d, from, end);
+        break;
+    case DENSE_SUB_ONE:
+        map_kind(DENSE_SUB_ONE, d, from, end);
+        break;
+    case DENSE_MUL_ONE:
+        map_kind(DENSE_MUL_ONE, d, from, end);
+        break;
+    case DENSE_AXPBY:
+        map_kind(DENSE_AXPBY, d, from, end);
         break;
     case DENSE_ADD:
         map_kind(DENSE_ADD, d, from, end);
