@@ -195,6 +195,9 @@ static void machine(struct world *w, struct input *in)
         ssq_status st = ssq_scaler_state_get(w->queue, scaler, &got);
         if (st != SSQ_OK && st != SSQ_ERR_SCALE)
             fuzz_fail("state_get: %s", ssq_status_name(st));
+        /* Counts that begin again at 0 no longer fit together. */
+        if (state.updates > UINT32_MAX - n)
+            n = 0;
         /* A scale of float32 reaches 0 and infinity before a double does. */
         if (!in_float32(&options) &&
             (state.scale == 0.0 || isinf(state.scale)))

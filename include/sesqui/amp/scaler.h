@@ -374,7 +374,8 @@ typedef struct ssq_scaler_state {
     uint32_t since;       /**< updates since the last rescale, without those for
                                labels and of ssq_scaler_update_to */
     uint32_t ovf;         /**< overflows since the last backoff */
-    uint32_t updates;     /**< in all */
+    uint32_t updates;     /**< in all. After 2^32 - 1 it begins again at 0, and
+                               ssq_scaler_state_set may refuse the state */
     uint32_t skipped;     /**< updates whose step was skipped */
     uint32_t consecutive; /**< consecutive overflows now. Steps that were
                                skipped for their labels do not count, and do not
