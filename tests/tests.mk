@@ -86,7 +86,7 @@ EXTRA_DIST += tests/long.mk tests/coopmat-env tests/coopmat-check \
 	tests/distro-build tests/distro-check tests/count.awk \
 	tests/distro_paths.c tests/tap.h
 
-# Tests start in this order. Rooms with long tests come before those without:
+# Tests start in this order. Directories with long tests come first:
 # at the end no processor waits for another's.
 include $(top_srcdir)/tests/api/tests.mk
 include $(top_srcdir)/tests/fuzz/tests.mk

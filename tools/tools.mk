@@ -66,7 +66,7 @@ uninstall-local:
 EXTRA_DIST += build-aux/commit.sh
 CLEANFILES += tools/commit.h
 tools/version.$(OBJEXT): tools/commit.h
-tools/commit.h: rooms
+tools/commit.h: compare-lists
 	@$(SHELL) $(srcdir)/build-aux/commit.sh $(srcdir) $@
 dist-hook:
 	$(SHELL) $(srcdir)/build-aux/commit.sh $(srcdir) commit.h.dist

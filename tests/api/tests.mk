@@ -7,12 +7,12 @@
 
 EXTRA_DIST += tests/api/faults.h tests/api/stages.h tests/api/training.h
 
-check_PROGRAMS += tests/api/dtype tests/api/manners
-TESTS += tests/api/dtype tests/api/manners
+check_PROGRAMS += tests/api/dtype tests/api/guard
+TESTS += tests/api/dtype tests/api/guard
 tests_api_dtype_SOURCES = tests/api/dtype.c
 tests_api_dtype_LDADD = libsesqui.la
-tests_api_manners_SOURCES = tests/api/manners.c
-tests_api_manners_LDADD = libsesqui.la
+tests_api_guard_SOURCES = tests/api/guard.c
+tests_api_guard_LDADD = libsesqui.la
 
 check_PROGRAMS += tests/api/alloc_step
 TESTS += tests/api/alloc_step

@@ -142,7 +142,7 @@ grep -E '^backends/' "$tmp/includes" |
         if (match($3, /backends\/[a-z]+/)) {
             theirs = substr($3, RSTART + 9, RLENGTH - 9)
             # common, mma and pack are what modules share; guard is the
-            # reference with other manners, and cpu has its events and copies.
+            # reference with checks, and cpu has its events and copies.
             if (theirs != mine[2] && theirs !~ /^(common|mma|pack)$/ &&
                 !(mine[2] ~ /^(guard|cpu)$/ && theirs == "reference"))
                 print

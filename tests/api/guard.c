@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* manners.c - a wrong program passes on reference and fails on guard. Public
+/* guard.c - a wrong program passes on reference and fails on guard. Public
  * functions only. */
 
 #include <math.h>
