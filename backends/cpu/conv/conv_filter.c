@@ -39,49 +39,62 @@ static struct filter_rows filter_rows_of(const struct conv_filter *f,
     return x;
 }
 
-/* True if tap i is element i. */
-static bool filter_is_adjacent(const struct conv_filter *f)
+/* True if all taps of a window lie side by side, and channels continue them. */
+static bool filter_is_line(const struct conv_filter *f, struct filter_rows x)
 {
     for (uint32_t t = 0; t < f->taps; t++)
         if (f->tap[t] != t)
             return false;
-    return true;
+    return x.sum == f->taps && f->elements * x.sum <= UINT32_MAX;
 }
 
-/* Taps that lie side by side. The channels of a forward convolution often
- * continue them. */
-static void filter_pack_adjacent(const struct conv_filter *f,
-                                 struct filter_rows x, float *to)
+static struct gemm_source source_of(const struct conv_filter *f,
+                                    struct filter_rows x, int64_t at)
 {
     const struct view *v = &f->op->filter;
     const int64_t bytes = v->dtype == SSQ_F32 ? 4 : 2;
-    int64_t channels = f->elements, depth = f->taps;
-    if (x.sum == depth && channels * depth <= UINT32_MAX) {
-        depth *= channels;
-        channels = 1;
-    }
-    struct gemm_source from = {.data =
-                                   (const char *)view_host(v) + x.at * bytes,
-                               .dtype = v->dtype,
-                               .line = x.row,
-                               .step = 1};
+    return (struct gemm_source){.data = (const char *)view_host(v) +
+                                        (x.at + at) * bytes,
+                                .dtype = v->dtype,
+                                .line = x.row,
+                                .step = 1};
+}
+
+/* A window of one tap: channels are the only k. */
+static void filter_pack_channels(const struct conv_filter *f,
+                                 struct filter_rows x, float *to)
+{
+    struct gemm_source from = source_of(f, x, f->tap[0]);
     struct gemm_panels panels = {.to = to, .height = f->height};
-    for (int64_t c = 0; c < channels; c++) {
-        f->kernels->pack(&from, 0, x.n, 0, (uint32_t)depth, &panels);
-        from.data = (const char *)from.data + x.sum * bytes;
-        panels.to += depth * f->height;
-    }
+    from.step = x.sum;
+    f->kernels->pack(&from, 0, x.n, 0, (uint32_t)f->elements, &panels);
+}
+
+static void filter_pack_line(const struct conv_filter *f, struct filter_rows x,
+                             float *to)
+{
+    const struct gemm_source from = source_of(f, x, 0);
+    const struct gemm_panels panels = {.to = to, .height = f->height};
+    f->kernels->pack(&from, 0, x.n, 0, (uint32_t)(f->elements * x.sum),
+                     &panels);
 }
 
 /* Any other order, word by word. */
 static void filter_pack_words(const struct conv_filter *f, struct filter_rows x,
                               float *to)
 {
+    const struct view *v = &f->op->filter;
     for (int64_t c = 0; c < f->elements; c++)
-        for (uint32_t t = 0; t < f->taps; t++, to += f->height)
-            for (int64_t r = 0; r < x.n; r++)
-                to[r] = conv_element(&f->op->filter,
-                                     x.at + r * x.row + c * x.sum + f->tap[t]);
+        for (uint32_t t = 0; t < f->taps; t++, to += f->height) {
+            int64_t at = x.at + c * x.sum + f->tap[t];
+            const float *p = view_host(v);
+            if (v->dtype == SSQ_F32)
+                for (int64_t r = 0; r < x.n; r++)
+                    to[r] = p[at + r * x.row];
+            else
+                for (int64_t r = 0; r < x.n; r++)
+                    to[r] = conv_element(v, at + r * x.row);
+        }
 }
 
 static void filter_pack_pairs(const struct conv_filter *f, struct filter_rows x,
@@ -101,14 +114,17 @@ static void filter_pack_pairs(const struct conv_filter *f, struct filter_rows x,
         }
 }
 
+/* Turning vectors of a window's few taps takes longer than its words. */
 void conv_filter_pack(const struct conv_filter *f, int64_t group, int64_t i,
                       float *to)
 {
-    struct filter_rows x = filter_rows_of(f, group, i);
-    if (f->pair == 2)
+    const struct filter_rows x = filter_rows_of(f, group, i);
+    if (f->taps == 1 && (x.row == 1 || x.sum == 1))
+        filter_pack_channels(f, x, to);
+    else if (f->pair == 2)
         filter_pack_pairs(f, x, to);
-    else if (x.row != 1 && filter_is_adjacent(f))
-        filter_pack_adjacent(f, x, to);
+    else if (x.row != 1 && filter_is_line(f, x))
+        filter_pack_line(f, x, to);
     else
         filter_pack_words(f, x, to);
 }

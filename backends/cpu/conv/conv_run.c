@@ -358,9 +358,11 @@ static void choose_block(struct cpu_conv_run *run, const struct cpu_features *f)
     int64_t depth = run->copies ? LEAST_DEPTH / run->most_taps + 1 : 1;
     run->band = run->results;
     run->images = 1;
-    if (run->copies && run->band * row < most)
+    if (run->copies && run->band * row < most) {
+        run->images = size_div_up(most, run->band * row);
         run->images =
-            size_least(run->op->n, size_div_up(most, run->band * row));
+            size_div_up(run->op->n, size_div_up(run->op->n, run->images));
+    }
     run->block = run->planes.channels;
     if (run->copies)
         while (run->block > depth &&
