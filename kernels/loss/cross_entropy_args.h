@@ -102,81 +102,129 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
 #define ROW_X(K) GET(x, x_from + (K)*pc.x_step, D, pc.x_dtype)
 /* Is q[k] of other classes than the target's anything but 0? */
 #define ROW_SPREADS (pc.prob_dtype != 0u || pc.smoothed != 0u)
-/* Declares Q, q[K] of include/sesqui/ops/loss.h. */
-#define ROW_Q(Q, K)                                                            \
-    EXACT float Q = (K) == mine ? 1.0f : 0.0f;                                 \
-    if (pc.prob_dtype != 0u)                                                   \
-        Q = GET(prob, prob_from + (K)*pc.prob_step, D, pc.prob_dtype);         \
-    Q = pc.keep * Q;                                                           \
-    Q = Q + pc.spread;                                                         \
-    if (pc.weight_dtype != 0u)                                                 \
-        Q = Q * GET(weight, (K)*pc.weight_step, D, pc.weight_dtype);
 
-/* Declares what a row knows before its gradient: the greatest x, the sum of
- * exponentials relative to it and its logarithm, the loss, and the sum of q. */
-#define ROW_FACTS                                                              \
-    EXACT float most = AS_F32(0xff800000u);                                    \
-    EXACT float total = 0.0f; /* of exp(x - most) */                           \
-    EXACT float log_total = 0.0f;                                              \
-    EXACT float value = 0.0f;                                                  \
-    EXACT float sum_q = 0.0f;
-/* Declares L, the log-probability of a class whose x is X. The two
- * differences are rounded one after the other: most may be large, and
- * log_total is small. */
-#define ROW_LOG(L, X)                                                          \
-    EXACT float L = X;                                                         \
-    if (pc.logits != 0u) {                                                     \
-        L = L - most;                                                          \
-        L = L - log_total;                                                     \
+/* q[k] of include/sesqui/ops/loss.h, for y[k] and weight[k]. */
+FN float class_q(float y, float keep, float spread, bool weighted, float weight)
+{
+    EXACT float q = keep * y;
+
+    q = q + spread;
+    if (weighted)
+        q = q * weight;
+    return q;
+}
+#define ROW_Q(K)                                                               \
+    class_q(pc.prob_dtype != 0u                                                \
+                ? GET(prob, prob_from + (K)*pc.prob_step, D, pc.prob_dtype)    \
+                : ((K) == mine ? 1.0f : 0.0f),                                 \
+            pc.keep, pc.spread, pc.weight_dtype != 0u,                         \
+            pc.weight_dtype != 0u                                              \
+                ? GET(weight, (K)*pc.weight_step, D, pc.weight_dtype)          \
+                : 1.0f)
+
+/* The loss of a row, and the values that its gradient needs. */
+struct row_sums {
+    float row_max;
+    float total; /* of exp(x - row_max) */
+    float log_total;
+    float loss;
+    float sum_q;
+};
+
+FN STRUCT(row_sums) row_sums_none(void)
+{
+    STRUCT(row_sums) sums;
+
+    sums.row_max = AS_F32(0xff800000u);
+    sums.total = 0.0f;
+    sums.log_total = 0.0f;
+    sums.loss = 0.0f;
+    sums.sum_q = 0.0f;
+    return sums;
+}
+
+FN float class_max(float a, float b)
+{
+    return b > a ? b : a;
+}
+
+FN_INLINE float class_exp(float x, float row_max)
+{
+    EXACT float below = x - row_max;
+
+    return s_exp_neg(below);
+}
+
+/* The log-probability of a class. The two differences are rounded one after
+ * the other: row_max may be large, and log_total is small. */
+FN float class_log(float x, bool logits, STRUCT(row_sums) sums)
+{
+    EXACT float l = x;
+
+    if (logits) {
+        l = l - sums.row_max;
+        l = l - sums.log_total;
     }
+    return l;
+}
+#define ROW_LOG(K) class_log(ROW_X(K), pc.logits != 0u, sums)
+
 /* The loss of a row whose q is 0 except for its target: no loop over the
- * classes. x's facts are known. */
-#define ROW_OF_ONE                                                             \
-    if (verdict == ROW_COUNTS && !ROW_SPREADS) {                               \
-        ROW_Q(q, mine)                                                         \
-        ROW_LOG(l, ROW_X(mine))                                                \
-        sum_q = q;                                                             \
-        value = 0.0f - q * l;                                                  \
-    }
+ * classes. row_max and log_total are known. */
+FN STRUCT(row_sums) row_of_one(STRUCT(row_sums) sums, float q, float l)
+{
+    EXACT STRUCT(row_sums) one = sums;
+
+    one.sum_q = q;
+    one.loss = 0.0f - q * l;
+    return one;
+}
+
 /* A target that is not a class makes the row NaN: a device cannot refuse it. */
-#define ROW_STORE_LOSS                                                         \
-    if (verdict == ROW_WRONG)                                                  \
-        value = AS_F32(F32_NAN);                                               \
-    if (pc.loss_dtype != 0u)                                                   \
-        AT(loss, loss_from) = value * pc.scale;
-/* Declares what the row's gradient is multiplied by: dloss, or 1, over the
- * number that the mean divides by. */
+FN float row_loss(u32 verdict, float loss, float scale)
+{
+    EXACT float y = verdict == ROW_WRONG ? AS_F32(F32_NAN) : loss;
+
+    return y * scale;
+}
+
+/* The factor of a row's gradient: dloss, or 1, over the number that the mean
+ * divides by. */
 #define ROW_SEED                                                               \
-    EXACT float seed = 1.0f;                                                   \
-    EXACT float by = pc.count;                                                 \
-    if (pc.dloss_dtype != 0u)                                                  \
-        seed = AT(dloss, dloss_from);                                          \
-    if (pc.divisor_dtype != 0u)                                                \
-        by = AT(divisor, 0u);                                                  \
-    seed = s_div(seed, by);
-/* The gradient of class K. For log-probabilities it is 0 where q is 0 for any
- * data, not 0 times an infinite seed. */
+    s_div(pc.dloss_dtype != 0u ? AT(dloss, dloss_from) : 1.0f,                 \
+          pc.divisor_dtype != 0u ? AT(divisor, 0u) : pc.count)
+
+/* The gradient of a class. For log-probabilities it is 0 where q is 0 for any
+ * data (not `there`), not 0 times an infinite seed. */
+FN_INLINE float class_gradient(u32 verdict, bool logits, bool there, float q,
+                               float x, STRUCT(row_sums) sums, float seed)
+{
+    EXACT float g = 0.0f;
+
+    if (verdict == ROW_COUNTS) {
+        if (logits) {
+            EXACT float e = class_exp(x, sums.row_max);
+
+            e = s_div(e, sums.total);
+            e = e * sums.sum_q;
+            g = e - q;
+            g = g * seed;
+        } else if (there) {
+            g = s_neg(q) * seed;
+        }
+    } else if (verdict == ROW_WRONG) {
+        g = AS_F32(F32_NAN);
+    }
+    return g;
+}
+/* That of class K. Nothing is loaded of a row that does not count. */
+#define ROW_HAS_Q(K) (ROW_SPREADS || (K) == mine)
 #define ROW_GRADIENT(K)                                                        \
-    EXACT float g = 0.0f;                                                      \
-    if (verdict == ROW_COUNTS) {                                               \
-        EXACT float q = 0.0f;                                                  \
-        bool there = ROW_SPREADS || (K) == mine;                               \
-        if (there) {                                                           \
-            ROW_Q(some, K)                                                     \
-            q = some;                                                          \
-        }                                                                      \
-        if (pc.logits != 0u) {                                                 \
-            EXACT float e = ROW_X(K);                                          \
-            e = s_div(s_exp_neg(e - most), total);                             \
-            e = e * sum_q;                                                     \
-            g = e - q;                                                         \
-            g = g * seed;                                                      \
-        } else if (there) {                                                    \
-            g = s_neg(q) * seed;                                               \
-        }                                                                      \
-    } else if (verdict == ROW_WRONG) {                                         \
-        g = AS_F32(F32_NAN);                                                   \
-    }                                                                          \
-    PUT(dx, dx_from + (K)*pc.dx_step, D, pc.dx_dtype, g);
+    class_gradient(verdict, pc.logits != 0u, ROW_HAS_Q(K),                     \
+                   verdict == ROW_COUNTS && ROW_HAS_Q(K) ? ROW_Q(K) : 0.0f,    \
+                   verdict == ROW_COUNTS && pc.logits != 0u ? ROW_X(K) : 0.0f, \
+                   sums, seed)
+#define ROW_STORE_GRADIENT(K)                                                  \
+    PUT(dx, dx_from + (K)*pc.dx_step, D, pc.dx_dtype, ROW_GRADIENT(K))
 
 #endif

@@ -36,11 +36,12 @@
 #define PUT_3(N, I, DTYPE, V)  AT(N, I) = U16(bf16_store(V))
 #define PUT_0(N, I, DTYPE, V)                                                  \
     do {                                                                       \
+        EXACT float put_v = V;                                                 \
         if ((DTYPE) == DT_F32) {                                               \
-            AT(N, 2u * (I)) = U16(AS_U32(V) & 0xffffu);                        \
-            AT(N, 2u * (I) + 1u) = U16(AS_U32(V) >> 16);                       \
+            AT(N, 2u * (I)) = U16(AS_U32(put_v) & 0xffffu);                    \
+            AT(N, 2u * (I) + 1u) = U16(AS_U32(put_v) >> 16);                   \
         } else {                                                               \
-            AT(N, I) = U16(to_cell_2(V, DTYPE));                               \
+            AT(N, I) = U16(to_cell_2(put_v, DTYPE));                           \
         }                                                                      \
     } while (false)
 
