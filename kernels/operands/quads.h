@@ -117,35 +117,26 @@ QUAD_OF(float)
         DO(AT_J)                                                               \
     }
 #if QUADS
+/* ALIGNED: the operands may be asked for quads; FETCH declares those. */
+#define DENSE_QUADS(ALIGNED, FETCH, TY, Y, LEN, DO)                            \
+    {                                                                          \
+        u32 rest = 0u;                                                         \
+        if (ALIGNED) {                                                         \
+            rest = (LEN) & ~3u;                                                \
+            EACH_QUAD(j, rest)                                                 \
+            {                                                                  \
+                FETCH                                                          \
+                QUAD_EACH(DO)                                                  \
+                QUAD_STORE(TY, Y)                                              \
+            }                                                                  \
+        }                                                                      \
+        DENSE_ONES(rest, LEN, DO)                                              \
+    }
 #define DENSE_FILL(TY, Y, LEN, DO)                                             \
-    {                                                                          \
-        u32 rest = 0u;                                                         \
-        if (QUAD_ALIGNED(TY, Y)) {                                             \
-            rest = (LEN) & ~3u;                                                \
-            EACH_QUAD(j, rest)                                                 \
-            {                                                                  \
-                QUAD_NEW(TY, Y)                                                \
-                QUAD_EACH(DO)                                                  \
-                QUAD_STORE(TY, Y)                                              \
-            }                                                                  \
-        }                                                                      \
-        DENSE_ONES(rest, LEN, DO)                                              \
-    }
+    DENSE_QUADS(QUAD_ALIGNED(TY, Y), QUAD_NEW(TY, Y), TY, Y, LEN, DO)
 #define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO)                                \
-    {                                                                          \
-        u32 rest = 0u;                                                         \
-        if (QUAD_ALIGNED(TX, X) && QUAD_ALIGNED(TY, Y)) {                      \
-            rest = (LEN) & ~3u;                                                \
-            EACH_QUAD(j, rest)                                                 \
-            {                                                                  \
-                QUAD_LOAD(TX, X)                                               \
-                GET_Y(TY, Y)                                                   \
-                QUAD_EACH(DO)                                                  \
-                QUAD_STORE(TY, Y)                                              \
-            }                                                                  \
-        }                                                                      \
-        DENSE_ONES(rest, LEN, DO)                                              \
-    }
+    DENSE_QUADS(QUAD_ALIGNED(TX, X) && QUAD_ALIGNED(TY, Y),                    \
+                QUAD_LOAD(TX, X) GET_Y(TY, Y), TY, Y, LEN, DO)
 #elif STREAMED
 /* A text whose result may be large defines DENSE_LARGE(T), true where it should
  * go past a processor's caches; its operands are called x and y. */
