@@ -28,7 +28,7 @@ struct attention_case {
     bool causal;
     int64_t causal_offset;
     double scale;   /* as in the args */
-    double dropout; /* likewise */
+    double dropout; /* as in the args */
     double size;    /* of q and k; 0: 1 */
     double softcap; /* as in the args */
 };

@@ -95,8 +95,8 @@ static double attention_oracle_share(double a, double own, double log_total)
     return rest == 0.0 ? 1.0 : 1.0 / (1.0 + rest * exp(log_total - a));
 }
 
-/* The forward weights: the score of a key at one end of its interval, those of
- * all others at the other end. @return lse */
+/* The forward weights: the score of a key at one end of its interval, and all
+ * others at the other end. @return lse */
 static double row_weights(struct attention_oracle_row *r, double *lse_error)
 {
     const struct attention_case *c = r->f->c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amp_norm.h - the fold of norm.h by a group: three sums at once, by class.
+/* amp_norm.h - a group folds the three sums of norm.h, one for each class.
  *
  *     NORM_SHARED(lanes)
  *     float s0[NORM_OWN]; ..                an item's own lanes
@@ -52,7 +52,7 @@
         N[NORM_LANE(S##_p) + NORM_BIG_AT] = S##2 [S##_p];                      \
     }
 #define NORM_JOIN(N, I, J) N[I] = N[I] + N[J];
-/* Who reads N[0] next is whichever item; before N is written: BARRIER(). */
+/* Any item may read N[0] afterwards. Before N is written again: BARRIER(). */
 #define NORM_TREE(N)                                                           \
     BARRIER();                                                                 \
     for (u32 N##_s = FOLD_LANES / 2u; N##_s > 0u; N##_s >>= 1u) {              \
@@ -64,9 +64,9 @@
         BARRIER();                                                             \
     }
 
-/* The partials of a list, folded likewise into UP[0], [256], [512]: COUNT of
- * them, class C of number I is AS_F32(AT(PARTS, (FIELD + C) * STRIDE + FROM
- * + I)). N and UP are NORM_SHARED. */
+/* Fold COUNT partials of a list in the same order into UP[0], [256] and [512].
+ * Class C of number I is AS_F32(AT(PARTS, (FIELD + C) * STRIDE + FROM + I)). N
+ * and UP are NORM_SHARED. */
 #define NORM_PARTIAL(PARTS, C, I) AS_F32(AT(PARTS, (C)*pc.parts + (I)))
 #define NORM_PARTIALS(N, UP, PARTS, FIELD, FROM, COUNT)                        \
     for (u32 UP##_l = LOCAL_ID; UP##_l < 768u; UP##_l += U32(WG))              \

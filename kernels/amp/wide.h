@@ -50,8 +50,8 @@ FN u32 wide_times(u32 s, u32 f_hi, u32 f_lo)
 
 /* (double)a / b < t, for 1 <= b: t in (0, 1] is m * 2^-(shift - 1) with a
  * significand m of 53 bits, and M = 2 m - 1 in two words is the midpoint below
- * it in units of 2^-shift: what is less rounds to something less than t. No a/b
- * of 32-bit integers is that midpoint. M = 0 stands for t = 0. */
+ * it in units of 2^-shift: a lesser quotient rounds to less than t. No a/b of
+ * 32-bit integers is that midpoint. M = 0 means t = 0. */
 FN bool wide_below(u32 a, u32 b, u32 m_hi, u32 m_lo, u32 shift)
 {
     if ((m_hi | m_lo) == 0u || shift > 95u)

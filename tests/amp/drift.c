@@ -4,7 +4,7 @@
  *
  * Such overflows come with probability p per step. Growths and backoffs of a
  * long run balance at one p; below it the scale climbs until real overflows
- * stop it, above it the scale falls to the floor whatever the gradients are.
+ * stop it, above it the scale falls to the floor for any gradients.
  * doc/design/scaler.md has the formulas; here they are measured.
  * SSQ_TEST_FULL=1 prints the balance points. */
 #include "tests/amp/amp.h"

@@ -25,7 +25,7 @@ struct misuse_model {
     unsigned applied; /* steps */
 };
 
-/* Does torch accept it? why: what our text must contain when not. */
+/* Does torch accept it? If not, set *why to words that our text must have. */
 static bool accepts(struct misuse_model *m, enum call call, const char **why)
 {
     if (call == SCALE)

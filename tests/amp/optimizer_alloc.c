@@ -224,7 +224,7 @@ static struct train_image finish(struct optimizer_alloc_trial *x, bool stepped)
     return image_take(&x->t);
 }
 
-/* Parameters alone: reading them is no first use. */
+/* Only parameters: to read them does not count as their first use. */
 static bool same_parameters(const struct train *t,
                             const struct train_image *want)
 {

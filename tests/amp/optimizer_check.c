@@ -164,8 +164,8 @@ static float rounded(float x, ssq_dtype d)
     return x;
 }
 
-/* f32 and bf16: what is written is g / scale, rounded once, and the step that
- * follows is the step that would have been, if nothing was rounded away. */
+/* f32 and bf16: g / scale is written, rounded once. If rounding changed
+ * nothing, the step that follows is the same as without unscaling. */
 static void test_unscale(const struct rig *r, const struct train_storage *s,
                          double scale, bool accumulate)
 {

@@ -268,8 +268,8 @@ static void test_applied(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
-/* What a step applies is the gradient times 1 / scale: that must be finite,
- * too. values: of four elements; bad: how many are not finite then. */
+/* A step applies the gradient times 1 / scale, which must be finite too. Of the
+ * four values `bad` are not finite then. */
 static void tiny(const struct rig *r, ssq_dtype dtype, double scale,
                  const float values[4], unsigned bad, double clip)
 {

@@ -152,7 +152,7 @@ static void make_raw(const struct train *t, ssq_tensor **raw)
     }
 }
 
-/* What a user may change between replays. */
+/* Change each setting that a user may change between replays. */
 static void change(const struct train *t, unsigned step)
 {
     if (step == 5)

@@ -31,7 +31,7 @@ static void scaled(const struct rig *r, ssq_dtype dtype)
     ssq_tensor *t = core_vector(r->device, dtype, 8);
     NEED(ssq_tensor_write(r->queue, t, x, sizeof(x), SSQ_F32));
     NEED(ssq_tensor_read(r->queue, t, x, sizeof(x),
-                         SSQ_F32)); /* what was stored */
+                         SSQ_F32)); /* the stored values */
     if (dtype == SSQ_F16)
         NEED(ssq_scaler_scale_value(r->queue, scaler, t, t));
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unscale.c - gradients that ssq_scaler_unscale has divided and an optimizer
- * then steps: they are divided once, whatever tensors they are seen through,
- * and what is half true is refused. */
+ * then steps: they are divided once, through any tensor of the same memory. If
+ * only some gradients of a step are divided, it is refused. */
 #include "tests/amp/amp.h"
 
 #include <sesqui/dlpack.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # certify.sh - `sesqui certify` on a driver that is right, that dies and that
-# hangs; what it keeps, and what `sesqui devices` says of it.
+# hangs; the files that it keeps, and the words of `sesqui devices` about them.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

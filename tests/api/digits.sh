@@ -107,7 +107,7 @@ tap_ok $? "gradients of the first layer: $(sed 's/.* \([0-9.]*% zero\).*/\1/' \
     "$tmp/one") at scale 1, $(sed 's/.* \([0-9.]*% zero\).*/\1/' \
     "$tmp/dynamic") with a dynamic one"
 
-# What the demo prints, and what is refused.
+# The output of the demo, and the arguments that it refuses.
 "$digits" --device reference --epochs 2 --compare >"$tmp/out" 2>&1
 tail -n 1 "$tmp/out" | grep -qxE 'digits mixed_float16 on reference: test accuracy [0-9.]+% \(float32 [0-9.]+%\), [0-9]+ steps, [0-9]+ skipped, loss scale [0-9e.+]+'
 tap_ok $? "--compare ends in the demo's line: $(tail -n 1 "$tmp/out")"

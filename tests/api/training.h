@@ -315,7 +315,7 @@ static const struct {
 };
 #define TRAINING_STAGES (sizeof(training_stages) / sizeof(training_stages[0]))
 
-/** Let go of everything, at any stage. */
+/** Release everything, at any stage. */
 static inline void training_close(struct training *p)
 {
     ssq_graph_destroy(&p->graph);

@@ -444,8 +444,8 @@ static void test_constant(const char *name)
            name, wrong);
 }
 
-/* rows of one value per channel, on each rank so many; what becomes of the
- * running variance, which was 0.5. */
+/* Ranks with `first` and `second` rows of one value per channel: the running
+ * variance, which was 0.5, becomes `want`. */
 static void test_few(const char *name, int64_t first, int64_t second,
                      float want, const char *what)
 {

@@ -34,7 +34,7 @@ static void twice(ssq_queue *q, const ssq_tensor *t)
     NEED(ssq_add(q, SSQ_ADD(.a = t, .b = t, .y = t)));
 }
 
-/* An event behind the gate is not there, and then it is. */
+/* An event after the gate is not reached before the job has ended. */
 static void test_event(const char *device)
 {
     ssq_event *e = NULL;

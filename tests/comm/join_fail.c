@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_fail.c - passes that are announced: what is refused, and what ranks are
- * told when one of them fails. */
+/* join_fail.c - announced passes: the calls that are refused, and the errors of
+ * other ranks if one fails. */
 
 #include <sesqui/trainer.h>
 

@@ -2,7 +2,7 @@
 /* share.c - ranks whose shares of a batch differ, down to none: the steps of
  * one trainer that takes the whole batches, on devices of any mix.
  *
- * usage: share [DEVICE...]   a rank on each; without: what is here */
+ * usage: share [DEVICE...]   a rank on each; without: all devices */
 
 #include <math.h>
 #include <sesqui/checkpoint.h>
@@ -179,11 +179,12 @@ static void test_rows(unsigned n, const double *weights, int64_t rows,
 
 /* ---- a mixture ---- */
 
-/* What two orders of the sums of a gradient may differ by, with the weights of
- * the first step: x^T (p - y) / rows of at most ROWS terms. An element of p - y
- * is within half of its logits' error, which is gamma of WIDTH + 1 terms of
- * magnitude at most `logits`, and some roundings of exp and the division; then
- * each term is added in at most ROWS + ranks steps. Twice, for both. */
+/* A bound of the difference between two orders of the sums of a gradient, with
+ * the weights of the first step: x^T (p - y) / rows of at most ROWS terms. An
+ * element of p - y is within half of its logits' error, which is gamma of WIDTH
+ * + 1 terms of magnitude at most `logits`, and some roundings of exp and the
+ * division; then each term is added in at most ROWS + ranks steps. Twice, for
+ * both. */
 static double bound_of(double logits, double x)
 {
     const double u = 0x1p-24;

@@ -2,8 +2,8 @@
 /* traffic.c - how many messages and bytes a rank sends for a collective: the
  * formulas of doc/scaling.md, by the code that runs, for groups of up to 1024.
  *
- * There is one rank, on a link that answers by itself: what is sent to a rank
- * returns from it. So headers agree, and sums are of equal values. */
+ * There is one rank, on a link that answers by itself: bytes sent to a rank
+ * return from it. So headers agree, and sums are of equal values. */
 #include <sesqui/comm.h>
 
 #include "lib/comm/comm.h"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # again.sh - the op tables once more, on the host's backends: with the caller's
 # FTZ and DAZ set, and the ones that window_test leaves out with a small binding
-# range, where an op gives the right result or is refused. Both at once, one case
-# in 7, which has no factor in common with any list that cases are made of, and
-# without the longest table; with SSQ_TEST_FULL=1 all, one after the other.
+# range, where an op gives the right result or is refused. Both together, one
+# case in 7, which has no factor in common with any list that cases are made of,
+# and without the longest table; with SSQ_TEST_FULL=1 all, one after the other.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -249,7 +249,7 @@ static void test_case(const char *name, size_t i)
     free(cut);
 }
 
-/* What is refused may be done by the host, also in the middle of a call of
+/* A refused op may run on the host, also in the middle of a call of
  * several ops. */
 static void test_helped(const char *name)
 {
@@ -273,7 +273,7 @@ static void test_helped(const char *name)
     }
 }
 
-/* What keeps its order is refused when a chunk is more than a launch. */
+/* An op with a fixed order is refused if a chunk is more than a launch. */
 static void test_refused(const char *name)
 {
     static const struct {

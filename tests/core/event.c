@@ -151,7 +151,7 @@ static void test_two_queues(void)
     NEED(ssq_queue_wait(one, f));
     copy(one, b, c);
     NEED(ssq_tensor_read(one, c, out, sizeof(out), SSQ_F32));
-    ssq_event_destroy(&e); /* what waits for it is not disturbed */
+    ssq_event_destroy(&e); /* the wait for it is not disturbed */
     ssq_event_destroy(&f);
     ssq_tensor_destroy(&a);
     ssq_tensor_destroy(&b);

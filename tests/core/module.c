@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - tests of loading backend modules, and of running on the host
- * what a device cannot do.
+/* module.c - tests of loading backend modules, and of ops that run on the
+ * host because a device cannot run them.
  *
  * A fake module takes the place of cuda.so in its own directory, named
  * by SSQ_MODULE_PATH. Every case is a child, for a process loads once. */
@@ -13,7 +13,7 @@
 static char dir[256]; /* holds cuda.so */
 static char *fallback_log;
 
-/* Why cuda is not there; NULL when it is. */
+/* Why cuda is missing; NULL if it is not. */
 static const char *cuda_reason(void)
 {
     static ssq_device_entry e;

@@ -196,8 +196,8 @@ static void test_events(const char *name)
     ssq_device_close(&p.dev);
 }
 
-/* Its own thread lets go of what a queue used while another thread, which waits
- * for its event, runs that queue. */
+/* A thread releases the objects that its queue used, while another thread runs
+ * that queue because it waits for its event. */
 static void *let_go(void *arg)
 {
     struct threads_pair *p = arg;

@@ -216,7 +216,7 @@ static bool forbid(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0) == 0;
 }
 
-/* In a child, which has not asked yet: 0, or 2 if there are no filters here. */
+/* In a child, which has not asked yet: 0, or 2 without filters. */
 static int refused(void)
 {
     struct cpu_features f = {.avx2 = true, .avx512 = true, .amx_bf16 = true};

@@ -79,7 +79,7 @@ static bool threads_left(unsigned n)
 
 static void test_sizes(uint32_t size)
 {
-    unsigned others = threads(); /* those of drivers */
+    unsigned others = threads(); /* of drivers */
     static const uint32_t n[] = {0, 1, 2, 3, 7, 64, 1000, MOST};
     struct team *team = NULL;
     if (!tap_ok(team_create(size, NULL, &team) == SSQ_OK &&

@@ -121,7 +121,7 @@ static void fill(struct rows_harness *b, ssq_tensor *t, int64_t rows,
     must(ssq_queue_sync(b->queue), "sync");
 }
 
-/* Of one row in 8 none counts, and of one there is no such class. */
+/* One row in 8 is ignored, and one has a target that is not a class. */
 static void fill_target(struct rows_harness *b)
 {
     int32_t *t = (int32_t *)b->got;

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # mma.sh - products by our own kernel on tensor cores, where there is a driver
-# and no cuBLASLt: what PTX ships, what a step of k does, the tables of gemm, and
-# that a device whose tensor cores are wrong is found out by its self-test.
+# and no cuBLASLt: the PTX that ships, the instructions of a step of k, the
+# tables of gemm, and that a device whose tensor cores are wrong is found out by
+# its self-test.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/fakecuda/by_mma.sh"

@@ -4,10 +4,9 @@
  * makes.
  *
  * The arguments are the PTX of variants, in files that have their numbers for
- * names, from 01 on. A tile is
- * multiplied with 4 and with 8 steps of k; what the second does more is that of
- * 4 steps, and the loop of k alone. Bank conflicts are counted over all of it,
- * the epilogue included. */
+ * names, from 01 on. A tile is multiplied with 4 and with 8 steps of k. The
+ * difference is 4 steps of the loop of k, without the rest. Bank conflicts are
+ * counted over all of it, the epilogue included. */
 #include "kernels/gemm/gemm_args.h"
 #include "tests/fakecuda/ptx/ptx.h"
 #include "tests/tap.h"

@@ -133,8 +133,8 @@ static void expect(const struct mma_refused_form *f, float *x)
     end(&w);
 }
 
-/* Does explain's text have the reason? Where there is no room for all reasons,
- * because cublaslt's has a long path in it, the last is cut. */
+/* Does explain's text have the reason? If the text is too short for all
+ * reasons, because the one of cublaslt has a long path, the last is cut. */
 static bool tells(const ssq_gemm_explanation *x, const char *reason)
 {
     size_t there = strlen(x->condition), n = strlen(reason);
@@ -261,8 +261,8 @@ static void test_few(void)
     end(&w);
 }
 
-/* A device that is another one: what its environment says, and what it answers
- * a product of this dtype, pinned to mma. */
+/* Another device: a variable of the environment, and the result of a gemm of
+ * this dtype that is pinned to mma. */
 struct mma_refused_other {
     const char *name, *value;
     ssq_dtype dtype;

@@ -4,8 +4,8 @@
 #
 # usage: compile.sh DIRECTORY BUILD TARGET...
 # BUILD is the build directory whose library is linked; FUZZ_CC the compiler
-# (clang), FUZZ_CFLAGS more flags, such as a sanitizer's, which must be those of
-# the library. Exits 77 with the reason without libFuzzer.
+# (clang), FUZZ_CFLAGS more flags, such as a sanitizer's, which the library must
+# have too. Exits 77 with the reason without libFuzzer.
 
 set -e
 dir=$1 build=$2

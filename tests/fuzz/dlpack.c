@@ -202,7 +202,7 @@ static void one(ssq_queue *q, struct input *in)
     v.deleter = keeps ? delete_versioned : NULL;
     u.deleter = keeps ? delete_unversioned : NULL;
     v.dl_tensor = u.dl_tensor = t;
-    /* A copy reads the memory at once: the tensor must be in the block. */
+    /* A copy reads the memory immediately: the tensor must be in the block. */
     bool there = t.ndim >= 0 && t.ndim <= 3 && t.shape != NULL &&
                  t.dtype.bits % 8 == 0 && t.data != NULL;
     for (int i = 0; there && i < t.ndim; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.c - fuzz target: what surrounds a process.
+/* environment.c - fuzz target: the environment of a process.
  *
  * variables  any value of every SSQ_ variable: a device opens and computes, or
  *            is refused with a text; without them it opens again

@@ -219,9 +219,9 @@ static ssq_status capture(struct gpu *g, struct net *n)
     return st == SSQ_OK ? ended : st;
 }
 
-/* Does the host wait in a step? Behind so many that they keep the device busy
- * for a good while comes an event, and one more step: a host that has waited
- * comes to the end of it after the event. */
+/* Does the host wait in a step? Enqueue enough steps to keep the device busy
+ * for a while, then an event, then one more step. If the host has waited in
+ * that step, the event is reached before the step returns. */
 static ssq_status wait_in(struct gpu *g, gpu_fn fn, struct net *n,
                           ssq_event *event, bool *waited)
 {

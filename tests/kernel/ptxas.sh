@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ptxas.sh - the very PTX that ships assembles for NVIDIA's GPUs, all variants of
-# all sources (make check-ptxas): no register is spilled, and only sources that
-# ask for fused multiplications have any. Of gemm_mma a multiprocessor holds as
-# many groups as the source asks for. It needs ptxas of a toolkit, and no GPU.
-# PTXAS_ARCHS="80 90" are some of the generations, PTXAS_TEXTS some of them.
+# ptxas.sh - the very PTX that ships assembles for NVIDIA's GPUs, all variants
+# of all sources (make check-ptxas): no register is spilled, and only sources
+# that ask for fused multiplications have any. Of gemm_mma a multiprocessor
+# holds as many groups as the source asks for. It needs ptxas of a toolkit, and
+# no GPU. PTXAS_ARCHS="80 90" are some of the generations, PTXAS_TEXTS some of
+# them.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 . "$srcdir/tests/kernel/shipped.sh"
@@ -89,7 +90,7 @@ mma() {
     done
 }
 
-# What is for processors does not ship as PTX.
+# Kernels for processors do not ship as PTX.
 processors=$(sed -n 's/^processor_sources = //p' "$srcdir/kernels/kernels.mk")
 for text in ${PTXAS_TEXTS:-$texts kernels/gemm/gemm_mma.nv}; do
     case " $processors " in *" $text "*) continue ;; esac

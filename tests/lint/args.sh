@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # args.sh - every op has its argument macro and its SSQ_X_INIT, both with the
-# same defaults in C and C++; what the headers promise is defined; and the
+# same defaults in C and C++; all that the headers declare is defined; and the
 # macros compile without a warning wherever a caller may write them.
 
 . "${srcdir:-.}/tests/lint/tap.sh"

@@ -3,8 +3,8 @@
 # dialect.sh - kernel sources stay as doc/design/dialect.md says: short bodies,
 # structs of parameters, few programs; and the page's own text compiles.
 #
-# Each rule is a function that prints what breaks it, and is tried on a text that
-# does.
+# Each rule is a function that prints what breaks it, and is tried on a text
+# that does.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -52,7 +52,7 @@ tap_empty 'parameters are structs, not lists of fields'
 programs . $texts >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/programs") programs, 600 at most"
 
-# lines N: so many.
+# lines N: print N lines.
 lines() {
     ${AWK:-awk} -v n="$1" 'BEGIN { while (n-- > 0) print "x = x + 1u;" }'
 }

@@ -5,7 +5,7 @@
 #
 # Every ```c block of doc/ is compiled without warnings and run on reference and
 # guard. The blocks of the guide are one program, in the order of its list of
-# pages, and so are those of a page that has a main; on other pages each block
+# pages. If a page has a main, its blocks are one too. On other pages each block
 # is its own program: statements, with guide.h around them.
 
 . "${srcdir:-.}/tests/lint/tap.sh"

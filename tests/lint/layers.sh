@@ -29,7 +29,7 @@ printf 'a\nb a\nc d\nd b\n' >"$tmp/wrong"
 tap_ok "$(($(out_of_order "$tmp/wrong" | grep -c '') - 1))" \
     'a row that allows a later one is found'
 
-# What is included, as "FILE HEADER", headers by their path from the top.
+# All includes, as "FILE HEADER", headers by their path from the top.
 find kernels lib backends comms conformance include tools examples -type f \
     \( -name '*.[chk]' -o -name '*.comp' \) ! -name 'prebuilt*' \
     -exec grep -HoE '^#include ["<](sesqui|kernels|lib|backends|comms|conformance|tests|tools|examples)[/.][^">]*' {} + |

@@ -34,7 +34,7 @@ BEGIN {
         }
 }
 
-# The text with what C has to escape in a string.
+# The text with escapes, as in a string of C.
 function quoted(text) {
     gsub(/["\\]/, "\\\\&", text)
     return text

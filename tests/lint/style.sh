@@ -21,7 +21,7 @@ tap_ok "$(($(grep -c '' "$tmp/code") < 10))" \
     "there is code to look at: $(grep -c '' "$tmp/code") files"
 
 # Code with comments and the contents of strings and characters blanked, in
-# $tmp/bare/, line for line: what a word means depends on where it stands.
+# $tmp/bare/, line for line: the meaning of a word depends on its place.
 sed "s|^|$tmp/bare/|; s|/[^/]*$||" "$tmp/code" | sort -u | xargs mkdir -p
 xargs awk -v bare="$tmp/bare/" '
     FNR == 1 {
@@ -127,7 +127,7 @@ tap_empty 'no tabs in code'
     }') <"$tmp/code" | grep -v '^kernels/' >"$tmp/out"
 tap_empty 'no function is longer than 60 lines'
 
-# The arrows of the design: who may include whom.
+# Which directories may include which.
 in_code "$tmp/code" '^# *include' >"$tmp/includes.bare"
 xargs grep -nE '^# *include *["<]' /dev/null <"$tmp/code" >"$tmp/includes"
 grep -E '^include/' "$tmp/includes" |
@@ -141,8 +141,8 @@ grep -E '^backends/' "$tmp/includes" |
         split($1, mine, "/")
         if (match($3, /backends\/[a-z]+/)) {
             theirs = substr($3, RSTART + 9, RLENGTH - 9)
-            # common, mma and pack are what modules share; guard is the
-            # reference with checks, and cpu has its events and copies.
+            # Modules share common, mma and pack; guard is the reference with
+            # other checks, and cpu has the events and copies of the reference.
             if (theirs != mine[2] && theirs !~ /^(common|mma|pack)$/ &&
                 !(mine[2] ~ /^(guard|cpu)$/ && theirs == "reference"))
                 print

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cast_test.c - float32 to and from f16 and bf16, against float64 arithmetic.
  *
- * What a store must give is computed with doubles: the neighbours of x in the
- * format are floor and ceil of x in units of its last place there. Sampled, and
- * at every value, tie and limit of the format; with SSQ_TEST_FULL=1 all 2^32
- * inputs. */
+ * The right result of a store is computed with doubles: the neighbours of x in
+ * the format are floor and ceil of x in units of its last place there. Sampled,
+ * and at every value, tie and limit of the format; with SSQ_TEST_FULL=1 all
+ * 2^32 inputs. */
 
 #include "kernels/scalar/scalar.h"
 #include "tests/tap.h"

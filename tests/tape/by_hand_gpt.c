@@ -228,7 +228,7 @@ struct all {
     struct attended attended;
     struct by_hand_gpt_product fc, out;
     ssq_tensor *seen, *wide, *made; /* of attention; of the two products */
-    const ssq_tensor *last;         /* what meets the table again */
+    const ssq_tensor *last;         /* multiplied with the table again */
     ssq_tensor *logits;
 };
 

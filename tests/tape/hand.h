@@ -99,7 +99,7 @@ static inline ssq_tensor *hand_like(struct hand *h, ssq_dtype dtype,
     return hand_make(h, dtype, d.rank, d.shape);
 }
 
-/** x in a dtype: itself where it has it. */
+/** Return x in a dtype: x itself if it has that dtype. */
 static inline const ssq_tensor *hand_cast(struct hand *h, const ssq_tensor *x,
                                           ssq_dtype dtype)
 {

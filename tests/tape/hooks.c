@@ -71,7 +71,7 @@ static ssq_status write_diary(void *user, ssq_trainer *trainer,
     if (d->failing && place == d->fail_at) {
         d->failing = false;
         ssq_group *none = NULL;
-        /* a text of the library's, as hooks have it */
+        /* an error text of the library, as in hooks of users */
         return ssq_trainer_group(trainer, NULL, NULL, &none);
     }
     return SSQ_OK;
@@ -529,7 +529,7 @@ static void end(const struct tape_harness *b)
                memcmp(now, m.at, n * sizeof(float)) == 0,
            "%s: at the end %zu parameters are float32, as their masters",
            b->name, n);
-    /* biases are no longer rounded: products take them as they are */
+    /* biases are not rounded any more: matmuls read them as they are */
     tap_ok(fabs(loss[0] - loss[1]) < 0.01 * loss[0],
            "%s: and an evaluation is nearly as before: %g, %g", b->name,
            loss[0], loss[1]);

@@ -104,7 +104,7 @@ static void evaluation(const struct tape_harness *b)
     ssq_trainer_destroy(&t);
 }
 
-/* What follows when the hook fails at a place, and all is called again. */
+/* The order of places if the hook fails at one, and all is called again. */
 static void failing(const struct tape_harness *b, ssq_trainer_place place,
                     const char *wanted)
 {

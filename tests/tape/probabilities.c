@@ -104,7 +104,7 @@ static void of_classes(enum kind kind, struct probabilities_result *o)
 }
 
 /* Logits z = log(y) - log1p(-y), off by d = 2u (|log y| + |log(1 - y)|) + u
- * |z|; the loss's slope by z is at most 1, that of its slope 1/4. */
+ * |z|; the loss's slope by z is at most 1, its second derivative 1/4. */
 static void of_elements(struct probabilities_result *o)
 {
     double m = 0.0;

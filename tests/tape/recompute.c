@@ -277,7 +277,7 @@ static void misuse(const char *name)
     core_status(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL),
                 SSQ_ERR_INVALID, "gemm: |was written between",
                 "%s: what a region reads is written under way", name);
-    /* what only the region itself reads again: no backward needs x here */
+    /* only the region itself reads x again: no backward needs it here */
     ssq_tape_begin(t, true);
     x = ssq_var_input(t, data);
     h = ssq_var_param(t, "p", SSQ_PARAM(.rank = 2, .shape = {4, 4}));

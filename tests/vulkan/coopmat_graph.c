@@ -2,9 +2,9 @@
 /* coopmat_graph.c - products on cooperative matrices in graphs.
  *
  * A chain h = relu(x w1' + bias), y = h w2, sum = sum / 2 + h w2 is captured
- * once and launched with other inputs each time. What each product read is read
- * back, so that each is compared with its own float64 sums under the bound of
- * conformance/bounds.h. */
+ * once and launched with other inputs each time. The operands of each product
+ * are read back, so that each is compared with its own float64 sums under the
+ * bound of conformance/bounds.h. */
 
 #include "conformance/bounds.h"
 #include "tests/core/driver.h"

@@ -22,7 +22,7 @@ struct scaler_join_op {
     struct view block;  /* i32 [SCALER_WORDS], updated */
 };
 
-/** Update the machine by one step: MACHINE_UPDATE. One thread. */
+/** Update the machine by one step: machine_next(). One thread. */
 struct scaler_update_op {
     struct op op;
     uint32_t set;   /* 1: set the scale to value instead (update_to) */

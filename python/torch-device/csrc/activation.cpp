@@ -7,7 +7,7 @@
 namespace sesqui_torch
 {
 
-/* A new result, x itself, or an out argument, as the op has it. */
+/* Where the result goes: to a new tensor, to x, or to an out argument. */
 enum Form { NEW, IN_PLACE, GIVEN };
 
 using Body1 = std::function<void(const Tensor &y, const Tensor &x)>;

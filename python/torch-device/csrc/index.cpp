@@ -45,8 +45,8 @@ static Tensor row_words(const Tensor &x)
     return dtype_of(x.scalar_type()) ? x : words(x);
 }
 
-/* y[i..] = x[index[i]..]. x has rows, and y the shape of index, then that of a
- * row. The ranks may be too large for the library: rows are then flat. */
+/* y[i..] = x[index[i]..]. x has rows, and y has the shape of index and then of
+ * a row. The ranks may be too large for the library: rows are then flat. */
 static void gather_rows(ssq_queue *q, const Tensor &y_, const Tensor &x_,
                         const Tensor &index_)
 {

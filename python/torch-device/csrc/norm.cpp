@@ -335,7 +335,7 @@ static bool layer_norm_backward(Call &c)
     return true;
 }
 
-/* torch's eps, if none is given: that of the dtype. */
+/* torch's eps, if none is given: it depends on the dtype. */
 static double eps_of(at::ScalarType type)
 {
     return type == at::kHalf       ? 0x1p-10

@@ -22,7 +22,7 @@ using Ints = at::IntArrayRef;
 
 enum Access { IN, OUT };
 
-/* The library's dtype, or none if tensors of the library cannot have it. */
+/* The matching dtype of the library, if there is one. */
 std::optional<ssq_dtype> dtype_of(at::ScalarType type);
 
 inline bool is_real(at::ScalarType t)

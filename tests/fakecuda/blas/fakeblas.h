@@ -12,10 +12,11 @@
  *                 first, all     the first algorithm of a shape, or each, is
  *                                not supported after all
  *   FAKEBLAS_REFUSE=1            each is not, from now on
- *   FAKEBLAS_SLOW=2              so many of a shape's algorithms take 20 ms
- * more FAKEBLAS_LIST=1              its algorithms are others FAKEBLAS_PATCH=1
- * of the library's version, which is 13.0 FAKECUDA_QUIET=1             refusals
- * are not printed */
+ *   FAKEBLAS_SLOW=2              this number of a shape's algorithms takes
+ *                                20 ms more
+ *   FAKEBLAS_LIST=1              its algorithms are others
+ *   FAKEBLAS_PATCH=1             of the library's version, which is 13.0
+ *   FAKECUDA_QUIET=1             refusals are not printed */
 #ifndef TESTS_FAKECUDA_BLAS_FAKEBLAS_H
 #define TESTS_FAKECUDA_BLAS_FAKEBLAS_H
 

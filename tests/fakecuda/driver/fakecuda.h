@@ -50,16 +50,16 @@ FAKE_EXPORT void fakecuda_fail(const char *call, unsigned long nth,
 FAKE_EXPORT void fakecuda_watch(CUresult (*fn)(const char *call), bool breaks);
 /* Calls of this name so far, or of all ("*"). */
 FAKE_EXPORT unsigned long fakecuda_calls(const char *call);
-/* What was refused as nothing that the API documents, so far; the text of the
- * last refusal or fault is copied. */
+/* Return how many calls have been refused because the API does not document
+ * them. The text of the last refusal or fault is copied. */
 FAKE_EXPORT unsigned long fakecuda_refused(char *text, size_t bytes);
 /* The device fails now: a sticky error of its context, such as ECC's. */
 FAKE_EXPORT void fakecuda_break(CUdevice device, CUresult result);
 FAKE_EXPORT void fakecuda_break_context(CUcontext ctx, CUresult result);
 /* Contexts, streams, events, modules, graphs and allocations that live. */
 FAKE_EXPORT unsigned long fakecuda_live(void);
-/* Work for a stream that is no PTX, as of a library: fn with a copy of these
- * bytes, where its turn has come. It may touch what the ranges say. */
+/* Enqueue work that is not PTX, such as a library's: fn is called with a copy
+ * of these bytes when its turn has come. It may access the given ranges. */
 FAKE_EXPORT CUresult fakecuda_compute(CUstream s,
                                       const struct ssq_standin_range *r,
                                       size_t n, CUhostFn fn, const void *data,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_bits.h - a register's bits as a type, and arithmetic that C leaves open.
  *
- * A slot of 64 bits holds the register's bits with zeros above. What C leaves
- * undefined or to the machine PTX defines: shifts past the width, conversions
- * that overflow, division by zero, the NaN that comes out. */
+ * A slot of 64 bits holds the register's bits with zeros above. PTX defines
+ * some results that C leaves undefined or to the machine: shifts past the
+ * width, conversions that overflow, division by zero, the NaN that comes out.
+ */
 #ifndef TESTS_FAKECUDA_PTX_PTX_BITS_H
 #define TESTS_FAKECUDA_PTX_PTX_BITS_H
 

@@ -162,8 +162,8 @@ static bool move_halves(struct reader *r, const char *name)
     return false;
 }
 
-/* Constants are written with as many bits as the reader has; registers hold
- * those of their type, which the compiler sees to. */
+/* Constants are written with as many bits as the reader has. Registers hold
+ * the bits of their type: the compiler has checked that. */
 static void operation(struct reader *r, const char *name)
 {
     int op = ptx_op_find(name);

@@ -57,8 +57,8 @@ static void gather(const struct insn *i, const struct warp *w,
     }
 }
 
-/* A unit that is not right, for tests of those who ought to notice: one that
- * rounds its sums to 11 bits, or forgets the last of k. */
+/* A wrong unit, for tests that it is noticed: one that rounds its sums to 11
+ * bits, or forgets the last of k. */
 static float spoil(float sum)
 {
     return f32((bits(sum) + 0x1000) & ~UINT64_C(0x1fff));

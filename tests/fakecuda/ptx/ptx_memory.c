@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_memory.c - checks of accesses, and the shadows of memory.
  *
- * A shadow has two stamps for each piece of memory: who wrote it last, and who
- * read it. The stamp of shared memory is the epoch (barriers count them) and
- * the item. A stamp of global memory is, from the top, the launch (20 bits),
- * the group (20), the epoch in the group (13) and the item (11); 0 says that
- * no one wrote. Numbers that wrap around can hide a race, never invent one that
- * repeats. */
+ * A shadow has two stamps for each piece of memory: of its last writer, and of
+ * its last reader. The stamp of shared memory is the epoch (barriers count
+ * them) and the item. A stamp of global memory is, from the top, the launch (20
+ * bits), the group (20), the epoch in the group (13) and the item (11); 0 says
+ * that no one wrote. Numbers that wrap around can hide a race, never invent one
+ * that repeats. */
 #include "tests/fakecuda/ptx/ptx_warp.h"
 
 #include <stdarg.h>

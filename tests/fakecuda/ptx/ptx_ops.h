@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_ops.h - the operations: one line each, the bits of d from a, b and c.
  *
- * X(NAME, VALUE): the name is the instruction's with _ for each dot. What is
- * not listed is refused when it is decoded; so an instruction with unspecified
- * rounding
- * (.ftz, .approx, add.f32 without .rn) stays out of here. */
+ * X(NAME, VALUE): the name is the instruction's with _ for each dot. An
+ * instruction that is not listed is refused when it is decoded. So none with
+ * unspecified rounding (.ftz, .approx, add.f32 without .rn) is in the list. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_OPS_H
 #define TESTS_FAKECUDA_PTX_PTX_OPS_H
 

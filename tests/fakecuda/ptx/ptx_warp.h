@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_warp.h - instructions that a warp runs together: mma.sync, ldmatrix and
- * cp.async; what copies in flight do to shared memory; and the banks of it. */
+ * cp.async; the effect of copies in flight on shared memory; and its banks. */
 #ifndef TESTS_FAKECUDA_PTX_PTX_WARP_H
 #define TESTS_FAKECUDA_PTX_PTX_WARP_H
 

@@ -40,9 +40,9 @@ static void fence(void)
 #endif
 }
 
-/* Values of four x at once: one load and one store of a word, in which each has
- * its own place. Vector loads of 16 bits from many places do not exist,
- * and what compilers make in their stead takes longer. */
+/* Values of four x together: one load and one store of a word, in which each
+ * has its own place. Vector loads of 16 bits from many places do not exist, and
+ * what compilers make in their stead takes longer. */
 static void four(uint16_t *y, const uint16_t *x, const uint16_t *values)
 {
     uint64_t w;

@@ -127,8 +127,9 @@ INLINE void tile_fetch_d(const int rows, const struct gemm_tile *t)
         fetch_to_write(d);
 }
 
-/* rows, wide, is and lies are constants; lies: a is rows of itself. Rows of b
- * itself are not near: the ones that the next block of k has are fetched. */
+/* All arguments but t are constants. The last of them says that a is not
+ * packed. Rows of a b that is not packed are far apart: prefetch those of the
+ * next block of k. */
 INLINE void tile_multiply(const int rows, const int wide,
                           const enum gemm_rows is, const int lies,
                           const struct gemm_tile *t)
@@ -160,7 +161,7 @@ INLINE void tile_multiply(const int rows, const int wide,
         tile_multiply(ROWS, wide, is, lies, t);                                \
         break;
 
-/* wide, is and lies are constants. */
+/* All arguments but t are constants. */
 INLINE void tile_rows(const int wide, const enum gemm_rows is, const int lies,
                       const struct gemm_tile *t)
 {
