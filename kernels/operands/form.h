@@ -23,17 +23,24 @@ struct form_shape {
     u32 pieces; /* of a row */
 };
 
+/* A piece: its row, its first column, and the end of its columns. */
+struct form_piece {
+    u32 row;
+    u32 from;
+    u32 to;
+};
+
+FN STRUCT(form_piece) form_piece_of(u32 t, STRUCT(form_shape) form)
+{
+    STRUCT(form_piece) p;
+
+    p.row = t / form.pieces;
+    p.from = (t - p.row * form.pieces) * form.piece;
+    p.to = form.cols - p.from < form.piece ? form.cols : p.from + form.piece;
+    return p;
+}
+
 #define EACH_PIECE(T) EACH_GROUP(T, pc.form.n / pc.form.cols * pc.form.pieces)
-/* Piece T: its row, its first column and the one behind its last. */
-#define ROW_OF(T, ROW, FROM, TO)                                               \
-    u32 ROW = T / pc.form.pieces;                                              \
-    u32 FROM = (T - ROW * pc.form.pieces) * pc.form.piece;                     \
-    u32 TO = pc.form.cols - FROM < pc.form.piece ? pc.form.cols                \
-                                                 : FROM + pc.form.piece;
-/* Element I: its row and column. */
-#define ELEMENT_OF(I, ROW, COL)                                                \
-    u32 ROW = I / pc.form.cols;                                                \
-    u32 COL = I - ROW * pc.form.cols;
 /* Columns of a piece, over the items of the group. */
 #define EACH_COLUMN(J, FROM, TO)                                               \
     for (u32 J = FROM + LOCAL_ID; J < TO; J += U32(WG))
