@@ -45,9 +45,10 @@ def glibc(path):
 def wheel_files(prefix, source, shim):
     """Yield (name in the wheel, path, executable)."""
     package = os.path.join(source, "sesqui")
-    for name in sorted(os.listdir(package)):
-        if name.endswith((".py", ".typed")):
-            yield f"sesqui/{name}", os.path.join(package, name), False
+    for folder in ("", "torch/"):
+        for name in sorted(os.listdir(os.path.join(package, folder))):
+            if name.endswith((".py", ".typed")):
+                yield f"sesqui/{folder}{name}", os.path.join(package, folder, name), False
     if shim and os.path.exists(shim):
         yield "sesqui/_exchange.abi3.so", shim, True
     yield "sesqui/api.json", os.path.join(prefix, "share/sesqui/api.json"), False

@@ -9,8 +9,10 @@ python_package = python/sesqui/__init__.py python/sesqui/__main__.py \
 	python/sesqui/amp.py python/sesqui/data.py \
 	python/sesqui/functional.py python/sesqui/nn.py python/sesqui/ops.py \
 	python/sesqui/safetensors.py python/sesqui/tool.py \
-	python/sesqui/torch.py python/sesqui/trainer.py \
-	python/sesqui/py.typed
+	python/sesqui/trainer.py python/sesqui/py.typed
+python_torch = python/sesqui/torch/__init__.py \
+	python/sesqui/torch/_optimizer.py python/sesqui/torch/_scaler.py \
+	python/sesqui/torch/_share.py python/sesqui/torch/demo.py
 python_tests = python/tests/conftest.py python/tests/test_api.py \
 	python/tests/test_data.py python/tests/test_dlpack.py \
 	python/tests/test_exchange.py python/tests/test_notebook.py \
@@ -20,8 +22,9 @@ python_examples = python/examples/digits.ipynb \
 	python/examples/digits.py \
 	python/examples/fastai_simple_cnn.py python/examples/keras_guide.py \
 	python/examples/torch_amp_loop.py
-EXTRA_DIST += $(python_package) $(python_tests) $(python_examples) \
-	python/README.md python/build_wheel.py python/pyproject.toml \
+EXTRA_DIST += $(python_package) $(python_torch) $(python_tests) \
+	$(python_examples) python/README.md python/build_wheel.py \
+	python/pyproject.toml \
 	python/stubs.py python/wheel-check bench/python/torch_step.py \
 	$(torch_device) python/torch-device/README.md \
 	python/torch-device/pyproject.toml python/torch-device/setup.py
@@ -61,9 +64,11 @@ EXTRA_DIST += python/shim/exchange.c
 # need this; packages of a distribution do.
 pythondir = $(prefix)/lib/python3/dist-packages
 install-python: api.json python-shim-if-headers
-	$(MKDIR_P) '$(DESTDIR)$(pythondir)/sesqui'
+	$(MKDIR_P) '$(DESTDIR)$(pythondir)/sesqui/torch'
 	cd $(srcdir) && $(INSTALL_DATA) $(python_package) \
-		'$(DESTDIR)$(pythondir)/sesqui'
+		'$(DESTDIR)$(pythondir)/sesqui' && \
+		$(INSTALL_DATA) $(python_torch) \
+		'$(DESTDIR)$(pythondir)/sesqui/torch'
 	$(INSTALL_DATA) api.json '$(DESTDIR)$(pythondir)/sesqui'
 	test ! -f python/_exchange.abi3.so || $(INSTALL_DATA) \
 		python/_exchange.abi3.so '$(DESTDIR)$(pythondir)/sesqui'

@@ -357,3 +357,20 @@ def test_pickle_continues(preset):
         pickle.dumps(scaler)
     off = pickle.loads(pickle.dumps(st.GradScaler(enabled=False)))
     assert not off.is_enabled()
+
+
+def test_device_is_missing(run_python):
+    """Without sesqui-torch the module works, and the errors name what to install."""
+    run_python("""
+import sys
+sys.modules["sesqui_torch"] = None
+import sesqui.torch, sesqui.torch.demo
+said = []
+for run in (lambda: sesqui.torch.device_count(), lambda: sesqui.torch.demo.main([])):
+    try:
+        run()
+    except (AttributeError, SystemExit) as error:
+        said.append(str(error))
+assert len(said) == 2 and all("pip install" in s and "torch-device" in s for s in said), said
+assert sesqui.torch.__all__ == ["Adam", "AdamW", "GradScaler", "SGD"]
+""", TORCH_DEVICE_BACKEND_AUTOLOAD="0")

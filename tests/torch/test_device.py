@@ -471,3 +471,18 @@ def test_names():
     assert torch.accelerator.current_accelerator().type == DEVICE
     assert torch.sesqui.is_available() and torch.get_device_module("sesqui") is torch.sesqui
     assert repr(torch.ones(2, device=DEVICE)) == "tensor([1., 1.], device='sesqui:0')"
+
+
+def test_device_is_in_the_package():
+    """`import sesqui.torch` registers the device, and keeps its own names."""
+    out, _ = program("""
+import sesqui.torch as st
+print(st.device_count() == torch.sesqui.device_count(),
+      (torch.ones(2, device="sesqui") * 3).sum().item())
+print(st.GradScaler.__module__, [hasattr(st, n) for n in ("Adam", "SGD", "nothing")])
+import sesqui.torch.demo
+sesqui.torch.demo.main(["lstm", "--steps", "2", "--no-cpu", "--modes", "float32"])
+""")
+    lines = out.splitlines()
+    assert lines[:2] == ["True 6.0", "sesqui.torch._scaler [True, True, False]"], out
+    assert lines[-1] == "ops that ran on the CPU inside the steps: 0"

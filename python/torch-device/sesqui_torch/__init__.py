@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PyTorch device: model.to("sesqui").
 
-    import sesqui_torch                  # or only `import torch`, if it is installed
+    import sesqui.torch                  # or only `import torch`, if it is installed
 
     model = model.to("sesqui")
     with torch.autocast("sesqui", dtype=torch.float16):
@@ -72,3 +72,4 @@ def _autoload():
 _load()
 
 from ._device import *  # noqa: E402,F401,F403
+from ._device import __all__  # noqa: E402,F401

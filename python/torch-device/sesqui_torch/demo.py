@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train five small models on the device and on PyTorch's CPU, side by side.
 
-    python -m sesqui_torch.demo                   all models
-    python -m sesqui_torch.demo gpt unet          some of them
-    SESQUI_TORCH_DEVICE=vulkan:0 python -m sesqui_torch.demo --steps 20
+    python -m sesqui.torch.demo                   all models
+    python -m sesqui.torch.demo gpt unet          some of them
+    SESQUI_TORCH_DEVICE=vulkan:0 python -m sesqui.torch.demo --steps 20
 
 The models are written here: a ResNet-18, a GPT, a BERT encoder, an LSTM language model and a
 U-Net, in sizes that take seconds. The data is made from a fixed seed. Each model is trained in
@@ -289,7 +289,7 @@ def train(name, device, dtype, steps, channels_last=False):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m sesqui_torch.demo", description=__doc__,
+    parser = argparse.ArgumentParser(prog="python -m sesqui.torch.demo", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; default: all")
     parser.add_argument("--steps", type=int, default=50)
