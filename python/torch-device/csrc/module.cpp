@@ -28,6 +28,12 @@ static bool asynchronous(int64_t i)
     return device_at(static_cast<c10::DeviceIndex>(i)).props().asynchronous;
 }
 
+/* The host's processor does the work, maybe through a driver. */
+static bool host_memory(int64_t i)
+{
+    return device_at(static_cast<c10::DeviceIndex>(i)).props().host_memory;
+}
+
 static c10::Dict<std::string, int64_t> memory(int64_t i)
 {
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
@@ -141,6 +147,7 @@ TORCH_LIBRARY_FRAGMENT(sesqui, m)
     m.def("device_description(int device) -> str",
           TORCH_FN(device_description));
     m.def("asynchronous(int device) -> bool", TORCH_FN(asynchronous));
+    m.def("host_memory(int device) -> bool", TORCH_FN(host_memory));
     m.def("in_bad_fork() -> bool", TORCH_FN(in_bad_fork));
     m.def("synchronize(int device) -> ()", TORCH_FN(synchronize));
     m.def("seed_set(int device, int seed) -> ()", TORCH_FN(seed_set));

@@ -55,10 +55,11 @@ def get_device_name(device=None):
 
 
 def get_device_properties(device=None):
-    """A dict with the name and the description of the driver."""
+    """A dict: name, description of the driver, asynchronous, and host_memory, which is true if the
+    host's processor does the work."""
     i = _index(device)
     return {"name": _C.device_name(i), "description": _C.device_description(i),
-            "asynchronous": _C.asynchronous(i)}
+            "asynchronous": _C.asynchronous(i), "host_memory": _C.host_memory(i)}
 
 
 class device:
