@@ -9,6 +9,9 @@ The models are written here: a ResNet-18, a GPT, a BERT encoder, an LSTM languag
 U-Net, in sizes that take seconds. The data is made from a fixed seed. Each model is trained in
 float32 and under torch.autocast in float16 (with torch.amp.GradScaler) and bfloat16. The table
 has the losses of both devices and the number of ops that ran on the CPU inside the steps.
+
+With `--size small` a batch is a quarter. This is the default if the device is a driver that uses
+the processor, such as PoCL or lavapipe.
 """
 
 import argparse
@@ -211,31 +214,31 @@ def sequences(words, n, length, generator):
     return text
 
 
-def resnet_data(g):
-    y = torch.randint(10, (32,), generator=g)
-    x = torch.randn(32, 3, 32, 32, generator=g) + y.view(-1, 1, 1, 1) * 0.1
+def resnet_data(g, n=32):
+    y = torch.randint(10, (n,), generator=g)
+    x = torch.randn(n, 3, 32, 32, generator=g) + y.view(-1, 1, 1, 1) * 0.1
     return x, y
 
 
-def gpt_data(g):
-    text = sequences(65, 16, 32, g)
+def gpt_data(g, n=16):
+    text = sequences(65, n, 32, g)
     return text[:, :-1], text[:, 1:]
 
 
-def bert_data(g):
-    x = torch.randint(1, 100, (16, 24), generator=g)
-    for i in range(16):
+def bert_data(g, n=16):
+    x = torch.randint(1, 100, (n, 24), generator=g)
+    for i in range(n):
         x[i, 12 + i % 12:] = 0
     return x, (x[:, 1] > 50).long()
 
 
-def lstm_data(g):
-    text = sequences(50, 16, 20, g)
+def lstm_data(g, n=16):
+    text = sequences(50, n, 20, g)
     return text[:, :-1], text[:, 1:]
 
 
-def unet_data(g):
-    x = torch.randn(8, 1, 32, 32, generator=g)
+def unet_data(g, n=8):
+    x = torch.randn(n, 1, 32, 32, generator=g)
     return x, (F.avg_pool2d(x, 5, 1, 2) > 0).float()
 
 
@@ -256,15 +259,18 @@ MODELS = {
              lambda p: torch.optim.Adam(p, lr=3e-3, fused=True), 0.0),
 }
 
+SMALL = {"resnet18": 8, "gpt": 4, "bert": 4, "lstm": 4, "unet": 2}  # the batch of --size small
+
 MODES = {"float32": None, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 
-def train(name, device, dtype, steps, channels_last=False):
+def train(name, device, dtype, steps, channels_last=False, small=False):
     """Return the loss of each step, the seconds, and the ops that ran on the CPU."""
     make, data, loss_of, optimizer_of, clip = MODELS[name]
     torch.manual_seed(0)
     model = make()
-    x, target = data(torch.Generator().manual_seed(1))
+    generator = torch.Generator().manual_seed(1)
+    x, target = data(generator, SMALL[name]) if small else data(generator)
     model, x, target = model.to(device), x.to(device), target.to(device)
     if channels_last and x.dim() == 4:
         model, x = (v.to(memory_format=torch.channels_last) for v in (model, x))
@@ -288,20 +294,35 @@ def train(name, device, dtype, steps, channels_last=False):
     return losses, time.perf_counter() - start, torch.sesqui.fallbacks()
 
 
-def main(arguments=None):
+def arguments_read(arguments):
     parser = argparse.ArgumentParser(prog="python -m sesqui.torch.demo", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", help=f"of {', '.join(MODELS)}; default: all")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--modes", default=",".join(MODES), help="float32,float16,bfloat16")
     parser.add_argument("--channels-last", action="store_true", help="images in channels_last")
+    parser.add_argument("--size", choices=["small", "full"], help="of a batch; see above")
     parser.add_argument("--no-cpu", action="store_true", help="do not train on PyTorch's CPU")
     options = parser.parse_args(arguments)
     for name in options.models:
         if name not in MODELS:
             parser.error(f"no model {name!r}, expected {', '.join(MODELS)}")
-    print(f"device {torch.sesqui.get_device_name()}"
-          f" ({torch.sesqui.get_device_properties()['description']}), {options.steps} steps")
+    return options
+
+
+def size_choose(options):
+    """Print the device and the size; return whether it is small."""
+    properties = torch.sesqui.get_device_properties()
+    print(f"device {properties['name']} ({properties['description']}), {options.steps} steps")
+    slow = properties["host_memory"] and properties["asynchronous"]
+    if options.size is None and slow:
+        print("batches are small (--size small): the driver of this device uses the processor")
+    return options.size == "small" or (options.size is None and slow)
+
+
+def main(arguments=None):
+    options = arguments_read(arguments)
+    small = size_choose(options)
     total = 0
     for name in options.models or MODELS:
         for mode in options.modes.split(","):
@@ -309,7 +330,7 @@ def main(arguments=None):
             for label, device in rows:
                 try:
                     losses, seconds, fallbacks = train(name, device, MODES[mode], options.steps,
-                                                       options.channels_last)
+                                                       options.channels_last, small)
                 except RuntimeError as error:
                     if device != "cpu":
                         raise
