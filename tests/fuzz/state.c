@@ -172,11 +172,13 @@ static bool in_float32(const ssq_scaler_options *p)
 }
 
 /* A simulator in doubles refuses a scale of 0 or infinity that a float32
- * reaches before it, and each refuses counts that have begun again at 0. */
+ * reaches before it. Each refuses counts that have begun again at 0, and the
+ * scale of 0 to which a static scale with a small allowance falls: no run has
+ * such a state. */
 static bool simulator_follows(const ssq_scaler_options *p,
                               const ssq_scaler_state *s, unsigned n)
 {
-    return s->updates <= UINT32_MAX - n &&
+    return s->updates <= UINT32_MAX - n && p->hysteresis < INT32_MAX &&
            (in_float32(p) || (s->scale != 0.0 && !isinf(s->scale)));
 }
 
@@ -191,7 +193,12 @@ static void machine(struct world *w, struct input *in)
     pick_state(in, &state);
     for (unsigned i = 0; i < n; i++)
         overflow[i] = input_byte(in) % 2;
-    fuzz_trace("machine: scale %.9g, %u steps", state.scale, n);
+    fuzz_trace(
+        "machine: scale %.9g, %u steps; floor %d at %.9g, cap %d, growth "
+        "%.9g, backoff %.9g, hysteresis %u, binary64 %d",
+        state.scale, n, (int)options.floor, options.min_scale, (int)options.cap,
+        options.growth_factor, options.backoff_factor, options.hysteresis,
+        options.binary64);
     if (ssq_scaler_create(w->device, NULL, &options, &scaler) != SSQ_OK) {
         fuzz_trace("    %s", ssq_last_error());
         return;
