@@ -36,7 +36,8 @@ check-torch: all api.json
 		'$(abs_top_srcdir)' '$(abs_top_builddir)'
 EXTRA_DIST += tests/torch/check.sh tests/torch/conftest.py \
 	tests/torch/opinfo.py tests/torch/ops.txt \
-	tests/torch/test_autocast.py tests/torch/test_device.py
+	tests/torch/test_autocast.py tests/torch/test_device.py \
+	tests/torch/test_guide.py
 .PHONY: check-torch
 
 # make python-shim: the optional compiled part of the package, for Python 3.10

@@ -8,7 +8,7 @@
 #define MOMENTS 3
 
 /** The state of training, kept by the program. */
-struct own {
+struct own_training {
     const struct rig *r;
     const char *kind;
     ssq_optimizer_options options[2]; /* of parameters 0 and 1, and of 2 */
@@ -36,10 +36,11 @@ static ssq_tensor *number(const struct rig *r, float value)
     return y;
 }
 
-static void own_open(struct own *o, const struct train *t, const char *kind,
-                     const ssq_optimizer_options *options)
+static void own_open(struct own_training *o, const struct train *t,
+                     const char *kind, const ssq_optimizer_options *options)
 {
-    *o = (struct own){.r = t->r, .kind = kind, .options = {*options, *options}};
+    *o = (struct own_training){
+        .r = t->r, .kind = kind, .options = {*options, *options}};
     o->options[1].lr *= 3.0;
     o->options[1].weight_decay = 0.0;
     for (int k = 0; k < TRAIN_PARAMS; k++) {
@@ -52,7 +53,7 @@ static void own_open(struct own *o, const struct train *t, const char *kind,
     o->found = number(t->r, 0.0f);
 }
 
-static void own_close(struct own *o)
+static void own_close(struct own_training *o)
 {
     for (int k = 0; k < TRAIN_PARAMS; k++) {
         ssq_tensor_destroy(&o->param[k]);
@@ -65,7 +66,7 @@ static void own_close(struct own *o)
 }
 
 /* Parameters from .. from + n - 1, which have the same options. */
-static ssq_status own_apply(const struct own *o, const struct train *t,
+static ssq_status own_apply(const struct own_training *o, const struct train *t,
                             int from, size_t n, const uint32_t *steps)
 {
     const ssq_tensor *params[2], *grads[2], *moments[2 * MOMENTS], *counts[2];
@@ -86,8 +87,8 @@ static ssq_status own_apply(const struct own *o, const struct train *t,
 }
 
 /* A step as a program makes it; a parameter's t is counted by the program. */
-static void own_step(const struct own *o, const struct train *t, uint32_t step,
-                     bool counted)
+static void own_step(const struct own_training *o, const struct train *t,
+                     uint32_t step, bool counted)
 {
     NEED(own_apply(o, t, 0, 2, counted ? NULL : &step));
     NEED(own_apply(o, t, 2, 1, counted ? NULL : &step));
@@ -97,7 +98,8 @@ static void own_step(const struct own *o, const struct train *t, uint32_t step,
 }
 
 /* Bits of parameters that differ from those of an optimizer object. */
-static int64_t differences(const struct own *o, ssq_tensor *const *other)
+static int64_t differences(const struct own_training *o,
+                           ssq_tensor *const *other)
 {
     int64_t n = 0;
     for (int k = 0; k < TRAIN_PARAMS; k++) {
@@ -118,7 +120,7 @@ static void test_bits(const struct rig *r, const char *kind, bool counted)
     ssq_optimizer_options options = train_options(kind, s);
     ssq_scaler *scaler = train_fixed(r, SCALE);
     struct train t;
-    struct own o;
+    struct own_training o;
     train_open(&t, r, kind, s, &options);
     own_open(&o, &t, kind, &options);
     for (uint32_t step = 0; step < 4; step++) {

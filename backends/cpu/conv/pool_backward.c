@@ -30,12 +30,12 @@ struct pool_backward {
 
 /* The taps of window p that lie in the image: the first element, and their
  * number; counted: how many an average is divided by. */
-struct pool_window {
+struct window_taps {
     int64_t at, n;
     float counted;
 };
 
-static struct pool_window window_of(const struct pool_op *op, int axis,
+static struct window_taps window_of(const struct pool_op *op, int axis,
                                     int64_t p)
 {
     const struct slide *s = &op->slide[axis];
@@ -46,7 +46,7 @@ static struct pool_window window_of(const struct pool_op *op, int axis,
     if (op->count_padding)
         count =
             size_least(s->window, size_div_up(s->image + s->after - start, d));
-    return (struct pool_window){start + first * d, size_most(0, end - first),
+    return (struct window_taps){start + first * d, size_most(0, end - first),
                                 (float)count};
 }
 
@@ -76,9 +76,9 @@ static void add_shares(const struct pool_op *op, int64_t p, const float *dy,
                        float *plane)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
-    const struct pool_window rows = window_of(op, HEIGHT, p);
+    const struct window_taps rows = window_of(op, HEIGHT, p);
     for (int64_t q = 0; q < w->map; q++) {
-        const struct pool_window columns = window_of(op, WIDTH, q);
+        const struct window_taps columns = window_of(op, WIDTH, q);
         float divisor = op->divisor != 0 ? (float)op->divisor
                                          : rows.counted * columns.counted;
         float share = dy[q] / divisor;
