@@ -38,6 +38,7 @@ enum change {
     DILATION,
     KERNEL,
     GROUPS,
+    NO_CHANNELS, /* groups, and channels of a filter's group */
     LAYOUT,
     ACTIVATION,
     DIVISOR,
@@ -89,6 +90,12 @@ static const struct slide_misuse_refusal refusals[] = {
     {CONV, GROUPS, 4, 0, 0, "conv2d: w is [6,2,3,3], expected [6,1,3,3]"},
     {CONV_T, GROUPS, 4, 0, 0,
      "conv_transpose2d: x has 6 channels, which 4 groups do not divide"},
+    {CONV, NO_CHANNELS, 1ll << 62, 0, 0,
+     "conv2d: groups is 4611686018427387904, for 2 images"},
+    {CONV_T, NO_CHANNELS, 1ll << 62, 0, 0,
+     "conv_transpose2d: groups is 4611686018427387904, for 2 images"},
+    {CONV_T, NO_CHANNELS, 1ll << 57, 1 << 7, 0,
+     "conv_transpose2d: groups is 144115188075855872, of 128 channels each"},
     {CONV, SIZE, FILTER, 0, 7,
      "conv2d: w has 7 channels, which 2 groups do not divide"},
     {CONV, SIZE, FILTER, 1, 3, "conv2d: w is [6,3,3,3], expected [6,2,3,3]"},
@@ -283,6 +290,22 @@ static void slide_misuse_replace(struct slide_misuse_scene *t, enum role role,
     t->t[role] = x.t;
 }
 
+/* No operand has a channel, but groups of the filter may have some. */
+static void slide_misuse_empty(struct slide_misuse_scene *t,
+                               const struct slide_misuse_refusal *r)
+{
+    for (int i = 0; i < ROLES; i++) {
+        int64_t shape[6];
+        int rank = slide_misuse_shape_of(t->fn, (enum role)i, shape);
+        shape[0] = i == FILTER ? 0 : shape[0];
+        shape[1] = i == FILTER ? r->b : 0;
+        slide_misuse_replace(t, (enum role)i, SSQ_F16, rank, shape,
+                             LAYOUT_DENSE);
+    }
+    t->t[VECTOR] = NULL;
+    t->groups = r->a;
+}
+
 /* Both become views of one buffer, two bytes apart. */
 static void slide_misuse_overlap(struct slide_misuse_scene *t, enum role one,
                                  enum role two)
@@ -375,6 +398,9 @@ static void spoil_value(struct slide_misuse_scene *t,
         break;
     case GROUPS:
         t->groups = r->a;
+        break;
+    case NO_CHANNELS:
+        slide_misuse_empty(t, r);
         break;
     case LAYOUT:
         t->layout = (ssq_layout)r->a;

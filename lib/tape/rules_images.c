@@ -68,8 +68,11 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
     const ssq_conv_transpose2d_args *args = in->args;
     const struct view *x = &in->var[0], *w = &in->var[1];
     struct slide s[AXES];
-    int64_t size[AXES];
+    int64_t size[AXES], channels = 0;
     ssq_status st = rules_images_check_ranks(in, 2, args->layout);
+    if (st == SSQ_OK)
+        st = groups_channels(w->shape[channels_at(args->layout)], args->groups,
+                             in->op->name, &channels);
     if (st != SSQ_OK)
         return st;
     int at = height_at(args->layout);
@@ -83,9 +86,7 @@ ssq_status rule_conv_transpose(const struct rule_in *in, struct view *out)
         st =
             slide_image(&s[i], i, args->output_padding, in->op->name, &size[i]);
     if (st == SSQ_OK)
-        set_images(out, x, args->layout,
-                   w->shape[channels_at(args->layout)] * args->groups,
-                   size[HEIGHT], size[WIDTH]);
+        set_images(out, x, args->layout, channels, size[HEIGHT], size[WIDTH]);
     return st;
 }
 

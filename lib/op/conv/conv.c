@@ -5,6 +5,7 @@
 
 #include <sesqui/ops/reduce.h>
 
+#include "lib/core/base/size.h"
 #include "lib/op/operands.h"
 
 #include <string.h>
@@ -90,6 +91,18 @@ static ssq_status check_groups(const struct conv_call *c, int64_t channels,
                      c->name, what, (long long)channels, (long long)c->groups);
 }
 
+/* Any number of groups divides 0 channels. Refuse more than the operands, which
+ * have a dimension of groups, can count. */
+static ssq_status conv_check_groups(const struct conv_call *c, int64_t n)
+{
+    uint64_t images = n > 0 ? (uint64_t)n : 1, elements = 0;
+    if (size_mul(images, (uint64_t)c->groups, &elements) &&
+        elements <= INT64_MAX / 8)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: groups is %lld, for %lld images",
+                     c->name, (long long)c->groups, (long long)n);
+}
+
 /* Refuse a filter unless its first two sizes are these; any window passes. */
 static ssq_status expect_filter(const struct conv_call *c,
                                 const struct view *filter, int64_t first,
@@ -141,7 +154,11 @@ static ssq_status expect_image(const struct conv_call *c, struct slide *s,
                                const struct view *filter,
                                const struct view *map)
 {
-    int64_t shape[] = {map->shape[0], filter->shape[1] * c->groups, 0, 0};
+    int64_t shape[] = {map->shape[0], 0, 0, 0};
+    ssq_status st =
+        groups_channels(filter->shape[1], c->groups, c->name, &shape[1]);
+    if (st != SSQ_OK)
+        return st;
     for (int i = 0; i < AXES; i++) {
         if (s[i].map > SLIDE_MOST)
             return error_set(SSQ_ERR_INVALID,
@@ -149,8 +166,7 @@ static ssq_status expect_image(const struct conv_call *c, struct slide *s,
                              "%d",
                              c->name, c->map_is, (long long)s[i].map,
                              i == HEIGHT ? "rows" : "columns", SLIDE_MOST);
-        ssq_status st =
-            slide_image(&s[i], i, c->output_padding, c->name, &shape[2 + i]);
+        st = slide_image(&s[i], i, c->output_padding, c->name, &shape[2 + i]);
         if (st != SSQ_OK)
             return st;
     }
@@ -232,6 +248,8 @@ static ssq_status conv_prepare(const ssq_queue *queue,
     st = slides_check(op->slide, c->name);
     if (st == SSQ_OK)
         st = conv_check_channels(c, &image, &filter, &map);
+    if (st == SSQ_OK)
+        st = conv_check_groups(c, image.shape[0]);
     if (st == SSQ_OK && c->transposed)
         st = expect_image(c, op->slide, &image, &filter, &map);
     else if (st == SSQ_OK)

@@ -2,6 +2,8 @@
 /* slide.c - windows sliding over images: sizes, layouts and their checks. */
 #include "lib/op/conv/slide.h"
 
+#include "lib/core/base/size.h"
+
 #include <string.h>
 
 static const char *const axis_names[AXES] = {"height", "width"};
@@ -106,6 +108,21 @@ ssq_status slide_image(const struct slide *s, int axis,
     return error_set(
         SSQ_ERR_INVALID, "%s: the result would have %lld %s, expected 0 to %d",
         op, (long long)*size, axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
+}
+
+ssq_status groups_channels(int64_t each, int64_t groups, const char *op,
+                           int64_t *channels)
+{
+    uint64_t all = 0;
+    if (groups < 1)
+        return error_set(SSQ_ERR_INVALID, "%s: groups is %lld", op,
+                         (long long)groups);
+    if (!size_mul((uint64_t)each, (uint64_t)groups, &all) || all > INT64_MAX)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: groups is %lld, of %lld channels each", op,
+                         (long long)groups, (long long)each);
+    *channels = (int64_t)all;
+    return SSQ_OK;
 }
 
 ssq_status layout_check(ssq_layout layout, const char *op)

@@ -61,6 +61,11 @@ ssq_status slide_image(const struct slide *s, int axis,
                        const int64_t *output_padding, const char *op,
                        int64_t *size);
 
+/** Set *channels to the channels of all groups, which have `each` channels.
+ *  @return SSQ_ERR_INVALID groups is below 1, or 64 bits cannot count them */
+ssq_status groups_channels(int64_t each, int64_t groups, const char *op,
+                           int64_t *channels);
+
 /** Refuse an invalid layout. */
 ssq_status layout_check(ssq_layout layout, const char *op);
 /** Refuse a tensor unless it has rank 4 and its last dimension has stride 1. */
