@@ -11,6 +11,7 @@
 
 #include "lib/amp/common/readback.h"
 #include "lib/core/queue/queue.h"
+#include "lib/op/metrics/metrics.h"
 
 enum { WORD_MAGIC, WORD_SUM, WORD_WEIGHT, WORD_ONE, WORDS };
 #define MAGIC 0x6d657472u
@@ -191,10 +192,12 @@ ssq_status ssq_metric_add_accuracy(ssq_queue *queue, ssq_metric *metric,
         st = scratch_get(queue, SSQ_F32, 0, NULL, &count.view);
     /* no class is below INT32_MIN: nothing is ignored */
     if (st == SSQ_OK)
-        st = ssq_top_k_accuracy(
-            queue, SSQ_TOP_K_ACCURACY(.logits = logits, .target = target,
-                                      .hits = &hits, .k = k,
-                                      .ignore_index = (int64_t)INT32_MIN - 1));
+        st = op_top_k_accuracy(
+            queue,
+            SSQ_TOP_K_ACCURACY(.logits = logits, .target = target,
+                               .hits = &hits, .k = k,
+                               .ignore_index = (int64_t)INT32_MIN - 1),
+            "metric_add_accuracy");
     if (st == SSQ_OK)
         st = ssq_cast(queue, SSQ_CAST(.x = &hits, .y = &count));
     if (st == SSQ_OK)

@@ -53,6 +53,7 @@ static void test_accuracy(ssq_device *d, ssq_queue *q, const char *name)
     const int32_t y[3] = {3, 1, 2};
     ssq_metric *m = NULL;
     ssq_tensor *logits = NULL, *target = core_vector(d, SSQ_I32, 3);
+    ssq_tensor *short_target = core_vector(d, SSQ_I32, 2);
     double mean, weight;
     NEED(ssq_tensor_create(d, SSQ_F32, 2, (int64_t[]){3, 4}, &logits));
     NEED(ssq_tensor_write(q, logits, x, sizeof(x), SSQ_F32));
@@ -67,16 +68,25 @@ static void test_accuracy(ssq_device *d, ssq_queue *q, const char *name)
     tap_ok(weight == 6 && mean == 3.0 / 6, "%s: with top 2 added %g", name,
            mean);
     core_status(ssq_metric_add_accuracy(q, m, logits, target, 0),
-                SSQ_ERR_INVALID, "k", "%s: k is 0", name);
+                SSQ_ERR_INVALID, "metric_add_accuracy: k is 0", "%s: k is 0",
+                name);
     core_status(ssq_metric_add_accuracy(q, m, target, logits, 1),
-                SSQ_ERR_INVALID, "", "%s: operands swapped", name);
+                SSQ_ERR_INVALID, "metric_add_accuracy: logits is i32",
+                "%s: operands swapped", name);
+    core_status(ssq_metric_add_accuracy(q, m, logits, logits, 1),
+                SSQ_ERR_INVALID, "metric_add_accuracy: target is f32",
+                "%s: targets that are floats", name);
+    core_status(ssq_metric_add_accuracy(q, m, logits, short_target, 1),
+                SSQ_ERR_INVALID, "metric_add_accuracy: target is ",
+                "%s: another number of targets", name);
     core_status(ssq_metric_add_accuracy(q, m, logits, NULL, 1), SSQ_ERR_INVALID,
-                "target", "%s: no target", name);
+                "metric_add_accuracy: target", "%s: no target", name);
     NEED(ssq_metric_read(q, m, &mean, &weight));
     tap_ok(weight == 6 && mean == 3.0 / 6, "%s: refusals add nothing", name);
     ssq_metric_destroy(&m);
     ssq_tensor_destroy(&logits);
     ssq_tensor_destroy(&target);
+    ssq_tensor_destroy(&short_target);
 }
 
 /* A poll never waits, and what it returns only moves forward. */

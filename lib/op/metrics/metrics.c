@@ -15,21 +15,21 @@
 #define I32_BIT DTYPE_BIT(SSQ_I32)
 
 /* Check that an output has one element. NULL passes. */
-static ssq_status metrics_check_one(const ssq_tensor *t, const char *what)
+static ssq_status metrics_check_one(const ssq_tensor *t, const char *what,
+                                    const char *name)
 {
     if (t == NULL || view_elements(&t->view) == 1)
         return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID,
-                     "top_k_accuracy: %s has %lld elements, expected 1", what,
-                     (long long)view_elements(&t->view));
+    return error_set(SSQ_ERR_INVALID, "%s: %s has %lld elements, expected 1",
+                     name, what, (long long)view_elements(&t->view));
 }
 
 /* Check everything except the shape of target, which depends on the dimension
  * of the classes. k may exceed the number of classes. */
 static ssq_status check_top_k(const ssq_queue *queue,
-                              const ssq_top_k_accuracy_args *a)
+                              const ssq_top_k_accuracy_args *a,
+                              const char *name)
 {
-    const char *name = "top_k_accuracy";
     const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
     const struct operand_rule rules[] = {
         {a->logits, "logits", DTYPES_FLOAT, 0, 0},
@@ -39,9 +39,9 @@ static ssq_status check_top_k(const ssq_queue *queue,
     };
     ssq_status st = OPERANDS_CHECK(queue, name, rules);
     if (st == SSQ_OK)
-        st = metrics_check_one(a->accuracy, "accuracy");
+        st = metrics_check_one(a->accuracy, "accuracy", name);
     if (st == SSQ_OK)
-        st = metrics_check_one(a->hits, "hits");
+        st = metrics_check_one(a->hits, "hits", name);
     if (st != SSQ_OK)
         return st;
     if (a->logits->view.rank == 0)
@@ -74,18 +74,19 @@ static ssq_status metrics_no_rows(ssq_queue *queue,
 /* Set *v to target, with the classes as a last dimension of stride 0. Without
  * classes its size is 1, because targets are read even then. */
 static ssq_status target_view(const ssq_top_k_accuracy_args *a,
-                              const struct view *x, struct view *v)
+                              const struct view *x, const char *name,
+                              struct view *v)
 {
     struct view rows = *x;
     rows.rank--;
     char tt[128], tr[128], tx[128];
     *v = tensor_view(a->target, ACCESS_READ);
     if (!view_same_shape(v, &rows))
-        return error_set(
-            SSQ_ERR_INVALID,
-            "top_k_accuracy: target is %s, expected %s: logits is %s",
-            view_text(v, tt, sizeof(tt)), view_text(&rows, tr, sizeof(tr)),
-            view_text(&a->logits->view, tx, sizeof(tx)));
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: target is %s, expected %s: logits is %s", name,
+                         view_text(v, tt, sizeof(tt)),
+                         view_text(&rows, tr, sizeof(tr)),
+                         view_text(&a->logits->view, tx, sizeof(tx)));
     v->shape[v->rank] = x->shape[v->rank] > 0 ? x->shape[v->rank] : 1;
     v->stride[v->rank] = 0;
     v->rank++;
@@ -94,12 +95,13 @@ static ssq_status target_view(const ssq_top_k_accuracy_args *a,
 
 /* Classes are dimension 1, as in cross-entropy, but 0 if logits is a single
  * row. hits is an i32, hence the limit. */
-ssq_status ssq_top_k_accuracy(ssq_queue *queue,
-                              const ssq_top_k_accuracy_args *args)
+ssq_status op_top_k_accuracy(ssq_queue *queue,
+                             const ssq_top_k_accuracy_args *args,
+                             const char *name)
 {
-    ssq_status st = CHECK_CALL(queue, args, "top_k_accuracy");
+    ssq_status st = CHECK_CALL(queue, args, name);
     if (st == SSQ_OK)
-        st = check_top_k(queue, args);
+        st = check_top_k(queue, args, name);
     if (st != SSQ_OK)
         return st;
     struct top_k_accuracy_op op = {
@@ -112,7 +114,7 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
     /* With the classes last, the dimensions before them are the shape that
      * target must have. */
     view_axis_last(&op.x, op.x.rank == 1 ? 0 : 1);
-    st = target_view(args, &op.x, &op.target);
+    st = target_view(args, &op.x, name, &op.target);
     if (st != SSQ_OK)
         return st;
     int64_t rows = view_elements(&args->target->view);
@@ -120,11 +122,17 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
         return metrics_no_rows(queue, args);
     if (rows > INT32_MAX)
         return error_set(SSQ_ERR_UNSUPPORTED,
-                         "top_k_accuracy: %lld rows, at most %lld are counted",
+                         "%s: %lld rows, at most %lld are counted", name,
                          (long long)rows, (long long)INT32_MAX);
     struct view *views[] = {&op.x, &op.target};
     views_collapse_rows(views, 2, 1);
     return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_top_k_accuracy(ssq_queue *queue,
+                              const ssq_top_k_accuracy_args *args)
+{
+    return op_top_k_accuracy(queue, args, "top_k_accuracy");
 }
 
 /* Enqueue exp of the loss by the unary op, but with the name of this call in

@@ -4,6 +4,8 @@
 #ifndef LIB_OP_METRICS_METRICS_H
 #define LIB_OP_METRICS_METRICS_H
 
+#include <sesqui/ops/metrics.h>
+
 #include "lib/core/core.h"
 
 /** The classes are the last dimension. At least one row, fewer than 2^31 rows;
@@ -17,5 +19,10 @@ struct top_k_accuracy_op {
     struct view target;         /* i32, x's shape, last stride 0 */
     struct view accuracy, hits; /* out, optional: one f32, one i32 */
 };
+
+/** ssq_top_k_accuracy() with another name of the call in error texts. */
+ssq_status op_top_k_accuracy(ssq_queue *queue,
+                             const ssq_top_k_accuracy_args *args,
+                             const char *name);
 
 #endif
