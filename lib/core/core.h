@@ -201,6 +201,11 @@ ssq_status buffer_place(ssq_buffer *buffer);
 ssq_status tensor_layout(const char *what, ssq_dtype dtype, int rank,
                          const int64_t *shape, struct view *view,
                          uint64_t *bytes);
+/** ssq_tensor_from_buffer() with another name of the call in error texts.
+ *  buffer and tensor are not NULL. */
+ssq_status tensor_over(const char *what, ssq_buffer *buffer, ssq_dtype dtype,
+                       int rank, const int64_t *shape, const int64_t *strides,
+                       uint64_t offset, ssq_tensor **tensor);
 /** Create a tensor from a view; adds a reference to the view's buffer. */
 ssq_status tensor_wrap(const struct view *view, ssq_tensor **tensor);
 /** Create a contiguous tensor for state of the library. Allowed in a capture.

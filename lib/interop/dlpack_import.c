@@ -268,11 +268,11 @@ static ssq_status alias(const struct dlpack_import_foreign *f,
     if (st != SSQ_OK)
         return st;
     if (bytes)
-        st = ssq_tensor_from_buffer(*buffer, SSQ_U8, 1, &n, NULL, in->offset,
-                                    tensor);
+        st = tensor_over(f->what, *buffer, SSQ_U8, 1, &n, NULL, in->offset,
+                         tensor);
     else
-        st = ssq_tensor_from_buffer(*buffer, in->dtype, in->rank, in->shape,
-                                    in->strides, in->offset, tensor);
+        st = tensor_over(f->what, *buffer, in->dtype, in->rank, in->shape,
+                         in->strides, in->offset, tensor);
     ssq_buffer *b = *buffer;
     ssq_buffer_destroy(&b); /* the tensor holds it */
     return st;

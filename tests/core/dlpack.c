@@ -617,7 +617,8 @@ static void vulkan(void)
     *v = good;
     v->bytes = v->offset + 31;
     core_status(ssq_tensor_from_dlpack(queue, dl, NULL, &y), SSQ_ERR_INVALID,
-                "", "a buffer that is too short");
+                "tensor_from_dlpack: ends at byte",
+                "a buffer that is too short");
     *v = good;
     v->offset = UINT64_MAX;
     dl->dl_tensor.byte_offset = 8;

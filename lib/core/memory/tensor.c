@@ -119,14 +119,10 @@ static ssq_status restride(const char *what, struct view *v,
     return SSQ_OK;
 }
 
-ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
-                                  const int64_t *shape, const int64_t *strides,
-                                  uint64_t offset, ssq_tensor **tensor)
+ssq_status tensor_over(const char *what, ssq_buffer *buffer, ssq_dtype dtype,
+                       int rank, const int64_t *shape, const int64_t *strides,
+                       uint64_t offset, ssq_tensor **tensor)
 {
-    static const char what[] = "tensor_from_buffer";
-    if (buffer == NULL || tensor == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
-                         buffer == NULL ? "buffer" : "tensor");
     struct view v = {0};
     uint64_t bytes;
     ssq_status st = tensor_layout(what, dtype, rank, shape, &v, &bytes);
@@ -142,6 +138,18 @@ ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
     v.offset = offset;
     st = restride(what, &v, strides);
     return st != SSQ_OK ? st : tensor_wrap(&v, tensor);
+}
+
+ssq_status ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
+                                  const int64_t *shape, const int64_t *strides,
+                                  uint64_t offset, ssq_tensor **tensor)
+{
+    static const char what[] = "tensor_from_buffer";
+    if (buffer == NULL || tensor == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         buffer == NULL ? "buffer" : "tensor");
+    return tensor_over(what, buffer, dtype, rank, shape, strides, offset,
+                       tensor);
 }
 
 void ssq_tensor_destroy(ssq_tensor **tensor)
