@@ -4,11 +4,14 @@
 #include "lib/core/core.h"
 #include "tests/amp/train.h"
 
+#include <math.h>
+
 #define SCALE   1024.0
 #define MOMENTS 3
+#define LIMIT   ((size_t)44739242)
 
 /** The state of training, kept by the program. */
-struct own_training {
+struct own_state {
     const struct rig *r;
     const char *kind;
     ssq_optimizer_options options[2]; /* of parameters 0 and 1, and of 2 */
@@ -36,10 +39,10 @@ static ssq_tensor *number(const struct rig *r, float value)
     return y;
 }
 
-static void own_open(struct own_training *o, const struct train *t,
+static void own_open(struct own_state *o, const struct train *t,
                      const char *kind, const ssq_optimizer_options *options)
 {
-    *o = (struct own_training){
+    *o = (struct own_state){
         .r = t->r, .kind = kind, .options = {*options, *options}};
     o->options[1].lr *= 3.0;
     o->options[1].weight_decay = 0.0;
@@ -53,7 +56,7 @@ static void own_open(struct own_training *o, const struct train *t,
     o->found = number(t->r, 0.0f);
 }
 
-static void own_close(struct own_training *o)
+static void own_close(struct own_state *o)
 {
     for (int k = 0; k < TRAIN_PARAMS; k++) {
         ssq_tensor_destroy(&o->param[k]);
@@ -66,7 +69,7 @@ static void own_close(struct own_training *o)
 }
 
 /* Parameters from .. from + n - 1, which have the same options. */
-static ssq_status own_apply(const struct own_training *o, const struct train *t,
+static ssq_status own_apply(const struct own_state *o, const struct train *t,
                             int from, size_t n, const uint32_t *steps)
 {
     const ssq_tensor *params[2], *grads[2], *moments[2 * MOMENTS], *counts[2];
@@ -87,7 +90,7 @@ static ssq_status own_apply(const struct own_training *o, const struct train *t,
 }
 
 /* A step as a program makes it; a parameter's t is counted by the program. */
-static void own_step(const struct own_training *o, const struct train *t,
+static void own_step(const struct own_state *o, const struct train *t,
                      uint32_t step, bool counted)
 {
     NEED(own_apply(o, t, 0, 2, counted ? NULL : &step));
@@ -98,8 +101,7 @@ static void own_step(const struct own_training *o, const struct train *t,
 }
 
 /* Bits of parameters that differ from those of an optimizer object. */
-static int64_t differences(const struct own_training *o,
-                           ssq_tensor *const *other)
+static int64_t differences(const struct own_state *o, ssq_tensor *const *other)
 {
     int64_t n = 0;
     for (int k = 0; k < TRAIN_PARAMS; k++) {
@@ -120,7 +122,7 @@ static void test_bits(const struct rig *r, const char *kind, bool counted)
     ssq_optimizer_options options = train_options(kind, s);
     ssq_scaler *scaler = train_fixed(r, SCALE);
     struct train t;
-    struct own_training o;
+    struct own_state o;
     train_open(&t, r, kind, s, &options);
     own_open(&o, &t, kind, &options);
     for (uint32_t step = 0; step < 4; step++) {
@@ -149,6 +151,49 @@ static void test_bits(const struct rig *r, const char *kind, bool counted)
     ssq_scaler_destroy(&scaler);
 }
 
+/* ---- graphs ---- */
+
+/* A launch reads t, scale and found_inf as they are then. */
+static void test_captured(const struct rig *r)
+{
+    const struct train_storage *s = &storages[0];
+    ssq_optimizer_options options = train_options("adamw", s);
+    struct train t;
+    struct own_state calls, launches;
+    ssq_graph *graph = NULL;
+    train_open(&t, r, "adamw", s, &options);
+    own_open(&calls, &t, "adamw", &options);
+    own_open(&launches, &t, "adamw", &options);
+    NEED(ssq_graph_begin(r->queue));
+    NEED(own_apply(&launches, &t, 0, 2, NULL));
+    NEED(own_apply(&launches, &t, 2, 1, NULL));
+    NEED(ssq_graph_end(r->queue, &graph));
+    for (uint32_t step = 0; step < 4; step++) {
+        const double found = step == 2 ? (double)NAN : 0.0;
+        const struct own_state *both[] = {&calls, &launches};
+        for (int i = 0; i < 2; i++) {
+            NEED(ssq_fill(r->queue,
+                          SSQ_FILL(.x = both[i]->found, .value = found)));
+            NEED(ssq_fill(r->queue, SSQ_FILL(.x = both[i]->scale,
+                                             .value = SCALE * (1 + step))));
+            for (int k = 0; k < TRAIN_PARAMS; k++)
+                NEED(ssq_fill(r->queue,
+                              SSQ_FILL(.x = both[i]->t[k], .value = step)));
+        }
+        train_send(&t, t.grad, step, SCALE, FLAW_NONE);
+        NEED(own_apply(&calls, &t, 0, 2, NULL));
+        NEED(own_apply(&calls, &t, 2, 1, NULL));
+        NEED(ssq_graph_launch(r->queue, graph));
+        int64_t n = differences(&launches, calls.param);
+        tap_ok(n == 0, "%s: step %u by a graph: %lld differ", r->name, step,
+               (long long)n);
+    }
+    ssq_graph_destroy(&graph);
+    own_close(&launches);
+    own_close(&calls);
+    train_close(&t);
+}
+
 /* ---- misuse ---- */
 
 static void refused(ssq_status st, ssq_status expected, const char *text)
@@ -156,6 +201,23 @@ static void refused(ssq_status st, ssq_status expected, const char *text)
     const char *error = ssq_last_error();
     tap_ok(st == expected && strstr(error, text) != NULL, "%s: %s", text,
            st == SSQ_OK ? "accepted" : error);
+}
+
+/* A change of the good call. */
+#define REFUSED(CHANGE, STATUS, TEXT)                                          \
+    a = good;                                                                  \
+    CHANGE;                                                                    \
+    refused(ssq_optimizer_apply(r->queue, &a), STATUS, TEXT)
+
+/* Element i of a contiguous tensor, as a vector. */
+static ssq_tensor *element(const ssq_tensor *x, int64_t i)
+{
+    const int64_t n = ssq_tensor_elements(x);
+    ssq_tensor *flat = NULL, *y = NULL;
+    NEED(ssq_tensor_reshape(x, 1, &n, &flat));
+    NEED(ssq_tensor_slice(flat, 0, i, i + 1, 1, &y));
+    ssq_tensor_destroy(&flat);
+    return y;
 }
 
 static void test_misuse(const struct rig *r)
@@ -181,10 +243,6 @@ static void test_misuse(const struct rig *r)
     good.params = params;
     good.grads = grads;
     good.moments = moments;
-#define REFUSED(CHANGE, STATUS, TEXT)                                          \
-    a = good;                                                                  \
-    CHANGE;                                                                    \
-    refused(ssq_optimizer_apply(r->queue, &a), STATUS, TEXT)
     REFUSED(a.struct_size = 8, SSQ_ERR_INVALID, "struct_size");
     REFUSED(a.kind = NULL, SSQ_ERR_INVALID, "kind is NULL");
     REFUSED(a.kind = "adamax", SSQ_ERR_NOT_FOUND, "no optimizer \"adamax\"");
@@ -204,7 +262,6 @@ static void test_misuse(const struct rig *r)
     REFUSED(a.t = counts, SSQ_ERR_INVALID, "t[0] has 12 elements");
     REFUSED(a.scale = p, SSQ_ERR_INVALID, "scale has 12 elements");
     REFUSED(a.found_inf = h, SSQ_ERR_INVALID, "found_inf");
-#undef REFUSED
     a = good;
     a.n = 0;
     a.params = NULL;
@@ -220,6 +277,35 @@ static void test_misuse(const struct rig *r)
     ssq_tensor_destroy(&turned);
 }
 
+/* Numbers on the device that the call would write, and its limit. */
+static void test_numbers(const struct rig *r)
+{
+    ssq_tensor *p = core_vector(r->device, SSQ_F32, 4);
+    ssq_tensor *m = core_vector(r->device, SSQ_F32, 4);
+    ssq_tensor *first = element(p, 0), *last = element(m, 3);
+    ssq_tensor *g = core_vector(r->device, SSQ_F32, 4);
+    const ssq_tensor *params[] = {p}, *grads[] = {g}, *moments[] = {m};
+    const ssq_tensor *none[] = {NULL}, *t[] = {first};
+    ssq_optimizer_apply_args good = SSQ_OPTIMIZER_APPLY_INIT, a;
+    good.kind = "adagrad";
+    good.n = 1;
+    good.params = params;
+    good.grads = grads;
+    good.moments = moments;
+    REFUSED(a.t = t, SSQ_ERR_INVALID, "t[0] overlaps params[0]");
+    REFUSED(a.scale = last, SSQ_ERR_INVALID, "scale overlaps moments[0]");
+    REFUSED(a.found_inf = last, SSQ_ERR_INVALID,
+            "found_inf overlaps moments[0]");
+    REFUSED(a.n = LIMIT + 1, SSQ_ERR_UNSUPPORTED, "at most 44739242");
+    REFUSED((a.n = LIMIT, a.params = none), SSQ_ERR_INVALID,
+            "params[0] is NULL");
+    ssq_tensor_destroy(&first);
+    ssq_tensor_destroy(&last);
+    ssq_tensor_destroy(&g);
+    ssq_tensor_destroy(&m);
+    ssq_tensor_destroy(&p);
+}
+
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
@@ -229,8 +315,10 @@ int main(void)
                 test_bits(&r, kinds[k], false);
                 test_bits(&r, kinds[k], true);
             }
+        test_captured(&r);
         test_misuse(&r);
+        test_numbers(&r);
         rig_close(&r);
     }
-    return tap_done(2 * (4 * (KINDS - 1) + 20));
+    return tap_done(2 * (4 * (KINDS - 1) + 29));
 }

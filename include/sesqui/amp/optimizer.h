@@ -394,16 +394,17 @@ typedef struct ssq_optimizer_apply_args {
     const ssq_tensor *const *moments;  /**< updated: f32, contiguous, each with
                                             the shape of its parameter; the
                                             first one of all parameters, then
-                                            the second, then the third. NULL if
-                                            the kind has none */
+                                            the second, then the third. If the
+                                            kind has none, it is not read */
     const ssq_tensor *const *t;  /**< in: f32 [1] for each parameter, its steps
-                                      before this one; may be the same tensor;
-                                      NULL: steps */
+                                      before this one, a whole number of 0 or
+                                      more (not checked); may be the same
+                                      tensor; NULL: steps */
     uint32_t steps;              /**< of all parameters, if t is NULL */
-    const ssq_tensor *scale;     /**< in: f32 [1], by which the loss was
-                                      multiplied; NULL: 1 */
-    const ssq_tensor *found_inf; /**< in: f32 [1]. If it is not 0, nothing
-                                      changes; NULL: 0 */
+    const ssq_tensor *scale;     /**< in: f32, one element, by which the loss
+                                      was multiplied; NULL: 1 */
+    const ssq_tensor *found_inf; /**< in: f32, one element. If it is not 0, also
+                                      if it is NaN, nothing changes; NULL: 0 */
 } ssq_optimizer_apply_args;
 #define SSQ_OPTIMIZER_APPLY_DEFAULTS                                           \
     sizeof(ssq_optimizer_apply_args), NULL, NULL, 0, NULL, NULL, NULL, NULL,   \
@@ -434,13 +435,17 @@ typedef struct ssq_optimizer_apply_args {
  *
  *  The bits are those of ssq_optimizer_step for float32 parameters. The call
  *  does not change t: add 1 to each if found_inf is 0. It does not check
- *  gradients: it skips the step only if found_inf says so.
+ *  gradients: it skips the step only if found_inf says so. The options seed and
+ *  initial_accumulator are not used.
+ *
+ *  It may be captured. Each launch of the graph reads t, scale and found_inf;
+ *  options and steps stay as they were at the capture.
  *  @return
  *   - SSQ_ERR_NOT_FOUND    no such kind
  *   - SSQ_ERR_INVALID      an option as in ssq_optimizer_create, or one of a
  *                          whole optimizer (clip_norm, master, flat_master,
  *                          statistics); a dtype, gap or shape; a tensor that
- *                          is written overlaps another one
+ *                          is written overlaps another one of this call
  *   - SSQ_ERR_UNSUPPORTED  "lamb"; more than 44,739,242 parameters
  *   After an error nothing has changed.
  *  @note Since 0.1. */
@@ -630,7 +635,8 @@ ssq_optimizer_master(ssq_optimizer *optimizer, const ssq_group *group,
  *     ".grad_avg", ".sum", ".acc_delta"
  *  @param name    valid during the call
  *  @param tensor  owned by the optimizer
- *  @return SSQ_OK, or another status to stop. Set its text by ssq_error_set */
+ *  @return SSQ_OK, or another status to stop. Set its text by ssq_error_set
+ *  @note It must not step or destroy the optimizer. */
 typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
                                              const ssq_tensor *tensor);
 

@@ -14,6 +14,9 @@
 
 static const char what[] = "optimizer_apply";
 
+/* Most parameters, as of an optimizer: an i32 counts the words of a table. */
+#define APPLY_MOST ((size_t)INT32_MAX / (PARAM_VIEWS * TABLE_WORDS))
+
 struct apply {
     const ssq_optimizer_apply_args *args;
     uint32_t kind;
@@ -179,8 +182,10 @@ static ssq_status apply_check(const ssq_queue *queue, struct apply *x)
                        a->params == NULL  ? "params"
                        : a->grads == NULL ? "grads"
                                           : "moments");
-    if (st == SSQ_OK && a->n >= INT32_MAX / (PARAM_VIEWS * TABLE_WORDS))
-        st = error_set(SSQ_ERR_UNSUPPORTED, "%s: %zu parameters", what, a->n);
+    if (st == SSQ_OK && a->n > APPLY_MOST)
+        st = error_set(SSQ_ERR_UNSUPPORTED,
+                       "%s: %zu parameters, expected at most %zu", what, a->n,
+                       APPLY_MOST);
     if (st == SSQ_OK)
         st = apply_check_operands(queue, x);
     x->groups = a->t == NULL ? 1 : (uint32_t)a->n;
@@ -208,8 +213,48 @@ static bool apply_overlap(void *user, struct interval *s)
     return false;
 }
 
-/* Ranges are compared, as strides cannot interleave: all are contiguous. Only
- * gradients may overlap each other, because they are only read. */
+/* Return a place of a tree that shares bytes with v; NULL: there is none.
+ * Ranges are compared, as strides cannot interleave: all are contiguous. */
+static const struct apply_place *apply_place_find(struct interval *tree,
+                                                  const struct view *v)
+{
+    const struct byte_range r = view_bytes(v);
+    const struct apply_place *found = NULL;
+    (void)interval_overlapping(tree, r.space, r.from, r.to, apply_overlap,
+                               &found);
+    return found;
+}
+
+/* Refuse a number on the device that the call writes; NULL passes. */
+static ssq_status apply_check_number(const struct apply *x,
+                                     struct interval *written,
+                                     const ssq_tensor *t, const char *name)
+{
+    const struct apply_place *other =
+        t == NULL ? NULL : apply_place_find(written, &t->view);
+    char text[48];
+    if (other == NULL)
+        return SSQ_OK;
+    operand_name(x, other->i, other->k, text);
+    return error_set(SSQ_ERR_INVALID, "%s: %s overlaps %s", what, name, text);
+}
+
+static ssq_status apply_check_numbers(const struct apply *x,
+                                      struct interval *written)
+{
+    const ssq_optimizer_apply_args *a = x->args;
+    ssq_status st = apply_check_number(x, written, a->scale, "scale");
+    if (st == SSQ_OK)
+        st = apply_check_number(x, written, a->found_inf, "found_inf");
+    for (size_t i = 0; i < a->n && a->t != NULL && st == SSQ_OK; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "t[%zu]", i);
+        st = apply_check_number(x, written, a->t[i], name);
+    }
+    return st;
+}
+
+/* All that is only read may overlap: gradients, scale, found_inf and t. */
 static ssq_status apply_find_overlap(const struct apply *x,
                                      struct apply_place *places)
 {
@@ -219,12 +264,11 @@ static ssq_status apply_find_overlap(const struct apply *x,
         const size_t i = at / operands;
         const unsigned k = (unsigned)(at % operands);
         const struct view *v = &operand_of(x, i, k)->view;
-        const struct apply_place *other = NULL;
         if (view_span(v) == 0)
             continue;
         const struct byte_range r = view_bytes(v);
-        (void)interval_overlapping(k == 1 ? written : all, r.space, r.from,
-                                   r.to, apply_overlap, &other);
+        const struct apply_place *other =
+            apply_place_find(k == 1 ? written : all, v);
         if (other != NULL) {
             char a[48], b[48];
             operand_name(x, i, k, a);
@@ -240,7 +284,7 @@ static ssq_status apply_find_overlap(const struct apply *x,
             interval_add(tree == 0 ? &all : &written, &p->interval);
         }
     }
-    return SSQ_OK;
+    return apply_check_numbers(x, written);
 }
 
 static ssq_status apply_check_apart(const struct apply *x)
