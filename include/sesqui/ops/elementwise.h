@@ -23,6 +23,8 @@
  *  - The gradient of a function is dy times the slope, which is rounded to
  *    float32 first, so it can be several ulp off, and more if the slope is
  *    subnormal or 0 and dy is large (doc/design/numbers.md, section 7).
+ *    Exceptions: log, log1p, sqrt, rsqrt, reciprocal and softsign divide dy,
+ *    and round no slope.
  *  - Definitions, derivatives and special values are as in PyTorch; the
  *    exceptions are stated.
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs and neg,

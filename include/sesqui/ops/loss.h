@@ -197,8 +197,9 @@ typedef struct ssq_smooth_l1_args {
     SSQ_ARGS(ssq_smooth_l1_args, SSQ_SMOOTH_L1_DEFAULTS, __VA_ARGS__)
 
 /** Compute the smooth absolute error and its gradient. With d = x - target it
- *  is d^2 / (2 beta) if |d| < beta, otherwise |d| - beta / 2. Everything else
- *  is as in ssq_mse.
+ *  is d^2 / (2 beta) if |d| < beta, otherwise |d| - beta / 2. Its gradient is
+ *  d / beta if |d| < beta, otherwise 1 with the sign of d. Everything else is
+ *  as in ssq_mse.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_smooth_l1(ssq_queue *queue,
                                                 const ssq_smooth_l1_args *args);
