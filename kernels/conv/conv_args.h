@@ -140,11 +140,22 @@ struct conv_pack_args {
     u32 x_c;
 };
 
-/* Digits A, B, C of I. */
-#define CONV_DIGITS(I, SIZE_B, SIZE_C, A, B, C)                                \
-    u32 A##_rest = (I) / (SIZE_C);                                             \
-    u32 C = (I)-A##_rest * (SIZE_C);                                           \
-    u32 A = A##_rest / (SIZE_B);                                               \
-    u32 B = A##_rest - A * (SIZE_B);
+/* The digits of a number: a counts size_b of b, and b size_c of c. */
+struct conv_digits {
+    u32 a;
+    u32 b;
+    u32 c;
+};
+
+FN STRUCT(conv_digits) conv_digits_of(u32 i, u32 size_b, u32 size_c)
+{
+    STRUCT(conv_digits) d;
+    u32 rest = i / size_c;
+
+    d.c = i - rest * size_c;
+    d.a = rest / size_b;
+    d.b = rest - d.a * size_b;
+    return d;
+}
 
 #endif

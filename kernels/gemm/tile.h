@@ -72,24 +72,25 @@
     for (u32 tm_r = 0u; tm_r < U32(ROWS); tm_r++)                              \
         for (u32 tm_k = 0u; tm_k < (K); tm_k += 4u) {                          \
             u32 tm_a = tm_r * U32(A_STEP) + tm_k;                              \
-            EXACT float tm_a0 = A[tm_a];                                       \
-            EXACT float tm_a1 = A[tm_a + 1u];                                  \
-            EXACT float tm_a2 = A[tm_a + 2u];                                  \
-            EXACT float tm_a3 = A[tm_a + 3u];                                  \
-            TILE_ADD4(ACC, tm_r, COLS, tm_a0, tm_a1, tm_a2, tm_a3, B, B_STEP,  \
-                      tm_k)                                                    \
+            TILE_ADD4(ACC, tm_r, COLS, A[tm_a], A[tm_a + 1u], A[tm_a + 2u],    \
+                      A[tm_a + 3u], B, B_STEP, tm_k)                           \
         }
 #define TILE_ADD4(ACC, R, COLS, A0, A1, A2, A3, B, B_STEP, K)                  \
     LANES_LOOP for (INDEX ta_i = 0u; ta_i < U32(COLS); ta_i++)                 \
-    {                                                                          \
-        INDEX ta_b = (K)*U32(B_STEP) + ta_i;                                   \
-        EXACT float ta_sum = ACC[(R)*U32(COLS) + ta_i];                        \
-        ta_sum = FMA(A0, B[ta_b], ta_sum);                                     \
-        ta_sum = FMA(A1, B[ta_b + U32(B_STEP)], ta_sum);                       \
-        ta_sum = FMA(A2, B[ta_b + 2u * U32(B_STEP)], ta_sum);                  \
-        ta_sum = FMA(A3, B[ta_b + 3u * U32(B_STEP)], ta_sum);                  \
-        ACC[(R)*U32(COLS) + ta_i] = ta_sum;                                    \
-    }
+        ACC[(R)*U32(COLS) + ta_i] = tile_add4(                                 \
+            ACC[(R)*U32(COLS) + ta_i], A0, B[(K)*U32(B_STEP) + ta_i], A1,      \
+            B[((K) + 1u) * U32(B_STEP) + ta_i], A2,                            \
+            B[((K) + 2u) * U32(B_STEP) + ta_i], A3,                            \
+            B[((K) + 3u) * U32(B_STEP) + ta_i]);
+FN_INLINE float tile_add4(float sum, float a0, float b0, float a1, float b1,
+                          float a2, float b2, float a3, float b3)
+{
+    EXACT float x = FMA(a0, b0, sum);
+
+    x = FMA(a1, b1, x);
+    x = FMA(a2, b2, x);
+    return FMA(a3, b3, x);
+}
 #else
 #define TILE_MULTIPLY(ACC, ROWS, COLS, A, A_STEP, B, B_STEP, K)                \
     for (u32 tm_k = 0u; tm_k < (K); tm_k++) {                                  \
