@@ -92,34 +92,41 @@ FN float attention_round(float x, u32 dtype)
 /* The score of a key that is not seen: its weight is exactly 0. */
 #define ATTENTION_NONE AS_F32(F32_INF | F32_SIGN)
 
-/* Declares what the mask adds to a score; MASK is where the head's part of it
- * begins. A mask of bytes says which keys are seen, one of floats is added. */
-#define ATTENTION_MASK(VALUE, MASK, I, J)                                      \
-    EXACT float VALUE = 0.0f;                                                  \
-    if (pc.both.mask_dtype != 0u) {                                            \
-        u32 am_at =                                                            \
-            MASK + (I)*pc.both.mask_step[2] + (J)*pc.both.mask_step[3];        \
-        if (pc.both.mask_dtype == DT_U8)                                       \
-            VALUE = U32(AT(mask1, am_at)) != 0u ? 0.0f : ATTENTION_NONE;       \
-        else                                                                   \
-            VALUE = LOAD_EITHER(mask, am_at, pc.both.mask_dtype);              \
-    }
+/* What the mask adds to a score; MASK is where the head's part of it begins. A
+ * mask of bytes says which keys are seen, one of floats is added. */
+#define ATTENTION_MASK_AT(MASK, I, J)                                          \
+    ((MASK) + (I)*pc.both.mask_step[2] + (J)*pc.both.mask_step[3])
+#define ATTENTION_MASK_BITS(X) ((X) != 0u ? 0.0f : ATTENTION_NONE)
+#define ATTENTION_MASK(MASK, I, J)                                             \
+    (pc.both.mask_dtype == 0u ? 0.0f                                           \
+     : pc.both.mask_dtype == DT_U8                                             \
+         ? ATTENTION_MASK_BITS(                                                \
+               U32(AT(mask1, ATTENTION_MASK_AT(MASK, I, J))))                  \
+         : LOAD_EITHER(mask, ATTENTION_MASK_AT(MASK, I, J),                    \
+                       pc.both.mask_dtype))
 
-/* Declares the SCORE of query I and key J from their product. A key that is out
- * of reach, or not there, has none. Where the mask has -inf the score is that,
- * for any product: inf - inf would be NaN. */
-#define ATTENTION_SCORE(SCORE, PRODUCT, MASK, I, J)                            \
-    EXACT float SCORE = ATTENTION_NONE;                                        \
-    if ((I) < pc.both.tq &&                                                    \
-        (J) < attention_end(I, pc.both.ahead, pc.both.back, pc.both.tk)) {     \
-        ATTENTION_MASK(as_mask, MASK, I, J)                                    \
-        SCORE = pc.both.scale * (PRODUCT);                                     \
-        if (pc.both.softcap != 0.0f) {                                         \
-            EXACT float as_x = s_div(SCORE, pc.both.softcap);                  \
-            SCORE = pc.both.softcap * s_tanh(as_x);                            \
-        }                                                                      \
-        SCORE = as_mask == ATTENTION_NONE ? as_mask : SCORE + as_mask;         \
+/* The score of a query and a key that it sees. Where the mask has -inf the
+ * score is that, for any product: inf - inf would be NaN. */
+FN float attention_score(float product, float mask, float scale, float softcap)
+{
+    EXACT float score = scale * product;
+
+    if (softcap != 0.0f) {
+        EXACT float x = s_div(score, softcap);
+
+        score = softcap * s_tanh(x);
     }
+    score = score + mask;
+    return mask == ATTENTION_NONE ? mask : score;
+}
+/* That of query I and key J. A key that is out of reach, or not there, has
+ * none. */
+#define ATTENTION_SCORE(PRODUCT, MASK, I, J)                                   \
+    ((I) < pc.both.tq && (J) < attention_end(I, pc.both.ahead, pc.both.back,   \
+                                             pc.both.tk)                       \
+         ? attention_score(PRODUCT, ATTENTION_MASK(MASK, I, J),                \
+                           pc.both.scale, pc.both.softcap)                     \
+         : ATTENTION_NONE)
 
 /* Is the weight of query row ROW, of all, and key J dropped? */
 #define ATTENTION_DROPS(ROW, J, STEP)                                          \

@@ -22,7 +22,7 @@
         u32 j = J0 + TILE_COL(c);                                              \
         TILE_PICK(x, PRODUCT, TILE_CELL(r, c, ATTENTION_COLS),                 \
                   TILE_OWN(ROWS, ATTENTION_COLS))                              \
-        ATTENTION_SCORE(score, x, MASK, i, j)                                  \
+        EXACT float score = ATTENTION_SCORE(x, MASK, i, j);                    \
         s[TILE_ROW(r) * U32(ATTENTION_COLS) + TILE_COL(c)] = AS_U32(score);    \
     }                                                                          \
     BARRIER();
