@@ -27,14 +27,25 @@ struct rnn_matrix {
 /* Where column J of gate G is. */
 #define RNN_AT(N, ROW, G, J)                                                   \
     ((ROW)*pc.N.row + ((G)*pc.size.columns + (J)) * pc.N.column)
-/* For all columns of task T, with the row. */
-#define RNN_COLUMN(J, ROW, T)                                                  \
-    u32 ROW = T / pc.size.parts;                                               \
-    u32 J##_from = (T - ROW * pc.size.parts) * RNN_COLUMNS;                    \
-    u32 J##_end = pc.size.columns - J##_from > RNN_COLUMNS                     \
-                      ? J##_from + RNN_COLUMNS                                 \
-                      : pc.size.columns;                                       \
-    for (u32 J = J##_from + LOCAL_ID; J < J##_end; J += U32(WG))
+/* The row of a task, and its columns. */
+struct rnn_part {
+    u32 row;
+    u32 from;
+    u32 end;
+};
+
+FN STRUCT(rnn_part) rnn_part_of(u32 t, STRUCT(rnn_sizes) size)
+{
+    STRUCT(rnn_part) p;
+
+    p.row = t / size.parts;
+    p.from = (t - p.row * size.parts) * RNN_COLUMNS;
+    p.end = size.columns - p.from > RNN_COLUMNS ? p.from + RNN_COLUMNS
+                                                : size.columns;
+    return p;
+}
+#define EACH_RNN_COLUMN(J, PART)                                               \
+    for (u32 J = (PART).from + LOCAL_ID; J < (PART).end; J += U32(WG))
 
 /* a: the sums of products that the four gates are functions of. c and gates may
  * be absent: the state is 0 then, and nothing is saved. */
