@@ -164,61 +164,104 @@ struct channel_fold_args {
     float count;
 };
 
-/* Declares what task G is: of which example, its first channel, its chunk, and
- * how many lanes have a channel. */
-#define CHANNEL_TASK(G)                                                        \
-    u32 chunk = G % pc.walk.chunks;                                            \
-    u32 task_row = G / pc.walk.chunks;                                         \
-    u32 blocks = pc.walk.across != 0u                                          \
-                     ? (pc.walk.channels + U32(LANES) - 1u) / U32(LANES)       \
-                     : pc.walk.channels;                                       \
-    u32 example = task_row / blocks;                                           \
-    u32 channel = task_row - example * blocks;                                 \
-    u32 lanes = U32(LANES);                                                    \
-    if (pc.walk.across != 0u) {                                                \
-        channel = channel * U32(LANES);                                        \
-        if (pc.walk.channels - channel < lanes)                                \
-            lanes = pc.walk.channels - channel;                                \
+/* What a task is: of which example, its first channel, its chunk, and how many
+ * lanes have a channel. With `across` neighbouring lanes are channels. */
+struct channel_task {
+    u32 example;
+    u32 channel;
+    u32 chunk;
+    u32 lanes;
+};
+
+FN STRUCT(channel_task)
+    channel_task_of(u32 g, u32 chunks, u32 channels, bool across)
+{
+    STRUCT(channel_task) task;
+    u32 row = g / chunks;
+    u32 blocks =
+        across ? (channels + U32(LANES) - 1u) / U32(LANES) : channels;
+
+    task.chunk = g - row * chunks;
+    task.example = row / blocks;
+    task.channel = row - task.example * blocks;
+    task.lanes = U32(LANES);
+    if (across) {
+        task.channel = task.channel * U32(LANES);
+        if (channels - task.channel < task.lanes)
+            task.lanes = channels - task.channel;
     }
+    return task;
+}
+/* The macros below name the task as `task`, and its piece as `piece`. */
+#define CHANNEL_TASK(G)                                                        \
+    channel_task_of(G, pc.walk.chunks, pc.walk.channels, pc.walk.across != 0u)
+
 /* The channel of lane K; of those without one the last. */
 #define CHANNEL_OF(K)                                                          \
-    (pc.walk.across == 0u ? channel                                            \
-     : LANE(K) < lanes    ? channel + LANE(K)                                  \
-                          : pc.walk.channels - 1u)
+    (pc.walk.across == 0u   ? task.channel                                     \
+     : LANE(K) < task.lanes ? task.channel + LANE(K)                           \
+                            : pc.walk.channels - 1u)
 /* The mean or rstd (N) of channel C of the task's example. */
 #define CHANNEL_STATISTIC(N, C)                                                \
-    AT(N, example *pc.walk.N##_example +                                       \
+    AT(N, task.example *pc.walk.N##_example +                                  \
               (C) / pc.walk.per_group * pc.walk.N##_group)
 
-/* For each piece of the chunk: which line, where it starts, how long it is;
- * and as steps of the group: how many, how many of them with all lanes, and how
- * many lanes the others have. */
-#define CHANNEL_PIECES                                                         \
-    u32 piece_end =                                                            \
-        pc.walk.pieces - chunk * pc.walk.per_chunk > pc.walk.per_chunk         \
-            ? (chunk + 1u) * pc.walk.per_chunk                                 \
-            : pc.walk.pieces;                                                  \
-    for (u32 piece = chunk * pc.walk.per_chunk; piece < piece_end; piece++) {  \
-        u32 line = piece / pc.walk.per_line;                                   \
-        u32 start = (piece - line * pc.walk.per_line) * pc.walk.longest;       \
-        u32 count = pc.walk.line - start > pc.walk.longest                     \
-                        ? pc.walk.longest                                      \
-                        : pc.walk.line - start;                                \
-        u32 steps = count;                                                     \
-        u32 full = lanes == U32(LANES) ? count : 0u;                           \
-        u32 rest = lanes;                                                      \
-        if (pc.walk.across == 0u) {                                            \
-            full = count / U32(LANES);                                         \
-            rest = count - full * U32(LANES);                                  \
-            steps = rest == 0u ? full : full + 1u;                             \
-        }
-#define CHANNEL_PIECES_END }
+/* A piece of the chunk: which line, where it starts, how long it is; and as
+ * steps of the group: how many, how many of them with all lanes, and how many
+ * lanes the others have. */
+struct channel_piece {
+    u32 line;
+    u32 start;
+    u32 steps;
+    u32 full;
+    u32 rest;
+};
+
+FN STRUCT(channel_piece)
+    channel_piece_of(u32 i, u32 per_line, u32 longest, u32 line, bool across,
+                     u32 lanes)
+{
+    STRUCT(channel_piece) piece;
+
+    piece.line = i / per_line;
+    piece.start = (i - piece.line * per_line) * longest;
+    u32 count = line - piece.start > longest ? longest : line - piece.start;
+
+    piece.steps = count;
+    piece.full = lanes == U32(LANES) ? count : 0u;
+    piece.rest = lanes;
+    if (!across) {
+        piece.full = count / U32(LANES);
+        piece.rest = count - piece.full * U32(LANES);
+        piece.steps = piece.rest == 0u ? piece.full : piece.full + 1u;
+    }
+    return piece;
+}
+#define CHANNEL_PIECE(I)                                                       \
+    channel_piece_of(I, pc.walk.per_line, pc.walk.longest, pc.walk.line,       \
+                     pc.walk.across != 0u, task.lanes)
+
+/* The end of the pieces of a chunk. */
+FN u32 channel_end(u32 chunk, u32 per_chunk, u32 pieces)
+{
+    u32 begin = chunk * per_chunk;
+
+    return pieces - begin > per_chunk ? begin + per_chunk : pieces;
+}
+/* The pieces of the task, by number. */
+#define EACH_CHANNEL_PIECE(I)                                                  \
+    for (u32 I = task.chunk * pc.walk.per_chunk,                               \
+             I##_end = channel_end(task.chunk, pc.walk.per_chunk,              \
+                                   pc.walk.pieces);                            \
+         I < I##_end; I++)
+
 /* Where the operand N's piece begins, and how far it is to the next lane and
  * to the next step. */
 #define CHANNEL_WALK(N, AT0, BY_LANE, BY_STEP)                                 \
     u32 AT0 =                                                                  \
-        example * pc.N.example + channel * pc.N.channel + start * pc.N.step;   \
-    u32 AT0##_rest = line;                                                     \
+        task.example * pc.N.example + task.channel * pc.N.channel +            \
+        piece.start * pc.N.step;                                               \
+    u32 AT0##_rest = piece.line;                                               \
     for (u32 AT0##_d = pc.walk.rank; AT0##_d > 0u; AT0##_d--) {                \
         u32 AT0##_q = AT0##_rest / pc.walk.size[AT0##_d - 1u];                 \
         AT0 += (AT0##_rest - AT0##_q * pc.walk.size[AT0##_d - 1u]) *           \
@@ -233,7 +276,7 @@ struct channel_fold_args {
 #if WG == 1
 #define CHANNEL_UNIT(UNIT, DO)                                                 \
     if (UNIT) {                                                                \
-        for (; t < full; t++) {                                                \
+        for (; t < piece.full; t++) {                                          \
             EACH_OWN(k)                                                        \
             {                                                                  \
                 DO(1u, 1u, 1u)                                                 \
@@ -246,8 +289,8 @@ struct channel_fold_args {
 #define CHANNEL_STEPS(UNIT, DO, A, B, C)                                       \
     u32 t = 0u;                                                                \
     CHANNEL_UNIT(UNIT, DO)                                                     \
-    for (; t < steps; t++) {                                                   \
-        u32 some = t < full ? U32(LANES) : rest;                               \
+    for (; t < piece.steps; t++) {                                             \
+        u32 some = t < piece.full ? U32(LANES) : piece.rest;                   \
         EACH_OWN(k)                                                            \
         {                                                                      \
             if (LANE(k) < some) {                                              \
@@ -260,19 +303,20 @@ struct channel_fold_args {
  * on: each lane's where lanes are channels, else all together, by way of the
  * shared array `lane`. */
 #define CHANNEL_PLACE(C)                                                       \
-    ((example * pc.walk.channels + (C)) * pc.walk.chunks + chunk)
+    ((task.example * pc.walk.channels + (C)) * pc.walk.chunks + task.chunk)
 #define CHANNEL_STORE(SUM, FROM, ACC)                                          \
     if (pc.walk.across != 0u) {                                                \
         EACH_OWN(k)                                                            \
         {                                                                      \
-            if (LANE(k) < lanes)                                               \
-                AT(SUM, (FROM) + CHANNEL_PLACE(channel + LANE(k))) = ACC[k];   \
+            if (LANE(k) < task.lanes)                                          \
+                AT(SUM, (FROM) + CHANNEL_PLACE(task.channel + LANE(k))) =      \
+                    ACC[k];                                                    \
         }                                                                      \
     } else {                                                                   \
         EACH_OWN(k) lane[LANE(k)] = ACC[k];                                    \
         GROUP_SUM(lane)                                                        \
         if (LOCAL_ID == 0u)                                                    \
-            AT(SUM, (FROM) + CHANNEL_PLACE(channel)) = lane[0];                \
+            AT(SUM, (FROM) + CHANNEL_PLACE(task.channel)) = lane[0];           \
         BARRIER();                                                             \
     }
 
