@@ -12,7 +12,7 @@
 # its macros.
 bounds() {
     cat <<'END'
-all 151
+all 150
 kernels/amp/param_step.k 19
 kernels/amp/grad_check.k 18
 kernels/amp/machine.h 12
