@@ -5,7 +5,9 @@
 # SESQUI_TORCH_PYTHON is a Python with PyTorch, python3 otherwise. The extension
 # is compiled in variant-torch of the build; SESQUI_TORCH_BUILT is a folder that
 # has a compiled package sesqui_torch, and saves these minutes. The samples of
-# OpInfo are compared with ops.txt. SESQUI_TORCH_DEVICE is cpu by default.
+# OpInfo are compared with ops.txt. SESQUI_TORCH_DEVICE is cpu by default. The
+# first float32 sample of each op that is native there also runs on opencl:0 and
+# vulkan:0; SSQ_TEST_REQUIRE makes a missing device a failure.
 
 python=${SESQUI_TORCH_PYTHON:-python3}
 srcdir=$1 builddir=$2
@@ -74,6 +76,47 @@ cat "$work/opinfo.sum"
     tail -n 20 "$work/opinfo.log"
     echo 'OpInfo, 0 passed, 1 failed' >>"$work/opinfo.sum"
 }
+
+# ---- the first sample of each op on other devices ----
+
+# The line of sums of a log. $1: the log; $2: the words before it.
+sums_of() {
+    grep '^# ' "$1"
+    grep '^float32: ' "$1" | sed "s/^/$2, first samples, /" >"$1.sum"
+    [ -s "$1.sum" ] || {
+        tail -n 20 "$1"
+        echo "$2, first samples, 0 passed, 1 failed" >"$1.sum"
+    }
+    cat "$1.sum"
+    cat "$1.sum" >>"$work/opinfo.sum"
+}
+
+# What is native here must be native on a device with a driver, with the same
+# bounds. $1: the device.
+first_samples() {
+    log=$work/opinfo-${1%:*}.log
+    if ! SESQUI_TORCH_DEVICE=$1 "$python" -c "import torch, sesqui_torch
+torch.ones(1, device='sesqui').item()" >"$log" 2>&1; then
+        case ,${SSQ_TEST_REQUIRE-}, in
+        *,"${1%:*}",*) sums_of "$log" "$1" ;;
+        *)
+            echo "SKIP: check-torch: $1: $(tail -n 1 "$log")"
+            skipped=$((${skipped:-0} + 1))
+            ;;
+        esac
+        return
+    fi
+    SESQUI_TORCH_DEVICE=$1 "$python" "$here/opinfo.py" --samples 1 \
+        --dtypes float32 --expect "$work/first.txt" >"$log" 2>&1
+    sums_of "$log" "$1"
+}
+
+rm -f "$work/first.txt"
+"$python" "$here/opinfo.py" --samples 1 --dtypes float32 \
+    --write "$work/first.txt" >"$work/opinfo-first.log" 2>&1
+for device in opencl:0 vulkan:0; do
+    [ "$device" = "$SESQUI_TORCH_DEVICE" ] || first_samples "$device"
+done
 set -- $(awk '{ gsub(",", "")
     for (i = 2; i <= NF; i++) {
         if ($i == "passed") p += $(i - 1)
