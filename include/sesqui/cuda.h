@@ -159,7 +159,7 @@ typedef struct ssq_cuda_allocator {
  *  returned later. Both go to the allocator that they came from.
  *  @param allocator  copied; NULL: the driver again. Its functions must work
  *                    until the device is closed and its last object destroyed:
- *                    slabs of small buffers are returned only then, by
+ *                    slabs without a live buffer are returned only then, by
  *                    ssq_device_trim, or when device memory is short.
  *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
  *  @sync host, except that a driver without memory pools may wait for the
