@@ -41,8 +41,9 @@
 #define STACK (2u << 20)
 
 /* How long a thread looks for work before it sleeps: longer than the host needs
- * from one op of a training step to the next. */
-#define LOOK_NS 20000
+ * from one op of a training step to the next, in PyTorch as well. To wake a
+ * thread takes longer than many ops. */
+#define LOOK_NS 100000
 
 /* At most 15 characters. */
 #define THREAD_NAME "sesqui-cpu"
