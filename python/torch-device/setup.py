@@ -11,9 +11,12 @@ import os
 import shlex
 import subprocess
 
-import torch
-from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CppExtension
+# An installed sesqui_torch of another PyTorch must not stop this build.
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+
+import torch  # noqa: E402
+from setuptools import setup  # noqa: E402
+from torch.utils.cpp_extension import BuildExtension, CppExtension  # noqa: E402
 
 TORCH = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
 STANDARD = "gnu++20" if TORCH >= (2, 10) else "gnu++17"
