@@ -28,7 +28,8 @@ from ._optimizer import SGD, Adam, AdamW
 from ._scaler import GradScaler, _restore  # noqa: F401  a pickled GradScaler names _restore
 
 MISSING = ("the package sesqui-torch is not installed, which has the PyTorch device: run"
-           " `pip install --no-build-isolation ./python/torch-device` in libsesqui's source")
+           " `pip install --no-build-isolation ./python ./python/torch-device` in the source of"
+           " libsesqui")
 
 __all__ = ["Adam", "AdamW", "GradScaler", "SGD"]
 
