@@ -24,8 +24,8 @@ static ssq_status check_id(const void *id, size_t bytes, const char *what)
     return SSQ_OK;
 }
 
-static ssq_status check_device_comm(const ssq_device *device,
-                                    ssq_comm *const *comm, const char *what)
+static ssq_status check_device_comm(ssq_device *device, ssq_comm *const *comm,
+                                    const char *what)
 {
     if (device == NULL || comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
