@@ -26,6 +26,7 @@ const struct conv_shape conv_shapes[CONV_SHAPES] = {
     {"a row", {3, 17}, {1, 7}, {1, 2}, {0, 3, 0, 3}, {1, 1}},
     {"whole image", {7, 6}, {7, 6}, {1, 1}, {0, 0, 0, 0}, {1, 1}},
     {"all at once", {10, 9}, {3, 2}, {4, 3}, {1, 0, 2, 3}, {2, 3}},
+    {"long rows", {2, 601}, {1, 3}, {1, 1}, {0, 1, 0, 1}, {1, 1}},
 };
 
 static int64_t conv_case_positions(int64_t image, int64_t window,

@@ -16,7 +16,7 @@ struct conv_shape {
     int64_t image[2], window[2], stride[2], padding[4], dilation[2];
 };
 
-#define CONV_SHAPES 17
+#define CONV_SHAPES 18
 /** Awkward ones, each with a name. */
 extern const struct conv_shape conv_shapes[CONV_SHAPES];
 

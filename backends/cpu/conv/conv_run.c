@@ -26,6 +26,10 @@
  * filter are read for them alone. */
 #define LEAST_COLUMNS 64
 #define LEAST_COPIED  128
+/* Columns that are copied at a time: a multiple of every tile's. */
+#define STRIP_COLUMNS ((size_t)256)
+/* The part of planes that counts where columns are copied. */
+#define PLANES_READ 8
 /* Least words along k of a block: sums are read and written once for each. */
 #define LEAST_DEPTH 512
 /* Tasks for each thread, so that all end together. */
@@ -177,7 +181,7 @@ static void multiply_planes(const struct cpu_conv_run *run,
                           b + j, offset, sums);
 }
 
-/* Copy the columns of a block to panels, and multiply these. */
+/* Copy the columns of a block to panels, strip by strip, and multiply these. */
 static void multiply_columns(const struct cpu_conv_run *run,
                              const struct conv_run_product *x,
                              const struct conv_run_task *task, float *sums)
@@ -194,19 +198,24 @@ static void multiply_columns(const struct cpu_conv_run *run,
                              .rows = rows,
                              .others = rows};
     struct conv_move moves[CONV_MOVES];
-    int64_t columns = task->images * rows * wide, most = kernels->columns;
-    for (int64_t j = 0; j < columns; j += most) {
-        uint32_t n =
-            conv_columns_next(&c, (uint32_t)size_least(most, columns - j),
-                              kernels->vector, moves);
-        kernels->gather(task->planes, sizeof(float), offset, depth, moves, n,
-                        task->columns + j * depth,
-                        (size_t)most * sizeof(float));
+    const int64_t columns = task->images * rows * wide;
+    const int64_t most = kernels->columns, strip = STRIP_COLUMNS;
+    for (int64_t from = 0; from < columns; from += strip) {
+        const int64_t end = size_least(columns, from + strip);
+        for (int64_t j = from; j < end; j += most) {
+            uint32_t n =
+                conv_columns_next(&c, (uint32_t)size_least(most, end - j),
+                                  kernels->vector, moves);
+            kernels->gather(task->planes, sizeof(float), offset, depth, moves,
+                            n, task->columns + (j - from) * depth,
+                            (size_t)most * sizeof(float));
+        }
+        for (int64_t i = task->first; i < task->end; i++)
+            for (int64_t j = from; j < end; j += most)
+                conv_run_tile(run, x, task, i, j, size_least(most, end - j),
+                              task->columns + (j - from) * depth, run->steps,
+                              sums);
     }
-    for (int64_t i = task->first; i < task->end; i++)
-        for (int64_t j = 0; j < columns; j += most)
-            conv_run_tile(run, x, task, i, j, size_least(most, columns - j),
-                          task->columns + j * depth, run->steps, sums);
 }
 
 /* ---- results ---- */
@@ -336,20 +345,34 @@ static int64_t columns_least(const struct cpu_conv_run *run)
     return run->copies ? LEAST_COPIED : LEAST_COLUMNS;
 }
 
-/* Words that a task of so many rows and channels works in. Sums beside copied
- * columns are read too seldom to count. */
+/* The columns of a task. */
+static size_t task_columns(const struct cpu_conv_run *run, int64_t band)
+{
+    return (size_t)run->images * (size_t)(band * row_columns(run));
+}
+
+/* The columns that are copied at a time. */
+static size_t strip_columns(const struct cpu_conv_run *run, int64_t band)
+{
+    size_t columns = task_columns(run, band);
+    return columns < STRIP_COLUMNS ? columns : STRIP_COLUMNS;
+}
+
+/* The words of the second cache that a task of this band and block needs.
+ * Copied columns are read by every panel. Their planes are read once, one strip
+ * after the other, and their sums once for each block. */
 static size_t conv_run_need(const struct cpu_conv_run *run, int64_t band,
                             int64_t block)
 {
-    size_t columns = (size_t)run->images * (size_t)(band * row_columns(run));
     size_t planes =
         (size_t)(run->images * block) * conv_planes_words(&run->planes, band);
     if (run->copies)
-        return planes + (size_t)(block * run->most_taps) * columns;
-    return planes + run->products * (size_t)run->rows * columns;
+        return planes / PLANES_READ +
+               (size_t)(block * run->most_taps) * strip_columns(run, band);
+    return planes + run->products * (size_t)run->rows * task_columns(run, band);
 }
 
-/* As many rows and channels as the second cache has room for, beside panels. */
+/* As many rows and channels as fit in the second cache, beside panels. */
 static void choose_block(struct cpu_conv_run *run, const struct cpu_features *f)
 {
     size_t room = f->l2 / sizeof(float) * 5 / 8;
@@ -492,20 +515,21 @@ static void conv_run_choose_panels(struct cpu_conv_run *run)
 /* Set the words of a thread. */
 static void choose_words(struct cpu_conv_run *run)
 {
-    size_t columns =
-        (size_t)run->images * (size_t)(run->band * row_columns(run));
-    size_t tile = run->kernels->columns, deep = 0;
+    const size_t tile = run->kernels->columns;
     run->image =
         (size_t)run->block * conv_planes_words(&run->planes, run->band);
     run->words = conv_run_in_lines((size_t)run->images * run->image + 2 * tile +
                                    CONV_SLACK);
     run->spare = conv_run_in_lines(conv_planes_spare(&run->planes));
-    run->sums_row = (int64_t)conv_run_in_lines(columns + 2 * tile);
+    run->sums_row =
+        (int64_t)conv_run_in_lines(task_columns(run, run->band) + 2 * tile);
     run->sums = (size_t)(run->part * run->height) * (size_t)run->sums_row;
+    run->columns = 0;
     if (run->copies)
-        deep = (size_t)run->block * run->most_taps;
-    run->columns = deep * (columns + tile) + tile;
-    run->columns = conv_run_in_lines(run->columns);
+        run->columns =
+            conv_run_in_lines((size_t)run->block * run->most_taps *
+                                  (strip_columns(run, run->band) + tile) +
+                              tile);
 }
 
 /* Take memory for all of it, and divide that. */

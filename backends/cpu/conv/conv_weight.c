@@ -5,7 +5,7 @@
  *         for each band of the slice's rows
  *             make the channels' planes
  *             pack the map: channels of one position after the other
- *             for each panel of taps
+ *             for each strip of positions, for each panel of taps
  *                 copy their positions from the planes, and turn them
  *                 for each tile of map channels by taps:
  *                     from sums that wait, to them
@@ -25,7 +25,8 @@
 #define MOST_SLICES     16
 /* Most words of the slices' sums. */
 #define MOST_SUMS (INT64_C(16) << 20)
-/* Words along k of a band: most, and least if its map is large. */
+/* Words along k of a band, but for a longer row, and of a strip: most, and
+ * least if the map is large. */
 #define MOST_DEPTH  256
 #define LEAST_DEPTH 64
 /* Tasks for each thread, so that all end together. */
@@ -123,11 +124,13 @@ static void fill_band(const struct conv_weight_run *run,
     }
 }
 
-/* `lines` taps as a panel: for each position, or pair of them, a word of each.
+/* `lines` taps as a panel: for each position, or pair of them, from word
+ * `first` to the one before `end`, a word of each. A band of several strips is
+ * one row.
  */
 static void turn_taps(const struct conv_weight_run *run,
                       const struct conv_weight_band *b, const uint32_t *offset,
-                      uint32_t lines)
+                      uint32_t lines, int64_t first, int64_t end)
 {
     const struct conv_kernels *kernels = run->kernels;
     const uint32_t pair = kernels->pair, bytes = run->planes.bytes;
@@ -137,7 +140,8 @@ static void turn_taps(const struct conv_weight_run *run,
                              .pitch = run->planes.pitch,
                              .image = (int64_t)run->image,
                              .rows = b->part.rows,
-                             .others = run->op->slide[HEIGHT].map};
+                             .others = run->op->slide[HEIGHT].map,
+                             .x = first * pair};
     struct conv_move moves[CONV_MOVES];
     _Alignas(64) float rows[MOST_COLUMNS * MOST_COLUMNS + CONV_SLACK];
     struct gemm_source from = {.data = rows,
@@ -145,8 +149,8 @@ static void turn_taps(const struct conv_weight_run *run,
                                .line = most,
                                .step = 1};
     struct gemm_panels to = {.to = b->turned, .height = kernels->columns};
-    for (int64_t p = 0; p < b->words * pair; p += most) {
-        uint32_t some = (uint32_t)size_least(most, b->words * pair - p);
+    for (int64_t p = first * pair; p < end * pair; p += most) {
+        uint32_t some = (uint32_t)size_least(most, end * pair - p);
         uint32_t n = conv_columns_next(&c, some, kernels->vector, moves);
         kernels->gather(b->planes, bytes, offset, lines, moves, n, rows,
                         (size_t)most * bytes);
@@ -157,25 +161,27 @@ static void turn_taps(const struct conv_weight_run *run,
 
 /* ---- tiles ---- */
 
-static void multiply_band(const struct conv_weight_run *run,
-                          const struct conv_weight_band *b)
+/* Words first .. end - 1 of a band, for all taps of a block. */
+static void multiply_strip(const struct conv_weight_run *run,
+                           const struct conv_weight_band *b, int64_t first,
+                           int64_t end)
 {
     const uint32_t height = run->height, columns = run->kernels->columns;
-    const struct conv_part *part = &b->part;
-    int64_t taps = part->channels * run->taps;
+    const bool begins = b->first && first == 0;
+    int64_t taps = b->part.channels * run->taps;
     for (int64_t k = 0; k < taps; k += columns) {
         uint32_t some = (uint32_t)size_least(columns, taps - k);
-        turn_taps(run, b, run->offset + k, some);
+        turn_taps(run, b, run->offset + k, some, first, end);
         for (int64_t i = 0; i < run->panels; i++) {
             float *at = b->sums + i * height * run->width + k;
             struct gemm_tile t = {
                 .rows = (uint32_t)size_least(height, run->op->o - i * height),
                 .columns = some,
                 .height = height,
-                .depth = (uint32_t)b->words,
-                .a = b->map + (size_t)i * run->panel,
+                .depth = (uint32_t)(end - first),
+                .a = b->map + (size_t)i * run->panel + first * height,
                 .b = b->turned,
-                .from = b->first ? NULL : at,
+                .from = begins ? NULL : at,
                 .from_row = run->width,
                 .to = at,
                 .to_row = run->width * (int64_t)sizeof(float)};
@@ -228,7 +234,8 @@ static void conv_weight_task(void *context, uint32_t index, uint32_t worker)
         find_band(run, row, end, &b);
         b.first = row == from;
         fill_band(run, &b);
-        multiply_band(run, &b);
+        for (int64_t w = 0; w < b.words; w += MOST_DEPTH)
+            multiply_strip(run, &b, w, size_least(b.words, w + MOST_DEPTH));
     }
 }
 
@@ -297,8 +304,15 @@ static size_t conv_weight_in_lines(size_t words)
     return (words + 63) & ~(size_t)63;
 }
 
-/* So many positions that the second cache has room for their map, and channels
- * that it has room for their planes. */
+/* Return the images that a band may touch: it can begin within one. */
+static int64_t images_touched(const struct conv_weight_run *run)
+{
+    return run->images == 1 ? 1 : run->images + 1;
+}
+
+/* The map of a band fits in the second cache, and so do the planes of a block
+ * of channels, but a block has at least a panel of taps: a smaller one would
+ * leave tiles half empty. */
 static void conv_weight_choose_tasks(struct conv_weight_run *run,
                                      const struct cpu_features *f,
                                      uint32_t threads)
@@ -312,12 +326,12 @@ static void conv_weight_choose_tasks(struct conv_weight_run *run,
     run->images = run->band < high
                       ? 1
                       : size_most(1, size_least(rows, run->slice) / high);
+    const int64_t least = size_div_up(run->kernels->columns, run->taps);
+    const int64_t words = images_touched(run) *
+                          (int64_t)conv_planes_words(&run->planes, run->band);
     run->block = run->planes.channels;
-    while (run->block > 1 &&
-           (run->images + 1) * run->block *
-                   (int64_t)conv_planes_words(&run->planes, run->band) >
-               room)
-        run->block = size_div_up(run->block, 2);
+    while (run->block > least && run->block * words > room)
+        run->block = size_most(least, size_div_up(run->block, 2));
     double products = (double)run->map_rows * (double)op->slide[WIDTH].map *
                       (double)(op->c * run->taps) * (double)op->o *
                       (double)op->groups;
@@ -326,8 +340,8 @@ static void conv_weight_choose_tasks(struct conv_weight_run *run,
     int64_t blocks =
         run->alone ? 1
                    : size_div_up((int64_t)threads * TASKS_OF_THREAD, others);
-    run->block =
-        size_least(run->block, size_div_up(run->planes.channels, blocks));
+    int64_t fair = size_div_up(run->planes.channels, blocks);
+    run->block = size_least(run->block, size_most(least, fair));
     run->blocks = size_div_up(run->planes.channels, run->block);
 }
 
@@ -342,6 +356,13 @@ static void conv_weight_choose_panels(struct conv_weight_run *run)
     run->planes.bytes = sizeof(float) / run->kernels->pair;
 }
 
+/* Return the words along k of a strip, at most. */
+static size_t strip_words(const struct conv_weight_run *run)
+{
+    return (size_t)size_least(MOST_DEPTH,
+                              run->band * run->images * run->words_wide);
+}
+
 /* Set the words of a thread, and of the sums. */
 static void conv_weight_choose_words(struct conv_weight_run *run)
 {
@@ -350,12 +371,13 @@ static void conv_weight_choose_words(struct conv_weight_run *run)
     run->image =
         (size_t)run->block * conv_planes_words(&run->planes, run->band);
     run->panel = conv_weight_in_lines(depth * run->height + GEMM_SLACK);
-    run->words = conv_weight_in_lines((size_t)(run->images + 1) * run->image +
+    run->words = conv_weight_in_lines((size_t)images_touched(run) * run->image +
                                       CONV_SLACK);
     run->spare = conv_weight_in_lines(conv_planes_spare(&run->planes));
     run->map = (size_t)run->panels * run->panel;
     run->turned = conv_weight_in_lines(
-        (size_t)(size_div_up((int64_t)depth, columns) * columns * columns) +
+        (size_t)(size_div_up((int64_t)strip_words(run), columns) * columns *
+                 columns) +
         GEMM_SLACK);
     run->across = size_div_up(run->block * run->taps, columns) * columns;
     run->width = run->blocks * run->across;
@@ -367,8 +389,7 @@ static ssq_status conv_weight_take(struct conv_weight_run *run,
     const struct conv_op *op = run->op;
     conv_weight_choose_words(run);
     size_t offsets = conv_weight_in_lines((size_t)(run->block * run->taps));
-    size_t steps = conv_weight_in_lines(
-        (size_t)(run->band * run->images * run->words_wide));
+    size_t steps = conv_weight_in_lines(strip_words(run));
     size_t sums = conv_weight_in_lines(
         (size_t)(run->slices * op->groups * op->o * run->width) + CONV_SLACK);
     size_t of_thread = run->words + run->spare + run->map + run->turned;
@@ -400,8 +421,7 @@ static void set_offsets(struct conv_weight_run *run)
                                        conv_tap(op, WIDTH, s));
     for (int64_t k = run->taps; k < run->block * run->taps; k++, to++)
         *to = *(to - run->taps) + (uint32_t)channel;
-    int64_t depth = run->band * run->images * run->words_wide;
-    for (int64_t k = 0; k < depth; k++)
+    for (size_t k = 0; k < strip_words(run); k++)
         run->steps[k] = (uint32_t)k * run->kernels->columns;
 }
 
