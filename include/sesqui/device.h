@@ -316,12 +316,14 @@ typedef struct ssq_memory_info {
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 
-/** Return slabs without a live buffer to the driver. Otherwise slabs are kept
- *  for later buffers: those of large buffers up to about `peak` bytes in all.
- *  The library trims by itself before a call fails with SSQ_ERR_NOMEM. First
- *  releases what finished work held. Blocks while another thread waits for a
- *  queue of the device, for example in ssq_queue_sync, and, if the device is
- *  not asynchronous, while another thread runs an op or launches a graph on
+/** Return slabs without a live buffer to the driver. Without this call they
+ *  are kept for later buffers; a slab of a large buffer is kept only while all
+ *  slabs together have about `peak` bytes or less. The library trims by itself
+ *  before a call fails with SSQ_ERR_NOMEM.
+ *
+ *  First releases what finished work held. Blocks while another thread waits
+ *  for a queue of the device, for example in ssq_queue_sync, and, if the device
+ *  is not asynchronous, while another thread runs an op or launches a graph on
  *  one. A CUDA driver without memory pools may also wait for the device.
  *  @param device  NULL: does nothing */
 SSQ_API void ssq_device_trim(ssq_device *device);

@@ -144,8 +144,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_params_create(ssq_device *device, const char *policy,
                   const ssq_params_options *options, ssq_params **params);
 
-/** Destroy a set, but not that of a trainer. Tapes and optimizers that use it
- *  hold what they need, and can still be used.
+/** Destroy a set, but not the set of a trainer. Tapes and optimizers that use
+ *  it hold what they need, and can still be used.
  *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_params_destroy(ssq_params **params);
 

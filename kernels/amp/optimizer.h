@@ -45,7 +45,7 @@
 #define GROUP_DECAY 10u      /* f */
 #define GROUP_LR_DECAY 11u   /* f */
 #define GROUP_MAX_NORM 12u   /* f: lamb's */
-#define GROUP_T 13u          /* steps of the group beside those of CONTROL_T */
+#define GROUP_T 13u          /* steps of the group, added to CONTROL_T */
 /* ... of this step, written by its prologue */
 #define GROUP_STEP_LR 16u      /* f: the lr in use; adagrad's decayed one */
 #define GROUP_STEP_MOMENTUM 17u /* f: momentum or beta1 in use */

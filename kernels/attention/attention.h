@@ -92,7 +92,7 @@ FN float attention_round(float x, u32 dtype)
 /* The score of a key that is not seen: its weight is exactly 0. */
 #define ATTENTION_NONE AS_F32(F32_INF | F32_SIGN)
 
-/* What the mask adds to a score; MASK is where the head's part of it begins. A
+/* The mask's term of a score. The head's part of the mask begins at MASK. A
  * mask of bytes says which keys are seen, one of floats is added. */
 #define ATTENTION_MASK_AT(MASK, I, J)                                          \
     ((MASK) + (I)*pc.both.mask_step[2] + (J)*pc.both.mask_step[3])

@@ -164,8 +164,8 @@ struct channel_fold_args {
     float count;
 };
 
-/* What a task is: of which example, its first channel, its chunk, and how many
- * lanes have a channel. With `across` neighbouring lanes are channels. */
+/* The example, first channel and chunk of a task, and the number of lanes that
+ * have a channel. With `across` neighbouring lanes are channels. */
 struct channel_task {
     u32 example;
     u32 channel;

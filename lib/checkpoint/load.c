@@ -7,12 +7,15 @@
  *     (checkpoint_call() in call.c; a trainer's in lib/train/save_load.c)
  *   - a file that is not a valid safetensors file (safetensors.c, header.c)
  *   - an index of several files (load_all())
- *   - a file of another program or a newer version (compare_version())
+ *   - a file of another program or another version, or a header that differs
+ *     from its digest (compare_version())
  *   - parameters with another name, dtype, state, shape or policy, or missing
  *     ones (compare_params()); another optimizer, or another stage of its step
  *     or the scaler's (compare_optimizer(), load_compare_all())
- *   - a header or a tensor that differs from its digest (compare_digests())
+ *   - a tensor that differs from its digest (compare_digests())
  *   - states of the optimizer that are missing or unknown (make_optimizer())
+ *   - words of the parameters or of a trainer that are not valid
+ *     (load_read_words())
  *   - a scaler's state that is not valid (load_scaler())
  *
  * The file is first compared with the program's objects, and then with its

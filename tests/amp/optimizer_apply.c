@@ -100,7 +100,7 @@ static void own_step(const struct own_state *o, const struct train *t,
             ssq_fill(o->r->queue, SSQ_FILL(.x = o->t[k], .value = step + 1.0)));
 }
 
-/* Bits of parameters that differ from those of an optimizer object. */
+/* Return how many elements differ from an optimizer object's parameters. */
 static int64_t differences(const struct own_state *o, ssq_tensor *const *other)
 {
     int64_t n = 0;

@@ -91,8 +91,8 @@ sums_of() {
     cat "$1.sum" >>"$work/opinfo.sum"
 }
 
-# What is native here must be native on a device with a driver, with the same
-# bounds. $1: the device.
+# Each op that is native on cpu must be native on a device with a driver, with
+# the same bounds. $1: the device.
 first_samples() {
     log=$work/opinfo-${1%:*}.log
     if ! SESQUI_TORCH_DEVICE=$1 "$python" -c "import torch, sesqui_torch

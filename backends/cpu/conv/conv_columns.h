@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_columns.h - positions of a band as the columns of a GEMM, side by side
- * without the padding that lies between them in planes. */
+/* conv_columns.h - positions of a band as the columns of a GEMM, side by
+ * side, without the padding of planes. */
 #ifndef BACKENDS_CPU_CONV_CONV_COLUMNS_H
 #define BACKENDS_CPU_CONV_CONV_COLUMNS_H
 

@@ -417,15 +417,15 @@ typedef struct ssq_optimizer_apply_args {
     SSQ_ARGS(ssq_optimizer_apply_args, SSQ_OPTIMIZER_APPLY_DEFAULTS,           \
              __VA_ARGS__)
 
-/** Make one step on parameters and moments of the caller's, without an
- *  optimizer object: what torch's fused optimizers do. For programs that keep
- *  the state of training themselves. For example, AdamW's step on one
- *  parameter:
+/** Make one step without an optimizer object, as torch's fused optimizers do.
+ *  It is for programs that keep parameters and moments themselves. For example,
+ *  AdamW's step on one parameter:
  *
+ *      const ssq_tensor *params[] = {w}, *grads[] = {dw}, *moments[] = {m, v};
  *      CHECK(ssq_optimizer_apply(
- *          queue, SSQ_OPTIMIZER_APPLY(.kind = "adamw", .n = 1, .params = &w,
- *                                     .grads = &grad, .moments = moments,
- *                                     .steps = step)));
+ *          queue, SSQ_OPTIMIZER_APPLY(.kind = "adamw", .n = 1,
+ *                                     .params = params, .grads = grads,
+ *                                     .moments = moments, .steps = step)));
  *
  *  The moments are, in this order: sgd momentum_buffer, if momentum is not 0;
  *  adam and adamw exp_avg, exp_avg_sq, and max_exp_avg_sq with amsgrad; rmsprop
@@ -433,8 +433,8 @@ typedef struct ssq_optimizer_apply_args {
  *  adagrad sum; adadelta square_avg and acc_delta. Before the first step they
  *  must be 0 (adagrad: initial_accumulator).
  *
- *  The bits are those of ssq_optimizer_step for float32 parameters. The call
- *  does not change t: add 1 to each if found_inf is 0. It does not check
+ *  The result has the bits of ssq_optimizer_step on float32 parameters. The
+ *  call does not change t: add 1 to each if found_inf is 0. It does not check
  *  gradients: it skips the step only if found_inf says so. The options seed and
  *  initial_accumulator are not used.
  *

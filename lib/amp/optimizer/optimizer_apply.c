@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_apply.c - one step on parameters and moments of the caller's.
+/* optimizer_apply.c - one step on parameters and moments of the program.
  *
- * The ops are those of an optimizer's step: tick, which computes the words of
- * the step, and the pass over all parameters. What an optimizer keeps for them
- * (control block, table, record) is made for this call, and its words that are
- * known only on the device are copied there by ops. */
+ * It enqueues the two ops of an optimizer's step: tick, which computes the
+ * words of the step, and the pass over all parameters. Their control block,
+ * table and record are made for this call. Ops copy the words that only the
+ * device knows: t, scale and found_inf. */
 #include "lib/amp/optimizer/optimizer.h"
 
 #include <sesqui/ops/data.h>
@@ -199,7 +199,7 @@ static ssq_status apply_check(const ssq_queue *queue, struct apply *x)
 
 /* ---- memory that overlaps ---- */
 
-/* A tensor's bytes, in a tree of those that are written, or of all. */
+/* The bytes of a tensor. One tree has all tensors, another the written ones. */
 struct apply_place {
     struct interval interval;
     size_t i;
@@ -322,8 +322,8 @@ static ssq_status word_of(const ssq_tensor *words, uint32_t at, ssq_dtype dtype,
     return words_of(words, at, 1, 1, dtype, word);
 }
 
-/* Each parameter with a t has a group of its own, which is a copy of the first
- * one but for its steps. */
+/* If there are t, each parameter has its own group: a copy of the first group
+ * with another number of steps. */
 static ssq_status apply_groups(ssq_queue *queue, const struct apply *x)
 {
     const int64_t n = (int64_t)x->args->n;
@@ -475,8 +475,8 @@ static ssq_status apply_step(ssq_queue *queue, const struct apply *x)
     return queue_enqueue(queue, &pass.op);
 }
 
-/* Only the last op writes what is the caller's. So if something fails before
- * it, nothing has changed. */
+/* Only the last op writes the caller's tensors. If something fails before it,
+ * nothing has changed. */
 ssq_status ssq_optimizer_apply(ssq_queue *queue,
                                const ssq_optimizer_apply_args *args)
 {

@@ -267,9 +267,9 @@ static bool pool_alloc_idle(const struct pool *p, ssq_buffer *b, uint64_t bytes)
     return true;
 }
 
-/* True if a dedicated slab is kept when its buffer is freed. Small buffers only
- * look into shared slabs; and no more is kept than was once in use, with a
- * margin for what slabs do not fill. */
+/* True if a dedicated slab is kept when its buffer is freed. A slab for a small
+ * buffer is not: small buffers use shared slabs. All slabs together are at most
+ * the peak of use, with a margin because slabs are never full. */
 static bool slab_stays(const struct pool *p, const struct slab *s)
 {
     uint64_t share = p->limits.slab_bytes;

@@ -42,7 +42,7 @@ static void fence(void)
 
 /* Values of four x together: one load and one store of a word, in which each
  * has its own place. Vector loads of 16 bits from many places do not exist, and
- * what compilers make in their stead takes longer. */
+ * the code that compilers make for them is slower. */
 static void four(uint16_t *y, const uint16_t *x, const uint16_t *values)
 {
     uint64_t w;

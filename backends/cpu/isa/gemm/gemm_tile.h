@@ -128,8 +128,8 @@ INLINE void tile_fetch_d(const int rows, const struct gemm_tile *t)
 }
 
 /* All arguments but t are constants. The last of them says that a is not
- * packed. Rows of a b that is not packed are far apart: prefetch those of the
- * next block of k. */
+ * packed. Rows of a b that is not packed are far apart: prefetch the rows of
+ * the next block of k. */
 INLINE void tile_multiply(const int rows, const int wide,
                           const enum gemm_rows is, const int lies,
                           const struct gemm_tile *t)
