@@ -199,7 +199,7 @@ FN float row_loss(u32 verdict, float loss, float scale)
 FN_INLINE float class_gradient(u32 verdict, bool logits, bool there, float q,
                                float x, STRUCT(row_sums) sums, float seed)
 {
-    EXACT float g = 0.0f;
+    EXACT float g = verdict == ROW_WRONG ? AS_F32(F32_NAN) : 0.0f;
 
     if (verdict == ROW_COUNTS) {
         if (logits) {
@@ -212,16 +212,14 @@ FN_INLINE float class_gradient(u32 verdict, bool logits, bool there, float q,
         } else if (there) {
             g = s_neg(q) * seed;
         }
-    } else if (verdict == ROW_WRONG) {
-        g = AS_F32(F32_NAN);
     }
     return g;
 }
-/* That of class K. Nothing is loaded of a row that does not count. */
+/* The gradient of class K. x is not loaded of a row that does not count. */
 #define ROW_HAS_Q(K) (ROW_SPREADS || (K) == mine)
 #define ROW_GRADIENT(K)                                                        \
     class_gradient(verdict, pc.logits != 0u, ROW_HAS_Q(K),                     \
-                   verdict == ROW_COUNTS && ROW_HAS_Q(K) ? ROW_Q(K) : 0.0f,    \
+                   ROW_HAS_Q(K) ? ROW_Q(K) : 0.0f,                             \
                    verdict == ROW_COUNTS && pc.logits != 0u ? ROW_X(K) : 0.0f, \
                    sums, seed)
 #define ROW_STORE_GRADIENT(K)                                                  \
