@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense.c - casts, sums, products and relu of neighbours: the bits of the plans
+/* dense.c - casts, sums, products, relu and its gradient: the bits of the plans
  * with every set of instructions, of any bits; in place, of results that go
  * past the caches, and of the ones that begin nowhere in particular. */
 #include "tests/core/core.h"
@@ -74,6 +74,7 @@ static void pin(struct dense_harness *b, const char *impl)
     must(ssq_implementation_pin(b->device, "cast", impl), "pin");
     must(ssq_implementation_pin(b->device, "binary", impl), "pin");
     must(ssq_implementation_pin(b->device, "unary", impl), "pin");
+    must(ssq_implementation_pin(b->device, "unary_backward", impl), "pin");
 }
 
 static void alike(struct dense_harness *b, const char *what, int from, int to)
@@ -127,6 +128,24 @@ static void check_binary(struct dense_harness *b, const char *name,
     fill(b, b->a[d], d, 1);
 }
 
+/* b is dy, and dx takes its place the second time. */
+static void check_relu_backward(struct dense_harness *b, int d)
+{
+    static const char *const impls[] = {"portable", "dense", "dense"};
+    for (int i = 0; i < 3; i++) {
+        ssq_tensor *dx = i < 2 ? b->y[d] : b->b[d];
+        pin(b, impls[i]);
+        must(ssq_relu_backward(
+                 b->queue,
+                 SSQ_UNARY_BACKWARD(.x = b->a[d], .dy = b->b[d], .dx = dx)),
+             "relu_backward");
+        read_y(b, dx, d, i == 0 ? b->want : b->got);
+        if (i > 0)
+            alike(b, i == 1 ? "relu_backward" : "the same in place", d, d);
+    }
+    fill(b, b->b[d], d, 77777);
+}
+
 static void check(struct dense_harness *b, bool uneven)
 {
     b->got = malloc((size_t)b->n * 4);
@@ -145,6 +164,7 @@ static void check(struct dense_harness *b, bool uneven)
             if (to != d)
                 check_cast(b, d, to);
         check_relu(b, d);
+        check_relu_backward(b, d);
         check_binary(b, "add", ssq_add, d);
         check_binary(b, "sub", ssq_sub, d);
         check_binary(b, "mul", ssq_mul, d);
@@ -173,5 +193,5 @@ int main(void)
         ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);
     }
-    return tap_done(54 * (long)sets);
+    return tap_done(66 * (long)sets);
 }

@@ -5,10 +5,13 @@
 #include "backends/cpu/threads/parallel.h"
 #include "tests/core/core.h"
 
+#include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +108,44 @@ static void test_sizes(uint32_t size)
            "destroyed, without its threads");
 }
 
+/* The number of this process's threads that may run on these processors. */
+static unsigned threads_on(const cpu_set_t *set)
+{
+    unsigned n = 0;
+    DIR *d = opendir("/proc/self/task");
+    for (struct dirent *e = NULL; d != NULL && (e = readdir(d)) != NULL;) {
+        cpu_set_t may;
+        n += e->d_name[0] != '.' &&
+             sched_getaffinity(atoi(e->d_name), sizeof(may), &may) == 0 &&
+             CPU_EQUAL(&may, set);
+    }
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+/* Threads that were woken may be moved away from the caller's processor. After
+ * that they may run where they might before. */
+static void test_processors(void)
+{
+    struct team *team = NULL;
+    cpu_set_t all;
+    bool good = true;
+    if (!tap_ok(sched_getaffinity(0, sizeof(all), &all) == 0 &&
+                    team_create(4, NULL, &team) == SSQ_OK && once(team, 4),
+                "a team of 4, and its processors"))
+        return;
+    unsigned before = threads_on(&all);
+    for (int i = 0; i < 50 && good; i++) {
+        usleep(2000); /* they sleep */
+        good = once(team, i % 2 == 0 ? 2 : 64);
+    }
+    tap_ok(good, "50 loops for threads that sleep");
+    tap_ok(threads_on(&all) == before,
+           "%u threads may run where they might before", before);
+    team_destroy(&team);
+}
+
 /* A child has none of the threads: it starts its own. */
 static void test_fork(void)
 {
@@ -179,9 +220,10 @@ int main(void)
         pthread_join(first, NULL);
     for (uint32_t size = 1; size <= 4; size++)
         test_sizes(size);
+    test_processors();
     test_fork();
     test_callers();
     uint32_t n = team_default_size();
     tap_ok(n >= 1 && n <= TEAM_MOST, "%u threads unless told", (unsigned)n);
-    return tap_done(60);
+    return tap_done(63);
 }

@@ -9,11 +9,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows of few elements; of a result of more than 8 MiB, in 16 bits too, whose
- * rows begin anywhere; and of more elements than softmax keeps. */
+/* Rows of few elements, and of fewer than a vector has; of a result of more
+ * than 8 MiB, in 16 bits too, whose rows begin anywhere; and of more elements
+ * than softmax keeps. */
 static const struct shape {
     int64_t rows, n;
-} shapes[] = {{300, 64}, {77, 100}, {4100, 1031}, {130, 16501}, {40, 12421}};
+} shapes[] = {{300, 64}, {77, 100},    {9001, 10},   {300, 3},   {70, 1},
+              {33, 15},  {4100, 1031}, {130, 16501}, {40, 12421}};
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 enum { X, G, Y, OPERANDS };
@@ -215,6 +217,8 @@ static void check(struct rows_harness *b, const char *isa, ssq_dtype dtype)
         int64_t first = 0;
         if (ops[i].run == cross_entropy && b->n <= 64)
             continue; /* the plan has an item for each, of another order */
+        if ((ops[i].run == softmax || ops[i].run == log_softmax) && b->n < 9)
+            continue; /* left to the plan */
         run(b, &ops[i], "portable", b->want);
         run(b, &ops[i], "rows", b->got);
         int64_t n = unlike(b, &first);
@@ -266,12 +270,12 @@ int main(void)
             for (int d = 0; d < 3; d++) {
                 open_harness(&b, &shapes[s], dtypes[d]);
                 check(&b, isas[i], dtypes[d]);
-                if (b.n <= 16384)
+                if (b.n >= 64 && b.n <= 16384)
                     check_sum(&b, isas[i], dtypes[d]);
                 close_harness(&b);
             }
         ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);
     }
-    return tap_done(114 * (long)sets);
+    return tap_done(174 * (long)sets);
 }

@@ -11,8 +11,8 @@
 
 /** y = f(a): a cast from one float dtype to another, rounded to nearest; relu;
  * a + beta, a - beta, a * beta. y = f(a, b): alpha a + beta b, each product and
- * the sum rounded; a + b, a - b, a * b. Operands but a cast's have one dtype.
- * y may be a or b. */
+ * the sum rounded; a + b, a - b, a * b; relu's gradient: b if a is above 0 or
+ * NaN, else 0. Operands but a cast's have one dtype. y may be a or b. */
 enum dense_kind {
     DENSE_CAST,
     DENSE_RELU,
@@ -22,7 +22,8 @@ enum dense_kind {
     DENSE_AXPBY, /* from here on there is a b */
     DENSE_ADD,
     DENSE_SUB,
-    DENSE_MUL
+    DENSE_MUL,
+    DENSE_RELU_BACKWARD
 };
 
 struct dense {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary.c - functions of many elements of 16 bits: by a table. And relu, which
- * is as quick as a copy (dense.c).
+/* unary.c - functions of many elements of 16 bits: by a table. And relu and its
+ * gradient, which are as quick as a copy (dense.c).
  *
  * There are 65536 such x, and most functions take longer to work out than a
  * load from the second cache does. The kernels make the tables, so the bits are
@@ -202,6 +202,26 @@ static ssq_status run_relu(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+static bool check_relu_backward(const struct backend_device *d,
+                                const struct unary_backward_op *op,
+                                struct why *why)
+{
+    (void)d;
+    if (op->kind != UNARY_relu)
+        return refuse(why, "only relu");
+    if (op->x.dtype != op->dx.dtype || op->dy.dtype != op->dx.dtype)
+        return refuse(why, "x, dy and dx have different dtypes");
+    return dense_check(&op->x, &op->dx, why) &&
+           dense_check(&op->dy, &op->dx, why);
+}
+
+static ssq_status run_relu_backward(struct backend_queue *queue,
+                                    const struct unary_backward_op *op)
+{
+    dense_run(queue, DENSE_RELU_BACKWARD, &op->x, &op->dy, &op->dx);
+    return SSQ_OK;
+}
+
 const struct unary_impl cpu_unary[] = {
     {.name = "dense", .check = check_relu, .run = run_relu},
     {.name = "table", .check = check_unary, .run = run_unary},
@@ -209,6 +229,7 @@ const struct unary_impl cpu_unary[] = {
 };
 
 const struct unary_backward_impl cpu_unary_backward[] = {
+    {.name = "dense", .check = check_relu_backward, .run = run_relu_backward},
     {.name = "table", .check = unary_check_backward, .run = unary_run_backward},
     {.name = NULL},
 };

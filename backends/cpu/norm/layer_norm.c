@@ -67,7 +67,7 @@ static bool layer_norm_check_forward(const struct backend_device *d,
                                      struct why *why)
 {
     (void)d;
-    return rows_check_length(&op->x, op->inner, LONG, why) &&
+    return rows_check_length(&op->x, op->inner, 1, LONG, why) &&
            rows_check(&op->x, op->inner, "x", why) &&
            rows_check(&op->y, op->inner, "y", why) &&
            rows_check(&op->gamma, op->inner, "gamma", why) &&
@@ -195,7 +195,7 @@ static bool layer_norm_check_backward(const struct backend_device *d,
     if (n > MOST_SUMS / 2 / MOST_BLOCKS)
         return refuse(why, "rows of %lld elements have too many sums",
                       (long long)n);
-    return rows_check_length(&op->x, op->inner, LONG, why) &&
+    return rows_check_length(&op->x, op->inner, 1, LONG, why) &&
            rows_check(&op->x, op->inner, "x", why) &&
            rows_check(&op->dy, op->inner, "dy", why) &&
            rows_check(&op->dx, op->inner, "dx", why) &&

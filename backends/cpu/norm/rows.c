@@ -11,8 +11,6 @@
 /* Elements that are not worth another thread: its waking takes longer. */
 #define FEW (UINT64_C(1) << 13)
 
-/* A row of fewer elements gains nothing from vectors. */
-#define SHORTEST 16
 /* Fewer rows keep too few threads busy. */
 #define MANY 32
 
@@ -34,13 +32,13 @@ int64_t rows_length(const struct view *v, int inner)
     return rows_product(v, v->rank - inner, v->rank);
 }
 
-bool rows_check_length(const struct view *v, int inner, int64_t longest,
-                       struct why *why)
+bool rows_check_length(const struct view *v, int inner, int64_t least,
+                       int64_t longest, struct why *why)
 {
     int64_t n = rows_length(v, inner), rows = rows_count(v, inner);
-    if (n < SHORTEST)
-        return refuse(why, "rows of %lld elements, expected %d or more",
-                      (long long)n, SHORTEST);
+    if (n < least)
+        return refuse(why, "rows of %lld elements, expected %lld or more",
+                      (long long)n, (long long)least);
     if (rows < MANY && n > longest)
         return refuse(why, "%lld rows of %lld elements, expected %d or more",
                       (long long)rows, (long long)n, MANY);

@@ -12,10 +12,10 @@
 int64_t rows_count(const struct view *v, int inner);
 int64_t rows_length(const struct view *v, int inner);
 
-/** True if rows are long enough for vectors, and enough to keep threads busy or
- *  no longer than longest, so that the plan need not divide them. */
-bool rows_check_length(const struct view *v, int inner, int64_t longest,
-                       struct why *why);
+/** True if rows have at least `least` elements, and are enough to keep threads
+ *  busy or no longer than longest, so that the plan need not divide them. */
+bool rows_check_length(const struct view *v, int inner, int64_t least,
+                       int64_t longest, struct why *why);
 
 /** True if a row's elements are neighbours and rows lie evenly, or if v is
  *  absent; why says what is not. name is the operand's. */

@@ -54,6 +54,7 @@ struct worker {
     uint32_t number;
     uint32_t end;          /* of its part, whose tasks come before */
     _Atomic uint64_t todo; /* of its part */
+    _Atomic pid_t asleep;  /* its system's number while it sleeps, else 0 */
     char apart[64];        /* from the next one's, a cache line away */
 };
 
@@ -65,6 +66,7 @@ struct team {
     cpu_set_t where;      /* processors that they may run on */
     bool placed;          /* where is known */
     bool told;            /* that the system gives fewer threads */
+    bool woken;           /* threads were, since the caller's last task */
     pthread_mutex_t lock; /* a loop's; guards all that is not atomic */
     _Atomic uint32_t finished, called, asleep, waiting;
     atomic_bool over;
@@ -116,6 +118,26 @@ static bool changes(_Atomic uint32_t *word, uint32_t value)
     return false;
 }
 
+/* After the caller's first task: a thread that was woken and still does not run
+ * may wait for the caller's own processor. Then it is moved to another one. The
+ * system itself may take ten milliseconds to do so, even if a processor is
+ * idle, and until then the caller does all the work. */
+static void parallel_separate(struct team *t)
+{
+    int here = sched_getcpu();
+    for (uint32_t i = 1; here >= 0 && i <= t->started; i++) {
+        pid_t id = atomic_load(&t->worker[i].asleep);
+        cpu_set_t may, others;
+        if (id == 0 || sched_getaffinity(id, sizeof(may), &may) != 0)
+            continue;
+        others = may;
+        CPU_CLR((size_t)here, &others);
+        if (sched_setaffinity(id, sizeof(others), &others) == 0)
+            (void)sched_setaffinity(id, sizeof(may), &may);
+    }
+    t->woken = false;
+}
+
 /* Take tasks of a part of loop `number` until there are none left. */
 static void work_on(struct team *t, struct worker *owner, uint32_t number,
                     uint32_t worker)
@@ -129,6 +151,8 @@ static void work_on(struct team *t, struct worker *owner, uint32_t number,
         if (atomic_fetch_add(&t->finished, 1) + 1 == n &&
             atomic_load(&t->waiting) != 0)
             futex_wake(&t->finished, 1);
+        if (worker == 0 && t->woken)
+            parallel_separate(t);
         todo = atomic_load(&owner->todo);
     }
 }
@@ -146,6 +170,7 @@ static void *thread_main(void *of)
     struct team *t = w->team;
     struct fpenv env = fpenv_enter();
     uint32_t called = 0;
+    pid_t id = (pid_t)syscall(SYS_gettid);
     (void)pthread_setname_np(pthread_self(), THREAD_NAME);
     /* where the team's creator might run, and not only where the caller of the
      * first loop may: that is often bound to one processor. If the thread may
@@ -158,10 +183,12 @@ static void *thread_main(void *of)
             called = number;
             parallel_work(t, number, w->number);
         } else if (!changes(&t->called, called)) {
+            atomic_store(&w->asleep, id);
             atomic_fetch_add(&t->asleep, 1);
             if (!atomic_load(&t->over))
                 futex_wait(&t->called, called);
             atomic_fetch_sub(&t->asleep, 1);
+            atomic_store(&w->asleep, 0);
         }
     }
     fpenv_leave(env);
@@ -268,7 +295,8 @@ static void parallel_run(struct team *team, uint32_t n, team_task task,
     uint32_t number = atomic_load(&team->called) + 1;
     team_divide(team, n, number);
     atomic_store(&team->called, number);
-    if (atomic_load(&team->asleep) != 0)
+    team->woken = atomic_load(&team->asleep) != 0;
+    if (team->woken)
         futex_wake(&team->called, (int)(n < team->size ? n : team->size) - 1);
     parallel_work(team, number, 0);
     wait_for_all(team);

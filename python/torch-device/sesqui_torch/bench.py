@@ -8,13 +8,20 @@
 
 resnet18 is a ResNet-18 of the usual width at 64 x 64 pixels, gpt a GPT of nanoGPT's size for
 characters (6 layers, width 384, 256 tokens), mlp three layers of 1024 with a batch of 256.
-A step is forward, backward, clipping where the model uses it, and the optimizer's step. The two
-devices take turns, some steps at a time, so that what else the machine does meets both. The first
-step of a turn does not count. The table has the median of each, and PyTorch's time divided by the
-device's: above 1 the device is faster.
+A step is forward, backward, clipping where the model uses it, and the optimizer's step. Each step
+has a batch of its own: gradients of a batch that is known by heart are so small that arithmetic
+with subnormal numbers is timed.
+
+Each device has a process of its own, as in a user's program. The processes take turns, some steps
+at a time, so that what else the machine does meets all. The first step of a turn does not count.
+The table has the median of each, and PyTorch's time divided by the device's: above 1 the device is
+faster. PyTorch's CPU runs twice: as it is, and with KEEP in its environment. Without, glibc gives
+the memory of each large tensor back to the system, which has to clear it for the next one.
 """
 
 import argparse
+import multiprocessing
+import os
 import statistics
 import time
 
@@ -26,11 +33,15 @@ import sesqui_torch  # noqa: F401
 from sesqui_torch import demo
 
 
-# Seconds before each turn. OpenMP's threads spin for a while after their work, and would take a
-# core from the other device's steps.
+# Seconds before each turn. Threads look for more work for a while after their last, and would take
+# a core from the other process.
 REST = 0.05
 # Steps of a turn that count.
 TURN = 5
+# Batches that a model has.
+BATCHES = 32
+# glibc keeps the memory of large tensors.
+KEEP = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
 
 
 class MLP(nn.Module):
@@ -79,17 +90,21 @@ class Training:
         make, data, self.loss_of, optimizer_of, self.clip = MODELS[name]
         torch.manual_seed(0)
         self.model = make().to(device)
-        self.x, self.target = (v.to(device) for v in data(torch.Generator().manual_seed(1)))
+        g = torch.Generator().manual_seed(1)
+        self.batches = [tuple(v.to(device) for v in data(g)) for _ in range(BATCHES)]
+        self.steps = 0
         self.optimizer = optimizer_of(self.model.parameters())
         self.device, self.dtype = device, dtype
         self.scaler = torch.amp.GradScaler(device, enabled=dtype == torch.float16)
 
     def step(self):
         """Return the seconds of one step, its loss read back."""
+        x, target = self.batches[self.steps % BATCHES]
+        self.steps += 1
         start = time.perf_counter()
         self.optimizer.zero_grad()
         with torch.autocast(self.device, dtype=self.dtype, enabled=self.dtype is not None):
-            loss = self.loss_of(self.model(self.x), self.target)
+            loss = self.loss_of(self.model(x), target)
         self.scaler.scale(loss).backward()
         if self.clip:
             self.scaler.unscale_(self.optimizer)
@@ -100,29 +115,71 @@ class Training:
         return time.perf_counter() - start
 
 
-def time_model(name, mode, steps, with_cpu):
-    runs = {}
-    for device in ["sesqui"] + (["cpu"] if with_cpu else []):
-        try:
-            runs[device] = Training(name, device, demo.MODES[mode])
-            runs[device].step()
-        except RuntimeError as error:
-            if device != "cpu":
-                raise
-            print(f"{name:9s} {mode:9s} PyTorch's CPU: {str(error).splitlines()[0][:80]}")
-            del runs[device]
+def serve(pipe, name, device, mode):
+    """A process: train a model, as many steps as the pipe asks for, until it asks for 0."""
+    try:
+        run = Training(name, device, demo.MODES[mode])
+        run.step()
+    except RuntimeError as error:
+        pipe.send(str(error).splitlines()[0][:80])
+        return
     torch.sesqui.reset_fallbacks()
-    times = {device: [] for device in runs}
+    pipe.send("")
+    while steps := pipe.recv():
+        run.step()
+        pipe.send([run.step() for _ in range(steps)])
+    pipe.send(torch.sesqui.fallbacks())
+
+
+class Process:
+    """A training in a process of its own."""
+
+    def __init__(self, name, device, mode, environment):
+        spawn = multiprocessing.get_context("spawn")
+        self.pipe, other = spawn.Pipe()
+        self.process = spawn.Process(target=serve, args=(other, name, device, mode))
+        saved = dict(os.environ)
+        os.environ.update(environment)
+        self.process.start()
+        os.environ.clear()
+        os.environ.update(saved)
+        other.close()
+        self.times = []
+        self.error = self.pipe.recv()
+
+    def turn(self):
+        time.sleep(REST)
+        self.pipe.send(TURN)
+        self.times += self.pipe.recv()
+
+    def end(self):
+        """Return the ops that ran on the CPU instead."""
+        self.pipe.send(0)
+        fallbacks = self.pipe.recv()
+        self.process.join()
+        return fallbacks
+
+    def ms(self):
+        return 1e3 * statistics.median(self.times)
+
+
+def time_model(name, mode, steps, with_cpu):
+    runs = {"sesqui": Process(name, "sesqui", mode, {})}
+    if with_cpu:
+        runs["PyTorch"] = Process(name, "cpu", mode, {})
+        runs["PyTorch, memory kept"] = Process(name, "cpu", mode, KEEP)
+    if runs["sesqui"].error:
+        raise RuntimeError(runs["sesqui"].error)
+    for label in [label for label, run in runs.items() if run.error]:
+        print(f"{name:9s} {mode:9s} {label}: {runs.pop(label).error}")
     for _ in range(0, steps, TURN):
-        for device, run in runs.items():
-            time.sleep(REST)
-            run.step()
-            times[device] += [run.step() for _ in range(TURN)]
-    ms = {device: 1e3 * statistics.median(t) for device, t in times.items()}
-    line = f"{name:9s} {mode:9s} sesqui {ms['sesqui']:9.2f} ms"
-    if "cpu" in ms:
-        line += f"   PyTorch {ms['cpu']:9.2f} ms   ratio {ms['cpu'] / ms['sesqui']:6.2f}"
-    fallbacks = torch.sesqui.fallbacks()
+        for run in runs.values():
+            run.turn()
+    fallbacks = {label: run.end() for label, run in runs.items()}["sesqui"]
+    own = runs.pop("sesqui").ms()
+    line = f"{name:9s} {mode:9s} sesqui {own:9.2f} ms"
+    for label, run in runs.items():
+        line += f"   {label} {run.ms():9.2f} ms, ratio {run.ms() / own:6.2f}"
     if fallbacks:
         line += f"   on the CPU: {fallbacks}"
     print(line, flush=True)

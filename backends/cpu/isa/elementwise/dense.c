@@ -115,6 +115,8 @@ INLINE floats value(enum dense_kind kind, const struct dense *d, floats a,
         return cells_canonical(a - b);
     case DENSE_MUL:
         return cells_canonical(a * b);
+    case DENSE_RELU_BACKWARD:
+        return cells_canonical((floats)((words)b & ~(words)(a <= 0.0f)));
     default:
         return a;
     }
@@ -233,8 +235,11 @@ static void map(const struct dense *d, size_t from, size_t end)
     case DENSE_SUB:
         map_kind(DENSE_SUB, d, from, end);
         break;
-    default:
+    case DENSE_MUL:
         map_kind(DENSE_MUL, d, from, end);
+        break;
+    default:
+        map_kind(DENSE_RELU_BACKWARD, d, from, end);
     }
     row_fence();
 }
