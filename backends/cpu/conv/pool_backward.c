@@ -50,12 +50,16 @@ static struct window_taps window_of(const struct pool_op *op, int axis,
                                 (float)count};
 }
 
-/* True if an element is a tap of window p. */
-static bool is_tap(const struct slide *s, int64_t p, int64_t element)
+/* True if an element is a tap of the window that begins at start. */
+static bool is_tap(const struct slide *s, int64_t start, int64_t element)
 {
-    int64_t from = element - slide_at(s, p, 0);
-    return from >= 0 && from % s->dilation == 0 &&
-           from / s->dilation < s->window;
+    int64_t from = element - start;
+    if (s->dilation > 1) { /* a division costs more than all else here */
+        if (from % s->dilation != 0)
+            return false;
+        from /= s->dilation;
+    }
+    return from >= 0 && from < s->window;
 }
 
 /* A row of windows whose places are known. */
@@ -64,9 +68,11 @@ static void add_most(const struct pool_op *op, int64_t p, const float *dy,
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     const uint32_t wide = (uint32_t)w->image, n = (uint32_t)h->image * wide;
+    const int64_t top = slide_at(h, p, 0);
     for (int64_t q = 0; q < w->map; q++) {
-        uint32_t at = (uint32_t)index[q];
-        if (at < n && is_tap(h, p, at / wide) && is_tap(w, q, at % wide))
+        uint32_t at = (uint32_t)index[q], row = at / wide;
+        if (at < n && is_tap(h, top, row) &&
+            is_tap(w, slide_at(w, q, 0), at - row * wide))
             plane[at] = plane[at] + dy[q];
     }
 }

@@ -73,7 +73,7 @@ def adamw(parameters):
 
 
 def sgd(parameters):
-    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9, weight_decay=1e-4)
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9, weight_decay=1e-4, fused=True)
 
 
 MODELS = {
