@@ -100,10 +100,13 @@ ssq_status into_end(ssq_tape *t, struct into *to)
         return SSQ_OK;
     struct value *v = value_of(t, to->id);
     const ssq_tensor *sum = &v->grad.tensor;
-    if (grad_lasts(t, v))
-        sum = param_of(t->params, v->param)->grad;
     if (!is_there(&to->made))
         return SSQ_OK;
+    if (grad_lasts(t, v)) {
+        struct param *p = param_of(t->params, v->param);
+        p->touched = true;
+        sum = p->grad;
+    }
     ssq_status st =
         ssq_add(t->queue, SSQ_ADD(.a = sum, .b = &to->made.tensor, .y = sum));
     held_put(t, &to->made);
@@ -391,6 +394,7 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
     }
     value_keep(tape, loss.id);
     tape->walked = true;
+    params_backward_begin(tape->params);
     st = params_watch(tape->params, tape->queue);
     if (st == SSQ_OK)
         st = ready_begin(tape);

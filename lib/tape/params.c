@@ -250,7 +250,7 @@ ssq_status param_grad(ssq_params *p, struct param *of)
 void param_grad_begin(struct param *p)
 {
     p->first = p->first || p->grad_state == GRAD_NONE;
-    p->begun = true;
+    p->begun = p->touched = true;
     p->grad_state = GRAD_FULL;
 }
 
@@ -259,17 +259,25 @@ void param_grad_add(struct param *p)
     p->added = p->added || !p->begun;
 }
 
+void params_backward_begin(ssq_params *params)
+{
+    for (size_t i = 0; i < params->n; i++)
+        params->at[i].touched = false;
+}
+
 void params_backward_end(ssq_params *params, bool good)
 {
+    bool touched = false;
     for (size_t i = 0; i < params->n; i++) {
         struct param *p = &params->at[i];
+        touched = touched || p->touched;
         if (p->first && !good) {
             p->grad_state = GRAD_NONE;
             params->torn = true;
         }
         p->first = false;
     }
-    if (!good)
+    if (!good && touched)
         ssq_params_clean(params);
 }
 
@@ -279,7 +287,7 @@ ssq_status param_settle(ssq_queue *queue, struct param *p)
         return SSQ_OK;
     ssq_status st = ssq_fill(queue, SSQ_FILL(.x = p->grad));
     if (st == SSQ_OK) {
-        p->begun = true;
+        p->begun = p->touched = true;
         p->grad_state = GRAD_FULL;
     }
     return st;

@@ -34,6 +34,7 @@ struct param {
     enum grad_state grad_state, checked; /* checked: the state before
                                             ssq_tape_check */
     bool first;        /* this backward is the first that writes the gradient */
+    bool touched;      /* this backward may have written the gradient */
     bool begun, added; /* since the last snapshot the gradient was overwritten,
                           or added to before: params_stages.c */
     uint32_t whole_behind;   /* the node after which the gradient is complete:
@@ -159,10 +160,14 @@ ssq_status params_take(ssq_params *params, ssq_queue *queue,
 ssq_status param_grad(ssq_params *params, struct param *p);
 /** Begin to write a gradient. The next gradient of this pass is added. */
 void param_grad_begin(struct param *p);
-/** The gradient is about to be added to. */
+/** A gradient will be computed that is added. The caller sets p->touched before
+ *  it enqueues the sum. */
 void param_grad_add(struct param *p);
-/** End a backward. If it failed, parameters whose gradient it wrote for the
- *  first time have no gradient, and the other gradients are stale. */
+/** Begin a backward: it has not written a gradient yet. */
+void params_backward_begin(ssq_params *params);
+/** End a backward. If it failed and may have written a gradient, parameters
+ *  whose gradient it wrote for the first time have no gradient, and the other
+ *  gradients are stale. */
 void params_backward_end(ssq_params *params, bool good);
 
 /* ---- params_stages.c ---- */

@@ -59,6 +59,7 @@ static ssq_status parts_whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
             param_grad_begin(p);
         else
             param_grad_add(p);
+        p->touched = true;
         *sum = p->grad;
     } else {
         const struct view like = v->is.tensor.view;

@@ -137,6 +137,31 @@ static void left_clean(const struct written_harness *b)
            "%s: leaves no gradient of the second one", b->r.name);
 }
 
+/* A backward that fails at the loss has written no gradient: the sums of the
+ * pass before remain. */
+static void left_alone(const struct written_harness *b)
+{
+    static const float zeros[16];
+    float got[16], want[16];
+    NEED(
+        ssq_tensor_write(b->r.queue, b->target, zeros, sizeof(zeros), SSQ_F32));
+    ssq_params_clean(b->r.params);
+    pass(b, want);
+    pass(b, want);
+    ssq_params_clean(b->r.params);
+    pass(b, got);
+    ssq_tape_begin(b->r.tape, true);
+    ssq_var loss = net(b);
+    NEED(
+        ssq_tensor_write(b->r.queue, b->target, zeros, sizeof(zeros), SSQ_F32));
+    core_status(ssq_tape_backward(b->r.tape, loss, NULL), SSQ_ERR_INVALID,
+                "mse: target, of ", "%s: a backward that fails at the loss",
+                b->r.name);
+    pass(b, got);
+    tap_ok(memcmp(got, want, sizeof(got)) == 0,
+           "%s: leaves the sums of the pass before", b->r.name);
+}
+
 /* Two losses, and an optimizer's step between forward and backward of one. */
 static void optimizer(const struct written_harness *b)
 {
@@ -337,6 +362,7 @@ int main(void)
         struct written_harness b = harness_open(core_device(i), "float32");
         found(&b);
         left_clean(&b);
+        left_alone(&b);
         parts(&b);
         shared_norm(&b);
         launched(&b);
@@ -353,5 +379,5 @@ int main(void)
             harness_close(&b);
         }
     }
-    return tap_done(2 * 18);
+    return tap_done(2 * 20);
 }
