@@ -464,6 +464,9 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     if (params == NULL || optimizer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          params == NULL ? "params" : "optimizer");
+    if (group != NULL && group->optimizer != optimizer)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the group belongs to another optimizer", what);
     size_t found, from, to;
     const size_t before = optimizer->n;
     ssq_status st = make_grads(params, pattern, &found);

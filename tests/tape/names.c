@@ -221,6 +221,27 @@ static void all_or_none(const struct tape_harness *b)
     ssq_trainer_destroy(&t);
 }
 
+/* A group of another optimizer is refused, even if nothing is added to it. */
+static void wrong_group(const struct tape_harness *b)
+{
+    ssq_trainer *t = trainer_of(b);
+    ssq_params *p = ssq_trainer_params(t);
+    ssq_optimizer *o = NULL, *other = NULL;
+    ssq_group *group = NULL;
+    NEED(ssq_params_allow(p, "*"));
+    NEED(look(b, t, "fc", "head"));
+    NEED(ssq_optimizer_create(b->device, "sgd", NULL, &o));
+    NEED(ssq_optimizer_create(b->device, "sgd", NULL, &other));
+    NEED(ssq_optimizer_group(other, NULL, &group));
+    NEED(ssq_params_optimize(p, o, NULL, NULL));
+    core_status(ssq_params_optimize(p, o, NULL, group), SSQ_ERR_INVALID,
+                "params_optimize: the group belongs to another optimizer",
+                "%s: a group of another optimizer", b->name);
+    ssq_optimizer_destroy(&other);
+    ssq_optimizer_destroy(&o);
+    ssq_trainer_destroy(&t);
+}
+
 /* A load that fails takes its parameters back from the optimizer; the ones that
  * the program gave to it stay there. */
 static void refused_load(const struct tape_harness *b)
@@ -291,8 +312,9 @@ int main(void)
         refused_load(&b);
         refused_pass(&b);
         all_or_none(&b);
+        wrong_group(&b);
         harness_close(&b);
     }
     unlink(path);
-    return tap_done(68);
+    return tap_done(70);
 }
