@@ -32,9 +32,12 @@ static ssq_tensor *copy_of(const struct rig *r, const ssq_tensor *x, bool zero)
     return y;
 }
 
-static ssq_tensor *number(const struct rig *r, float value)
+/* One element, of any rank. */
+static ssq_tensor *number(const struct rig *r, int rank, float value)
 {
-    ssq_tensor *y = core_vector(r->device, SSQ_F32, 1);
+    const int64_t ones[] = {1, 1, 1};
+    ssq_tensor *y = NULL;
+    NEED(ssq_tensor_create(r->device, SSQ_F32, rank, ones, &y));
     NEED(ssq_fill(r->queue, SSQ_FILL(.x = y, .value = (double)value)));
     return y;
 }
@@ -48,12 +51,12 @@ static void own_open(struct own_state *o, const struct train *t,
     o->options[1].weight_decay = 0.0;
     for (int k = 0; k < TRAIN_PARAMS; k++) {
         o->param[k] = copy_of(t->r, t->param[k], false);
-        o->t[k] = number(t->r, 0.0f);
+        o->t[k] = number(t->r, k, 0.0f);
         for (int m = 0; m < MOMENTS; m++)
             o->moment[k][m] = copy_of(t->r, t->param[k], true);
     }
-    o->scale = number(t->r, (float)SCALE);
-    o->found = number(t->r, 0.0f);
+    o->scale = number(t->r, 0, (float)SCALE);
+    o->found = number(t->r, 2, 0.0f);
 }
 
 static void own_close(struct own_state *o)

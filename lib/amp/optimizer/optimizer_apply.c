@@ -148,7 +148,6 @@ static ssq_status apply_check_scalar(const ssq_queue *queue,
     return st;
 }
 
-/* concat wants them as vectors. */
 static ssq_status apply_check_t(const ssq_queue *queue,
                                 const ssq_optimizer_apply_args *a)
 {
@@ -158,9 +157,6 @@ static ssq_status apply_check_t(const ssq_queue *queue,
         ssq_status st = a->t[i] == NULL
                             ? check_operand(queue, NULL, what, name)
                             : apply_check_scalar(queue, a->t[i], name);
-        if (st == SSQ_OK && a->t[i]->view.rank != 1)
-            st = error_set(SSQ_ERR_INVALID, "%s: %s has rank %d, expected 1",
-                           what, name, a->t[i]->view.rank);
         if (st != SSQ_OK)
             return st;
     }
@@ -322,6 +318,28 @@ static ssq_status word_of(const ssq_tensor *words, uint32_t at, ssq_dtype dtype,
     return words_of(words, at, 1, 1, dtype, word);
 }
 
+/* Write t to the groups' words `to`. concat requires vectors, and t may have
+ * any rank. */
+static ssq_status apply_counts(ssq_queue *queue, const struct apply *x,
+                               const ssq_tensor *to)
+{
+    const size_t n = x->args->n;
+    const size_t bytes = sizeof(ssq_tensor) + sizeof(ssq_tensor *);
+    ssq_tensor *vectors = mem_alloc_array(n, bytes);
+    if (vectors == NULL)
+        return error_nomem(what, n * bytes);
+    const ssq_tensor **t = (const ssq_tensor **)(void *)(vectors + n);
+    for (size_t i = 0; i < n; i++) {
+        vectors[i].view = x->args->t[i]->view;
+        vectors[i].view.rank = 1;
+        vectors[i].view.shape[0] = vectors[i].view.stride[0] = 1;
+        t[i] = &vectors[i];
+    }
+    ssq_status st = ssq_concat(queue, SSQ_CONCAT(.x = t, .n = n, .y = to));
+    mem_free(vectors);
+    return st;
+}
+
 /* If there are t, each parameter has its own group: a copy of the first group
  * with another number of steps. */
 static ssq_status apply_groups(ssq_queue *queue, const struct apply *x)
@@ -343,8 +361,7 @@ static ssq_status apply_groups(ssq_queue *queue, const struct apply *x)
         st = words_of(x->control, CONTROL_WORDS + GROUP_T, n, GROUP_WORDS,
                       SSQ_I32, &t);
     if (st == SSQ_OK)
-        st = ssq_concat(queue,
-                        SSQ_CONCAT(.x = x->args->t, .n = x->args->n, .y = t));
+        st = apply_counts(queue, x, t);
     ssq_tensor_destroy(&t);
     return st;
 }
