@@ -71,7 +71,7 @@ bool loss_refusals(struct harness *b)
     s.beta = -1.0;
     harness_refused(b, SSQ_ERR_INVALID, ssq_smooth_l1(b->queue, &s));
     if (strcmp(ssq_last_error(),
-               "smooth_l1: beta is -1, expected finite and >= 0") != 0)
+               "smooth_l1: beta is -1, expected >= 0, finite in float32") != 0)
         return harness_fail(b, "the text is: %s", ssq_last_error());
     ssq_bce_with_logits_args c = SSQ_BCE_WITH_LOGITS_INIT;
     c.x = x.t;

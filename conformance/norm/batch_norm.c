@@ -375,7 +375,8 @@ static bool batch_norm_run_refusals(struct harness *b)
     bn_refused(b, &a, "batch_norm: axis 3 of rank 3");
     a = good;
     a.eps = (double)NAN;
-    bn_refused(b, &a, "batch_norm: eps is nan, expected finite and >= 0");
+    bn_refused(b, &a,
+               "batch_norm: eps is nan, expected >= 0, finite in float32");
     a = good;
     a.momentum = 1.5;
     bn_refused(b, &a, "batch_norm: momentum is 1.5, expected 0 to 1");
@@ -432,7 +433,8 @@ static bool run_refusals_group(struct harness *b)
                   "group_norm: mean is [6], expected [2,1] for x, [2,6,4]");
     a = good;
     a.eps = -1.0;
-    refused_group(b, &a, "group_norm: eps is -1, expected finite and >= 0");
+    refused_group(b, &a,
+                  "group_norm: eps is -1, expected >= 0, finite in float32");
     return harness_unchanged(b, &y) && harness_unchanged(b, &c);
 }
 

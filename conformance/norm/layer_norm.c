@@ -331,8 +331,9 @@ static bool layer_norm_run_refusals(struct harness *b)
     ok = ok && layer_norm_refused(b, &a, "layer_norm: ndim is 0, x has rank 2");
     a = good;
     a.eps = -1.0;
-    ok = ok && layer_norm_refused(
-                   b, &a, "layer_norm: eps is -1, expected finite and >= 0");
+    ok = ok &&
+         layer_norm_refused(
+             b, &a, "layer_norm: eps is -1, expected >= 0, finite in float32");
     a = good;
     a.gamma = g.t;
     ok = ok && layer_norm_refused(

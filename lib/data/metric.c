@@ -162,7 +162,8 @@ ssq_status ssq_metric_add(ssq_queue *queue, ssq_metric *metric,
                          (long long)ssq_tensor_elements(value));
     if (!(weight >= 0.0) || !isfinite((float)weight))
         return error_set(SSQ_ERR_INVALID,
-                         "metric_add: weight is %g, expected 0 or more",
+                         "metric_add: weight is %g, expected 0 or more, finite "
+                         "in float32",
                          weight);
     ssq_tensor *scalar = NULL;
     st = ssq_tensor_reshape(value, 0, NULL, &scalar);

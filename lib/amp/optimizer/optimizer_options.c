@@ -44,12 +44,13 @@ static ssq_status optimizer_options_check_ranges(const char *what,
         {"initial_accumulator", o->initial_accumulator, false},
         {"max_grad_norm", o->max_grad_norm, false},
     };
+    static const char finite[] = ">= 0, finite in float32";
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
         double v = list[i].value;
         if (!(v >= 0.0) || v > FLT_MAX || (list[i].below_one && v >= 1.0))
             return error_set(SSQ_ERR_INVALID, "%s: %s is %g, expected %s", what,
                              list[i].name, v,
-                             list[i].below_one ? "[0, 1)" : ">= 0, finite");
+                             list[i].below_one ? "[0, 1)" : finite);
     }
     if (!(fabs(o->dampening) <= FLT_MAX))
         return error_set(SSQ_ERR_INVALID, "%s: dampening is %g", what,

@@ -145,8 +145,9 @@ static ssq_status attention_check_numbers(const ssq_attention_args *a,
                                           const char *name)
 {
     if (!(fabs(a->scale) <= (double)FLT_MAX))
-        return error_set(SSQ_ERR_INVALID, "%s: scale is %g, expected finite",
-                         name, a->scale);
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: scale is %g, expected finite in float32", name,
+                         a->scale);
     if (a->scale != 0.0 && fabs(a->scale) < (double)FLT_MIN)
         return error_set(SSQ_ERR_INVALID,
                          "%s: scale is %g, which is not a normal float32", name,

@@ -225,7 +225,7 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
     ssq_status st = CHECK_CALL(queue, args, "smooth_l1");
     if (st == SSQ_OK)
         st = check_parameter(args->beta, 0.0, "smooth_l1", "beta",
-                             "finite and >= 0");
+                             ">= 0, finite in float32");
     if (st != SSQ_OK)
         return st;
     /* Below float32's normal range d / beta could overflow. There the loss

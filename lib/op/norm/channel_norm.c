@@ -39,8 +39,8 @@ static ssq_status channel_norm_check_numbers(const struct channel_norm_call *a)
                          a->x->view.rank);
     if (!(a->eps >= 0.0 && a->eps <= (double)FLT_MAX))
         return error_set(SSQ_ERR_INVALID,
-                         "%s: eps is %g, expected finite and >= 0", a->name,
-                         a->eps);
+                         "%s: eps is %g, expected >= 0, finite in float32",
+                         a->name, a->eps);
     if (!(a->momentum >= 0.0 && a->momentum <= 1.0))
         return error_set(SSQ_ERR_INVALID, "%s: momentum is %g, expected 0 to 1",
                          a->name, a->momentum);

@@ -21,7 +21,8 @@ static ssq_status layer_norm_check_numbers(const ssq_tensor *x, int ndim,
                          ndim, x->view.rank);
     if (!(eps >= 0.0 && eps <= (double)FLT_MAX))
         return error_set(SSQ_ERR_INVALID,
-                         "%s: eps is %g, expected finite and >= 0", name, eps);
+                         "%s: eps is %g, expected >= 0, finite in float32",
+                         name, eps);
     return SSQ_OK;
 }
 
