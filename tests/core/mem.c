@@ -40,12 +40,17 @@ static size_t fill(unsigned char **p)
     size_t wrong = 0;
     for (size_t i = 0; i < SIZES; i++) {
         p[i] = mem_alloc(size_of(i));
-        wrong += p[i] == NULL || (uintptr_t)p[i] % _Alignof(max_align_t) != 0 ||
+        if (p[i] == NULL) {
+            wrong++;
+            continue;
+        }
+        wrong += (uintptr_t)p[i] % _Alignof(max_align_t) != 0 ||
                  !is_filled(p[i], size_of(i), 0);
         memset(p[i], (int)(i % 255) + 1, size_of(i));
     }
     for (size_t i = 0; i < SIZES; i++)
-        wrong += !is_filled(p[i], size_of(i), (int)(i % 255) + 1);
+        wrong +=
+            p[i] != NULL && !is_filled(p[i], size_of(i), (int)(i % 255) + 1);
     return wrong;
 }
 
