@@ -41,7 +41,8 @@ struct CUstream_st;
  *  @param device   out; owned by the caller; release it with
  *                  ssq_device_close()
  *  @return
- *   - SSQ_ERR_INVALID      context is not a CUcontext
+ *   - SSQ_ERR_INVALID      the driver refuses the context. It may end the
+ *                          process for a pointer that is not a CUcontext
  *   - SSQ_ERR_NOT_FOUND    no CUDA backend, or it does not list the context's
  *                          GPU
  *   - SSQ_ERR_UNSUPPORTED  the GPU is too old, in compute mode "prohibited", or

@@ -14,6 +14,9 @@
  * only its own reference. The caller still owns the reference that it passed.
  * For example, the caller may release a cl_mem after it has imported it.
  *
+ * Handles must exist. OpenCL detects a handle of another type, but it may end
+ * the process for a pointer that is not a handle.
+ *
  * @sync host
  * @threads any */
 #ifndef SESQUI_OPENCL_H
@@ -50,8 +53,10 @@ ssq_opencl_device_open(struct _cl_context *context, struct _cl_device_id *id,
 
 /** Create a queue over the caller's command queue. Commands of the library and
  *  of the caller run in the order of the calls, except work that waits for a
- *  collective (comm.h) or that a trainer's .replay holds back (trainer.h). The
- *  caller must flush its own commands.
+ *  collective (comm.h) or that a trainer's .replay holds back (trainer.h).
+ *
+ *  The driver may hold commands back until a flush. ssq_queue_sync flushes all
+ *  commands. If you wait for your own commands in another way, call clFlush.
  *
  *  ssq_queue_destroy waits for the work, and leaves native unchanged.
  *  ssq_event_elapsed returns SSQ_ERR_UNSUPPORTED unless native was made with

@@ -160,8 +160,8 @@ SSQ_API const char *ssq_last_error(void);
  *  @note Since 0.1. */
 SSQ_API ssq_status ssq_error_set(ssq_status status, const char *text);
 
-/** Return the version of the library that is loaded, for example "0.1.0".
- *  Since 0.1. */
+/** Return the version of the library that is loaded, for example "0.1.0". Owned
+ *  by the library, valid for good. Since 0.1. */
 SSQ_API const char *ssq_version(void);
 
 /** Severity of a log line. */

@@ -233,8 +233,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
                                                     const char *pattern,
                                                     size_t *removed);
 
-/** Give an optimizer the parameters whose names match. States are left out, and
- *  so are parameters that it already has: they stay in their group.
+/** Give an optimizer the parameters whose names match, in order of creation.
+ *  States are left out. A parameter that it already has stays in its group.
  *
  *  For example, "*.bias" matches "fc1.bias". A parameter whose gradient no
  *  backward has written gets a gradient of zeros.
@@ -247,8 +247,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
  *     optimizer's first use, if a parameter is new to it
  *   After an error the optimizer has no new parameter. Gradients may have been
  *   created.
- *  @sync waits for a fill if a parameter has no gradient yet, on an internal
- *        queue; then also for the work of all queues, if a backward failed */
+ *  @sync waits if a parameter has no gradient yet, for a fill. If a backward
+ *        has failed before, then for the work of all queues, too */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       ssq_optimizer *optimizer,
                                                       const char *pattern,
@@ -418,18 +418,17 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *  set keeps the cast until something writes the parameter. It keeps one cast
  *  of each parameter; casts to another dtype, on another queue, and in a
  *  capture, end with the pass.
- *  @param policy  as in ssq_policy_from_name, with op classes. "float32" casts
- *                 all operands to float32, as Keras's dtype="float32". Only
- *                 biases of matmuls, convolutions, LSTMs and GRUs keep their
- *                 dtype. Results are float32, and op classes in the text have
- *                 no effect. NULL casts nothing, as torch's enabled=False.
- *                 Results then have the dtype of the operands, and losses are
- *                 float32. If the dtypes differ, results of pow and of ops
- *                 whose class is promote or half by default are float32. Other
- *                 results then have the dtype of the first operand, for example
- *                 of x in a norm. An op that does not accept these dtypes
- *                 latches its error, for example attention if q is f16 and k is
- *                 f32. The text is copied
+ *  @param policy  as in ssq_policy_from_name, with op classes; copied
+ *                  - "float32" casts all operands to float32, as Keras's
+ *                    dtype="float32". Only biases of matmuls, convolutions,
+ *                    LSTMs and GRUs keep their dtype. Results are float32, and
+ *                    op classes in the text have no effect.
+ *                  - NULL casts nothing, as torch's enabled=False. Losses are
+ *                    float32. Other results have the dtype of the operands. If
+ *                    that differs, pow and ops of the default class promote or
+ *                    half return float32, and others the dtype of the first
+ *                    operand, for example of x in a norm. An op that does not
+ *                    accept the dtypes latches its error, as attention does.
  *  @note Latches the errors of ssq_policy_from_name, and SSQ_ERR_INVALID if
  *        policy has the word loss_scale, or for a pop without a push. Since
  *        0.1.

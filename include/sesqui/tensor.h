@@ -103,7 +103,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
  *  @return
  *   - SSQ_ERR_INVALID      dtype, rank or shape as ssq_tensor_create; a stride
  *                          is negative; offset is not a multiple; the tensor
- *                          ends after the buffer
+ *                          ends after the buffer; strides that 64 bits cannot
+ *                          add up, also of an empty tensor
  *   - SSQ_ERR_UNSUPPORTED  a host or reserved dtype
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_buffer(

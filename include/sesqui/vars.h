@@ -46,8 +46,9 @@
  * The tape of the first operand that has one is used. If none has, for example
  * if all are SSQ_VAR_NONE, nothing is latched.
  *
- * Functions that end in _at take the caller's place in the program, for
- * messages; the macros pass it.
+ * Functions that end in _at take the caller's place in the program as SSQ_AT
+ * (tape.h) makes it, for messages: a string that must live until the pass ends.
+ * The macros pass it.
  *
  * @sync async
  * @threads object */

@@ -396,15 +396,16 @@ typedef struct ssq_optimizer_apply_args {
                                             first one of all parameters, then
                                             the second, then the third. If the
                                             kind has none, it is not read */
-    const ssq_tensor *const *t;  /**< in: f32 [1] for each parameter, its steps
-                                      before this one, a whole number of 0 or
-                                      more (not checked); may be the same
-                                      tensor; NULL: steps */
+    const ssq_tensor *const *t;  /**< in: f32, one element of any rank, for each
+                                      parameter: its steps before this one, a
+                                      whole number of 0 or more (not checked);
+                                      may be the same tensor; NULL: steps */
     uint32_t steps;              /**< of all parameters, if t is NULL */
-    const ssq_tensor *scale;     /**< in: f32, one element, by which the loss
-                                      was multiplied; NULL: 1 */
-    const ssq_tensor *found_inf; /**< in: f32, one element. If it is not 0, also
-                                      if it is NaN, nothing changes; NULL: 0 */
+    const ssq_tensor *scale;     /**< in: f32, one element of any rank, by which
+                                      the loss was multiplied; NULL: 1 */
+    const ssq_tensor *found_inf; /**< in: f32, one element of any rank. If it is
+                                      not 0, also if it is NaN, nothing changes;
+                                      NULL: 0 */
 } ssq_optimizer_apply_args;
 #define SSQ_OPTIMIZER_APPLY_DEFAULTS                                           \
     sizeof(ssq_optimizer_apply_args), NULL, NULL, 0, NULL, NULL, NULL, NULL,   \
@@ -721,7 +722,8 @@ typedef struct ssq_overflow_report {
         sizeof(ssq_overflow_report), "", 0, false, 0, 0, 0, 0                  \
     }
 
-/** Report the last overflow. If there was none, check is 0.
+/** Report the last overflow. If there was none, check is 0. A check without a
+ *  scaler counts, too, although its gradients are applied.
  *  @param report  in: struct_size; out: the rest
  *  @return SSQ_ERR_INVALID  before the first use; a capture
  *  @sync waits for the queue */

@@ -186,9 +186,9 @@ typedef struct ssq_scaler_options {
  *  "pytorch,init_scale=1024,growth_interval=500". They are init_scale,
  *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
  *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
- *  number is 2^N, or a decimal as in ssq_policy_from_name, for example 1e-4.
- *  If a setting occurs twice, the last counts. ssq_scaler_create checks the
- *  ranges.
+ *  number is 2^N, or a decimal as in ssq_policy_from_name, for example 1e-4. It
+ *  may be 0 here: ssq_scaler_create checks the ranges. If a setting occurs
+ *  twice, the last counts.
  *  @param options  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_NOT_FOUND  no such preset or setting; the message lists them
@@ -326,9 +326,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
  *  since and ovf do not change. It counts as the update of the step (updates,
  *  skipped, consecutive, max_consecutive_skips), but as in torch it needs no
  *  check and no use of the scale before. Without a bad check consecutive
- *  becomes 0. The action is CLEAN or HOLD. If floor APPLY has applied the step,
- *  it is POISON.
- *  @param scale  rounded to float32
+ *  becomes 0. The action is HOLD if the step was skipped, POISON if floor APPLY
+ *  has applied it, and otherwise CLEAN.
+ *  @param scale  rounded to float32; min_scale and max_scale do not limit it
  *  @return
  *   - SSQ_ERR_INVALID  scale is not positive and finite as a float32
  *   - SSQ_ERR_SCALE    as ssq_scaler_update */

@@ -46,7 +46,8 @@ typedef struct ssq_attention_args {
                                  overlap an input */
     const ssq_tensor *lse;  /**< out, optional, f32 [batch, heads, tq]: for the
                                  backward op */
-    double scale;           /**< 0 (1 / sqrt(d)), or a normal float32 */
+    double scale;           /**< 0 (1 / sqrt(d)), or a normal float32, which may
+                                 be negative */
     bool causal;            /**< exclude keys j > i + causal_offset */
     int64_t causal_offset;  /**< 0: top left; tk - tq: bottom right */
     double dropout;         /**< probability of dropping an element of P, in [0,

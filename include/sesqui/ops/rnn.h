@@ -108,7 +108,8 @@ typedef struct ssq_lstm_cell_backward_args {
     SSQ_ARGS(ssq_lstm_cell_backward_args, SSQ_LSTM_CELL_BACKWARD_DEFAULTS,     \
              __VA_ARGS__)
 
-/** Compute the gradient of the LSTM cell. With e = dy + dh and t = tanh(c_out):
+/** Compute the gradient of the LSTM cell. c is the operand, the state before.
+ *  With e = dy + dh and t = tanh(c_out):
  *
  *       d = dc + e o (1 - t^2)
  *       da = d g i (1 - i), d c f (1 - f), d i (1 - g^2), e t o (1 - o)
@@ -178,8 +179,8 @@ typedef struct ssq_gru_cell_backward_args {
     SSQ_ARGS(ssq_gru_cell_backward_args, SSQ_GRU_CELL_BACKWARD_DEFAULTS,       \
              __VA_ARGS__)
 
-/** Compute the gradient of the GRU cell. With e = dy + dh and
- *  k = e (1 - z) (1 - n^2):
+/** Compute the gradient of the GRU cell. h is the operand, the state before.
+ *  With e = dy + dh and k = e (1 - z) (1 - n^2):
  *
  *       du = k q r (1 - r), e (h - n) z (1 - z), k
  *       dv = du_r, du_z, k r
@@ -332,8 +333,9 @@ typedef struct ssq_lstm_backward_args {
     SSQ_ARGS(ssq_lstm_backward_args, SSQ_LSTM_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Compute the gradient of ssq_lstm, through all steps. Gradients are written,
- *  not accumulated. The gradient of a is kept in y's dtype. With f16 use a loss
- *  scale: from 65520 on the gradient is infinite, and a scaler detects it.
+ *  not accumulated, and may have the other 16-bit format. The gradient of a is
+ *  kept in y's dtype. With f16 use a loss scale: from 65520 on the gradient is
+ *  infinite, and a scaler detects it.
  *
  *  Strides must be as in ssq_lstm, for dx as for x. Outputs must not overlap
  *  any other operand. If t, batch or h is 0, dh0 and dc0 are copies of dhn and
