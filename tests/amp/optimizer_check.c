@@ -135,6 +135,23 @@ static void test_counts(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
+/* Without a scaler a check has no verdict, but it is reported. */
+static void test_without_scaler(const struct rig *r)
+{
+    ssq_optimizer_options o = train_options("sgd", &storages[0]);
+    struct train t;
+
+    train_open(&t, r, "sgd", &storages[0], &o);
+    train_send(&t, t.grad, 0, 1.0, FLAW_INF); /* one in "b" */
+    NEED(ssq_optimizer_step(r->queue, t.o, NULL));
+    const ssq_overflow_report it = report(r, t.o);
+    tap_ok(strcmp(it.name, "b") == 0 && it.infs == 1 && it.check == 1 &&
+               train_t(&t) == 1,
+           "%s: without a scaler %s is reported, and the step is made", r->name,
+           it.name);
+    train_close(&t);
+}
+
 /* ---- unscale ---- */
 
 static void test_unscale_f16(const struct rig *r)
@@ -349,6 +366,7 @@ int main(void)
         test_many(&r, SSQ_F16);
         test_many(&r, SSQ_BF16);
         test_counts(&r);
+        test_without_scaler(&r);
         test_unscale_f16(&r);
         test_unscale(&r, &storages[0], 1024.0, false);
         test_unscale(&r, &storages[0], 1024.0, true);
@@ -365,5 +383,5 @@ int main(void)
         test_rounded_decay(&r);
         rig_close(&r);
     }
-    return tap_done(2 * (3 * 19 + 1 + 2 + 7 + 1 + 6 + 8 + 1));
+    return tap_done(2 * (3 * 19 + 2 + 2 + 7 + 1 + 6 + 8 + 1));
 }
