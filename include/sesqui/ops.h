@@ -40,7 +40,7 @@
  *    stored. Strides are free unless stated.
  *  - Shapes must be equal, except if a comment says "broadcast". Sizes of 1
  *    then repeat, and missing leading dimensions are 1, as in NumPy. Sizes of 0
- *    are legal.
+ *    are legal. A tensor of "one element" may have any rank.
  *  - Class B: the same bits on every device and backend. If a device flushes
  *    float32 subnormals (props.f32_subnormals), this holds only if operands,
  *    results and intermediate values have none. Class R: within the bound of
