@@ -49,7 +49,10 @@ typedef struct ssq_tensor ssq_tensor;
  *                      were asked for, that are in use, and that the device has
  *                      or options.memory_limit allows
  *  @sync waits if device memory is short: for all work on all queues of the
- *        device */
+ *        device. It also waits if the device would need more memory while work
+ *        that has not run may hold most of it: if since the last such wait more
+ *        bytes were handed out than were then in use, and more than 256 MiB.
+ *        But not after a call of ssq_semaphore_wait on the device */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     uint64_t bytes,
                                                     ssq_buffer **buffer);

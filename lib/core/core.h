@@ -36,6 +36,7 @@ struct ssq_device {
     unsigned forks;                 /* fork_count() when it was opened */
     ssq_device *next_watched;       /* lib/core/device/fork_hold.c */
     atomic_uint captures;           /* in progress, of all threads */
+    atomic_bool awaits; /* since ssq_semaphore_wait: work may wait for one */
     atomic_uint_fast64_t fallbacks; /* ops that ran on the host instead */
     struct fallback_reason *fallback_reason; /* reasons logged; queues_lock */
     char pins[OP_COUNT][32]; /* the implementation pinned for an op; "": none */

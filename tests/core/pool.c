@@ -361,6 +361,32 @@ static void test_retire(void)
     ssq_device_close(&dev);
 }
 
+/* Tensors that are destroyed at once, while the work that writes them waits:
+ * the host must not have memory for all of them. */
+static void test_ahead(const char *name)
+{
+    const uint64_t mib = UINT64_C(1) << 20;
+    const int64_t n = INT64_C(2) << 20;
+    ssq_device *dev = open_limited(name, NULL, 0);
+    ssq_queue *q = core_queue(dev);
+    uint64_t most = 0;
+
+    for (int i = 0; i < 120; i++) {
+        ssq_tensor *t = NULL;
+
+        NEED(ssq_tensor_create(dev, SSQ_F32, 1, &n, &t));
+        NEED(ssq_fill(q, SSQ_FILL(.x = t, .value = (double)i)));
+        ssq_tensor_destroy(&t);
+        if (memory(dev).reserved > most)
+            most = memory(dev).reserved;
+    }
+    NEED(ssq_queue_sync(q));
+    tap_ok(most <= 352 * mib, "%s: %llu MiB for 120 tensors of 8 MiB", name,
+           (unsigned long long)(most / mib));
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 int main(void)
 {
     const ssq_allocator allocator = {sizeof(allocator), count_alloc, count_free,
@@ -373,6 +399,8 @@ int main(void)
         if (i < 2) /* a driver's threads do not survive the limit */
             test_machine(core_device(i));
         test_exhaustion(core_device(i));
+        if (strcmp(core_device(i), "guard") != 0) /* has no slabs */
+            test_ahead(core_device(i));
     }
     test_merge();
     test_idle();
@@ -380,5 +408,5 @@ int main(void)
     test_small_limit();
     test_retire();
     tap_ok(host_blocks == 0, "%zu host blocks are left", host_blocks);
-    return tap_done(39); /* two more without a sanitizer */
+    return tap_done(41); /* two more without a sanitizer */
 }

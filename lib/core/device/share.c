@@ -222,6 +222,8 @@ static ssq_status share_enqueue(ssq_queue *queue, ssq_semaphore *s,
     if (st != SSQ_OK)
         return st;
     const struct backend *b = queue->device->backend;
+    if (!signal)
+        atomic_store(&queue->device->awaits, true);
     pthread_mutex_lock(&queue->lock);
     st = (signal ? b->semaphore_signal : b->semaphore_await)(queue->impl,
                                                              s->impl, value);

@@ -7,7 +7,12 @@
  * which requests the same large sizes again and again: a dedicated slab cannot
  * fragment, and stays for the next buffer of about its size, because a driver
  * takes long to allocate, and a system to clear pages. Backends with slab_bytes
- * 0 (guard) get one allocation per buffer. */
+ * 0 (guard) get one allocation per buffer.
+ *
+ * A buffer's memory is free again when the work that uses it has run, and the
+ * host may be hundreds of ops ahead of that. So before a pool grows, the host
+ * waits for the work, if it has handed out as many bytes since it last did as
+ * were still in use then. */
 #include "lib/core/memory/pool.h"
 
 #include "lib/core/base/env.h"
@@ -46,7 +51,13 @@ struct pool {
     /* bytes of live buffers, bytes of slabs, the highest in_use so far, and the
      * number of live buffers */
     uint64_t in_use, reserved, peak, buffers;
+    /* in_use when all work had run, and the bytes handed out since: at most so
+     * many are held by work alone */
+    uint64_t settled, since;
 };
+
+/* Bytes handed out that are not worth a wait. */
+#define SINCE_LEAST (UINT64_C(256) << 20)
 
 /* Read the device's limits and lower them as the environment says, so that
  * tests can emulate a small device on any machine. A variable never raises a
@@ -304,18 +315,20 @@ static ssq_status pool_alloc_slab(struct pool *p, ssq_buffer *b, uint64_t bytes)
     return SSQ_OK;
 }
 
-/* Make one attempt of pool_get(). bytes is a multiple of STEP. The caller must
- * hold the lock. */
-static ssq_status pool_get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
+/* Make one attempt, with a new slab only if grow is set. bytes is a multiple of
+ * STEP. The caller must hold the lock. */
+static ssq_status pool_get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes,
+                                  bool grow)
 {
     bool share = bytes <= p->limits.slab_bytes / 2;
     if (!(share ? pool_alloc_shared : pool_alloc_idle)(p, b, bytes)) {
-        ssq_status st = pool_alloc_slab(p, b, bytes);
+        ssq_status st = grow ? pool_alloc_slab(p, b, bytes) : SSQ_ERR_NOMEM;
         if (st != SSQ_OK)
             return st;
     }
     b->mem = b->slab->mem;
     p->in_use += bytes;
+    p->since += bytes;
     p->buffers++;
     if (p->in_use > p->peak)
         p->peak = p->in_use;
@@ -360,23 +373,65 @@ static ssq_status pool_exhausted_error(struct pool *p, uint64_t asked)
         ssq_last_error());
 }
 
+static ssq_status pool_try(struct pool *p, ssq_buffer *b, uint64_t bytes,
+                           bool grow)
+{
+    pthread_mutex_lock(&p->lock);
+    ssq_status st = pool_get_locked(p, b, bytes, grow);
+    pthread_mutex_unlock(&p->lock);
+    return st;
+}
+
+/* True if work that has not run may hold as much as all that is in use. Not if
+ * it may wait for a semaphore: the caller may be the one that signals it. */
+static bool pool_far_ahead(struct pool *p)
+{
+    if (atomic_load(&p->device->awaits))
+        return false;
+    pthread_mutex_lock(&p->lock);
+    bool far = p->limits.slab_bytes != 0 && p->since > SINCE_LEAST &&
+               p->since > p->settled;
+    pthread_mutex_unlock(&p->lock);
+    return far;
+}
+
+/* Wait for all work, and release what it held. */
+static void pool_settle(struct pool *p)
+{
+    p->retire(p->device, true);
+    pthread_mutex_lock(&p->lock);
+    p->settled = p->in_use;
+    p->since = 0;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* retire takes queues_lock and frees buffers, which calls pool_put(), so the
+ * pool's lock must not be held here. */
 ssq_status pool_get(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes;
     if (!size_align(b->bytes, STEP, &bytes))
         return error_set(SSQ_ERR_NOMEM, "buffer: no memory has %llu bytes",
                          (unsigned long long)b->bytes);
-    /* First try as it is, then after releasing finished work, and finally after
-     * waiting for all work. retire takes queues_lock and frees buffers, which
-     * calls pool_put(), so the pool's lock must not be held here. */
+    /* From the slabs that there are. */
+    if (pool_try(p, b, bytes, false) == SSQ_OK)
+        return SSQ_OK;
+    p->retire(p->device, false);
+    if (pool_try(p, b, bytes, false) == SSQ_OK)
+        return SSQ_OK;
+    if (pool_far_ahead(p)) {
+        pool_settle(p);
+        if (pool_try(p, b, bytes, false) == SSQ_OK)
+            return SSQ_OK;
+    }
+    /* From a new one: at once, then after returning idle slabs to the device,
+     * and finally after waiting for all work. */
     for (int attempt = 0; attempt < 3; attempt++) {
-        if (attempt > 0) {
-            p->retire(p->device, attempt == 2);
+        if (attempt == 2)
+            pool_settle(p);
+        if (attempt > 0)
             pool_trim(p);
-        }
-        pthread_mutex_lock(&p->lock);
-        ssq_status st = pool_get_locked(p, b, bytes);
-        pthread_mutex_unlock(&p->lock);
+        ssq_status st = pool_try(p, b, bytes, true);
         if (st != SSQ_ERR_NOMEM)
             return st;
     }

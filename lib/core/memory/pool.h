@@ -13,8 +13,9 @@ ssq_status pool_create(ssq_device *device,
 /** Destroy a pool; NULL is allowed. No buffer of the pool may be alive. */
 void pool_destroy(struct pool *pool);
 
-/** Set buffer->{mem,offset,slab}; buffer->bytes must not be 0. If memory is
- *  short, retire finished work, then wait for all work, then return
+/** Set buffer->{mem,offset,slab}; buffer->bytes must not be 0. If the slabs
+ *  have no room, retire finished work. Wait for all work if memory is short, or
+ *  if work that has not run may hold most of what is in use. Then return
  *  SSQ_ERR_NOMEM. */
 ssq_status pool_get(struct pool *pool, ssq_buffer *buffer);
 /** Free the memory of a buffer that pool_get() has set; cannot fail. */
