@@ -78,8 +78,11 @@ static void vulkan_copy(struct backend_queue *q, struct vulkan_submission *s,
                         VkBuffer from, VkBuffer to, VkBufferCopy part,
                         const struct binding *device)
 {
-    vulkan_record_barrier(&s->rec, &q->hazards, device, 1);
-    VK(CmdCopyBuffer)(s->rec.commands, from, to, 1, &part);
+    const struct record_command c = {
+        .kind = RECORD_COPY,
+        .barrier = vulkan_record_touch(&q->hazards, device, 1),
+        .of.copy = {from, to, part}};
+    vulkan_record(&s->rec, &c);
     s->launches++;
 }
 

@@ -60,18 +60,25 @@ void vulkan_device_close(struct backend_device *d)
     d->core->mem_free(d);
 }
 
-/* Read SSQ_VULKAN_TIMELINE, which as 0 does without timeline semaphores, as on
- * a device that has none, and SSQ_VULKAN_SUBMIT_MS, how long a submission
- * should take. */
+/* Read the variables:
+ * - SSQ_VULKAN_TIMELINE as 0 does without timeline semaphores, as on a device
+ *   that has none
+ * - SSQ_VULKAN_SUBMIT_MS: how long a submission should take
+ * - SSQ_VULKAN_THREADS: how many threads compile kernels; 0: the thread that
+ *   requests them */
 ssq_status vulkan_read_environment(struct backend_device *d)
 {
     bool timeline = true;
-    uint64_t ms = SUBMIT_MS;
+    uint64_t ms = SUBMIT_MS, threads = vulkan_compile_processors();
     ssq_status st = d->core->env_flag("SSQ_VULKAN_TIMELINE", &timeline);
     if (st == SSQ_OK)
         st = d->core->env_number("SSQ_VULKAN_SUBMIT_MS", 1, 1000000, &ms);
+    if (st == SSQ_OK)
+        st = d->core->env_number("SSQ_VULKAN_THREADS", 0, VULKAN_THREADS,
+                                 &threads);
     d->caps.timeline = d->caps.timeline && timeline;
     d->submission_ns = ms * 1000000u;
+    d->threads = (unsigned)threads;
     return st;
 }
 
@@ -238,8 +245,11 @@ void vulkan_props(const struct backend_device *d, ssq_device_props *p)
     p->asynchronous = true;
 }
 
+/* From here on other threads compile. The self-test's kernels are compiled by
+ * the thread that requests them, because it must know which one failed. */
 void vulkan_certified(struct backend_device *d, const struct findings *f)
 {
+    d->compile.most = d->threads;
     d->subnormals =
         f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }

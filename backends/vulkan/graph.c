@@ -52,8 +52,8 @@ static ssq_status vulkan_graph_begin(struct backend_graph *g,
                : vulkan_error(g->device->core, "vkBeginCommandBuffer", e);
 }
 
-/* Record a part. It begins without hazards: graph_run() puts a barrier between
- * a part and earlier work of its queue. */
+/* Record a part, once its kernels are compiled. It begins without hazards:
+ * graph_run() puts a barrier between a part and earlier work of its queue. */
 static ssq_status vulkan_graph_record(struct backend_graph *g,
                                       struct graph_part *part,
                                       const struct launch *const *launches,
@@ -61,7 +61,9 @@ static ssq_status vulkan_graph_record(struct backend_graph *g,
 {
     struct vulkan_hazards hazards = {.core = g->device->core};
     struct vulkan_recording *r = &part->rec;
-    ssq_status st = vulkan_recording_open(g->device, n, r);
+    ssq_status st = vulkan_recording_open(g->device, n, 0, r);
+    for (uint32_t i = 0; i < n && st == SSQ_OK; i++)
+        st = vulkan_compile_wait(g->device, launches[i]->code);
     if (st != SSQ_OK)
         return st;
     part->launches = g->device->core->mem_alloc(n * sizeof(*part->launches));
@@ -143,8 +145,11 @@ static ssq_status graph_run(struct backend_queue *q,
     if (r->used > s->limit)
         return run_anew(q, part);
     q->hazards.all = q->hazards.all || q->hazards.count > 0;
-    vulkan_record_barrier(&s->rec, &q->hazards, NULL, 0);
-    VK(CmdExecuteCommands)(s->rec.commands, 1, &r->commands);
+    const struct record_command c = {
+        .kind = RECORD_PART,
+        .barrier = vulkan_record_touch(&q->hazards, NULL, 0),
+        .of.part = r->commands};
+    vulkan_record(&s->rec, &c);
     q->hazards.all = true;
     s->launches += r->used;
     /* the newest names of the part, oldest first, become the submission's */

@@ -1,112 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - kernels of a device: pipelines, made at their first use, and what
- * the driver compiled for them, kept on the disk from one run to the next. */
+/* kernel.c - kernels of a device, compiled at their first use (compile.c), and
+ * what the driver compiled for them, kept on the disk from one run to the next.
+ */
 #include "backends/vulkan/vulkan.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/core/module/disk_cache.h"
-#include "backends/common/room.h"
 
-/* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
-static ssq_status named_error(const struct services *core, const char *name,
-                              const char *call, VkResult e)
-{
-    ssq_status st = vulkan_error(core, call, e);
-    return core->error_set(st, "vulkan: kernel %s: %s: %s (%d)", name, call,
-                           vulkan_result_name(e), (int)e);
-}
-
-/* The kernel's SPIR-V as a shader module. A module that was given to the driver
- * is copied there: the words are freed immediately. */
-static ssq_status make_shader(struct backend_device *d,
-                              const struct kernel_map_entry *e,
-                              const char *name, VkShaderModule *shader)
-{
-    uint32_t *words, *module;
-    size_t n, bytes;
-    ssq_status st = vulkan_module(d->core, e->kernel, e->key, name, &words, &n);
-    if (st != SSQ_OK)
-        return st;
-    st = vulkan_spirv(d->core, &d->caps, name, words, n, &module, &bytes);
-    d->core->mem_free(words);
-    if (st != SSQ_OK)
-        return st;
-    const VkShaderModuleCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
-        .codeSize = bytes,
-        .pCode = module};
-    VkResult r = VK(CreateShaderModule)(d->vk, &info, NULL, shader);
-    d->core->mem_free(module);
-    return r == VK_SUCCESS
-               ? SSQ_OK
-               : named_error(d->core, name, "vkCreateShaderModule", r);
-}
-
-/** Nanoseconds of compiling after which the log reports it, and reports it
- * again: a first step that waits longer needs an explanation. */
-#define REPORT_NS UINT64_C(2000000000)
-
-static uint64_t kernel_clock(void)
-{
-    struct timespec t = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Count a pipeline that took ns. */
-static void kernel_count(struct backend_device *d, const char *name,
-                         uint64_t ns)
-{
-    pthread_mutex_lock(&d->lock);
-    unsigned compiled = ++d->compiled;
-    uint64_t all = d->compile_ns += ns;
-    bool report = all - d->compile_reported >= REPORT_NS;
-    if (report)
-        d->compile_reported = all;
-    pthread_mutex_unlock(&d->lock);
-    d->core->log_line(SSQ_LOG_DEBUG, "vulkan", "kernel %s: compiled in %.1f ms",
-                      name, (double)ns / 1e6);
-    if (report)
-        d->core->log_line(SSQ_LOG_INFO, "vulkan",
-                          "%u kernels are compiled, in %.1f s so far", compiled,
-                          (double)all / 1e9);
-}
-
-/* Compile a kernel in a variant, if there is memory that a driver's compiler
- * may need: some end the process where there is none. */
-static ssq_status kernel_make_pipeline(struct backend_device *d,
-                                       const struct kernel_map_entry *e,
-                                       VkPipeline *pipeline)
+/* Get the kernel's SPIR-V for this device. */
+static ssq_status kernel_words(const struct backend_device *d,
+                               struct backend_kernel *k)
 {
     char name[96];
-    VkShaderModule shader;
-    struct why why;
-    kernel_map_name(e->kernel, e->key, name, sizeof(name));
-    if (!room_for_bytes(ROOM_TO_COMPILE, "vkCreateComputePipelines", &why))
-        return d->core->error_set(SSQ_ERR_NOMEM, "vulkan: kernel %s: %s", name,
-                                  why.text);
-    ssq_status st = make_shader(d, e, name, &shader);
+    uint32_t *words;
+    size_t n;
+    kernel_map_name(k->entry.kernel, k->entry.key, name, sizeof(name));
+    ssq_status st =
+        vulkan_module(d->core, k->entry.kernel, k->entry.key, name, &words, &n);
     if (st != SSQ_OK)
         return st;
-    const VkComputePipelineCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                  .module = shader,
-                  .pName = "main"},
-        .layout = d->layout,
-        .basePipelineIndex = -1};
-    uint64_t begin = kernel_clock();
-    VkResult r =
-        VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL, pipeline);
-    kernel_count(d, name, kernel_clock() - begin);
-    VK(DestroyShaderModule)(d->vk, shader, NULL);
-    return r == VK_SUCCESS
-               ? SSQ_OK
-               : named_error(d->core, name, "vkCreateComputePipelines", r);
+    st = vulkan_spirv(d->core, &d->caps, name, words, n, &k->words, &k->bytes);
+    d->core->mem_free(words);
+    return st;
+}
+
+static void kernel_free(const struct backend_device *d,
+                        struct backend_kernel *k)
+{
+    d->core->mem_free(k->words);
+    d->core->mem_free(k);
+}
+
+/* Make a kernel that is new in the table. A kernel that this device cannot run
+ * is refused here. Only the driver's compiler works later, on another thread:
+ * vulkan_compile_wait() returns its error. */
+static ssq_status kernel_begin(struct backend_device *d,
+                               struct backend_kernel *k)
+{
+    ssq_status st = kernel_words(d, k);
+    if (st == SSQ_OK && !vulkan_compile_later(d, k))
+        st = vulkan_compile_now(d, k);
+    kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
+    if (st != SSQ_OK)
+        kernel_free(d, k);
+    return st;
 }
 
 ssq_status vulkan_kernel_get(struct backend_device *d,
@@ -119,15 +58,12 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
         return vulkan_no_memory(d->core, sizeof(*k));
-    /* a thread that is not first has waited in kernel_map_get() until it was
-     * made */
-    ssq_status st =
-        mine ? kernel_make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
+    ssq_status st = SSQ_OK;
     if (mine)
-        kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
-    if (st != SSQ_OK)
-        d->core->mem_free(k);
-    else
+        st = kernel_begin(d, k);
+    else if (vulkan_compile_failed(k)) /* try again */
+        st = vulkan_compile_wait(d, k);
+    if (st == SSQ_OK)
         *code = k;
     return st;
 }
@@ -236,6 +172,12 @@ ssq_status vulkan_kernels_open(struct backend_device *d)
         kernel_map_close(&d->kernels);
         return vulkan_error(d->core, "vkCreatePipelineCache", r);
     }
+    ssq_status st = vulkan_compile_open(d);
+    if (st != SSQ_OK) {
+        VK(DestroyPipelineCache)(d->vk, d->cache, NULL);
+        kernel_map_close(&d->kernels);
+        return st;
+    }
     d->cache_bytes = kernel_size_of(d);
     d->core->log_line(SSQ_LOG_DEBUG, "vulkan",
                       "pipeline cache: %zu bytes from the disk", found);
@@ -274,10 +216,11 @@ static void kernel_store(struct backend_device *d)
 void vulkan_kernels_close(struct backend_device *d)
 {
     struct backend_kernel *k;
+    vulkan_compile_close(d);
     while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) !=
            NULL) {
         VK(DestroyPipeline)(d->vk, k->pipeline, NULL);
-        d->core->mem_free(k);
+        kernel_free(d, k);
     }
     kernel_map_close(&d->kernels);
     if (disk_cache_programs(d->core) && kernel_size_of(d) > d->cache_bytes)

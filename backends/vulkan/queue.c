@@ -146,7 +146,8 @@ ssq_status vulkan_queue_failure(struct backend_queue *q)
 
 /* Commands that have run. A device begins when a submission is full, so that
  * a thread that only polls would poll for ever: if it polls twice with nothing
- * enqueued in between is taken to wait, and what is recorded is sent. */
+ * enqueued in between is taken to wait, and what is recorded is sent. It does
+ * not wait for kernels that are still compiled: a later poll sends then. */
 uint64_t vulkan_completed(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
@@ -164,7 +165,9 @@ uint64_t vulkan_completed(struct backend_queue *q)
         else
             (void)vulkan_queue_broken(q, vulkan_device_check(d));
         finished = q->finished;
-    } else if (finished < q->submitted && q->asked == q->submitted) {
+    } else if (finished < q->submitted && q->asked == q->submitted &&
+               (q->recording == NULL ||
+                vulkan_record_ready(&q->recording->rec))) {
         (void)vulkan_submission_send(q);
     }
     q->asked = q->submitted;

@@ -26,6 +26,9 @@
 /** Moments that are noted in a submission: its begin, its end, and a mark. A
  * mark is followed by sending the submission, so there is room for it. */
 #define SUBMISSION_TIMES 16u
+/** Commands of a submission: launches, copies and parts of graphs, which count
+ * as launches, and moments. */
+#define SUBMISSION_COMMANDS (SUBMISSION_LAUNCHES + SUBMISSION_TIMES)
 /** Bytes of a submission's staging memory, for copies to the device and as many
  * for copies from it. A larger copy goes through several submissions. */
 #define SUBMISSION_STAGING (UINT64_C(4) << 20)
@@ -137,7 +140,8 @@ ssq_status vulkan_submission_get(struct backend_queue *queue,
 /** Record a launch into it. */
 ssq_status vulkan_submission_launch(struct backend_queue *queue,
                                     const struct launch *launch);
-/** Send what is recorded to the device, if anything is. */
+/** Send what is recorded to the device, if anything is. Waits for kernels that
+ * are still compiled. */
 ssq_status vulkan_submission_send(struct backend_queue *queue);
 /** Make one more submission, which is in no list yet. */
 ssq_status vulkan_submission_create(struct backend_queue *queue,

@@ -3,7 +3,11 @@
  *
  * A recording has a descriptor set and a slot of parameters per launch,
  * made with it: a launch allocates nothing, and so cannot fail for want of
- * memory. */
+ * memory.
+ *
+ * A launch can be written into the command buffer if its pipeline is ready.
+ * While it is still compiled, the launch and all commands after it are kept in
+ * a list, and are written when the command buffer is sent. */
 #include "backends/vulkan/vulkan.h"
 
 #include <string.h>
@@ -73,11 +77,16 @@ static ssq_status make_sets(struct vulkan_recording *r)
 }
 
 ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
-                                 struct vulkan_recording *r)
+                                 uint32_t list, struct vulkan_recording *r)
 {
     memset(r, 0, sizeof(*r));
     r->device = device;
     r->room = room;
+    if (list > 0) {
+        r->list = device->core->mem_alloc(list * sizeof(*r->list));
+        if (r->list == NULL)
+            return vulkan_no_memory(device->core, list * sizeof(*r->list));
+    }
     ssq_status st =
         vulkan_mem_create(device, (uint64_t)room * 2 * VULKAN_PARAM_BYTES,
                           VULKAN_FROM_HOST, &r->params);
@@ -103,6 +112,7 @@ void vulkan_recording_close(struct vulkan_recording *r)
         vulkan_mem_destroy(r->device, r->params);
     r->device->core->mem_free(r->sets);
     r->device->core->mem_free(r->bound);
+    r->device->core->mem_free(r->list);
     memset(r, 0, sizeof(*r));
 }
 
@@ -114,23 +124,97 @@ void vulkan_recording_close(struct vulkan_recording *r)
 #define STAGES                                                                 \
     (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
 
-/* A barrier of all memory, behind which nothing must be remembered. Its
- * source is writes alone: that earlier reads are over before a later write
- * begins follows from the order of the stages. */
-void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
-                           const struct binding *b, uint32_t n)
+/* A barrier of all memory. Its source is writes alone: that earlier reads are
+ * over before a later write begins follows from the order of the stages. */
+static void emit_barrier(const struct vulkan_recording *r)
 {
-    if (vulkan_hazard(h, b, n)) {
-        const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                     .srcAccessMask =
-                                         VK_ACCESS_SHADER_WRITE_BIT |
-                                         VK_ACCESS_TRANSFER_WRITE_BIT,
-                                     .dstAccessMask = ACCESSES};
-        VK(CmdPipelineBarrier)
-        (r->commands, STAGES, STAGES, 0, 1, &all, 0, NULL, 0, NULL);
-        vulkan_hazard_clear(h);
+    const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                 .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT |
+                                                  VK_ACCESS_TRANSFER_WRITE_BIT,
+                                 .dstAccessMask = ACCESSES};
+    VK(CmdPipelineBarrier)
+    (r->commands, STAGES, STAGES, 0, 1, &all, 0, NULL, 0, NULL);
+}
+
+static void emit_launch(const struct vulkan_recording *r,
+                        const struct record_launch *l)
+{
+    const uint32_t offset = l->slot * VULKAN_PARAM_BYTES;
+    VK(CmdBindPipeline)
+    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, l->code->pipeline);
+    VK(CmdBindDescriptorSets)
+    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, r->device->layout, 0, 1,
+     &r->sets[l->slot], 1, &offset);
+    VK(CmdDispatch)(r->commands, l->groups, 1, 1);
+}
+
+/* Write a command into the command buffer. */
+static void emit(const struct vulkan_recording *r,
+                 const struct record_command *c)
+{
+    if (c->barrier)
+        emit_barrier(r);
+    switch (c->kind) {
+    case RECORD_LAUNCH:
+        emit_launch(r, &c->of.launch);
+        break;
+    case RECORD_COPY:
+        VK(CmdCopyBuffer)
+        (r->commands, c->of.copy.from, c->of.copy.to, 1, &c->of.copy.part);
+        break;
+    case RECORD_PART:
+        VK(CmdExecuteCommands)(r->commands, 1, &c->of.part);
+        break;
+    case RECORD_TIME:
+        VK(CmdWriteTimestamp)
+        (r->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, c->of.time.pool,
+         c->of.time.i);
+        break;
     }
+}
+
+void vulkan_record(struct vulkan_recording *r, const struct record_command *c)
+{
+    if (r->listed == 0 &&
+        (c->kind != RECORD_LAUNCH || vulkan_compile_ready(c->of.launch.code)))
+        emit(r, c);
+    else
+        r->list[r->listed++] = *c;
+}
+
+bool vulkan_record_ready(const struct vulkan_recording *r)
+{
+    for (uint32_t i = 0; i < r->listed; i++)
+        if (r->list[i].kind == RECORD_LAUNCH &&
+            !vulkan_compile_ready(r->list[i].of.launch.code) &&
+            !vulkan_compile_failed(r->list[i].of.launch.code))
+            return false;
+    return true;
+}
+
+ssq_status vulkan_record_finish(struct vulkan_recording *r)
+{
+    for (uint32_t i = 0; i < r->listed; i++) {
+        const struct record_command *c = &r->list[i];
+        if (c->kind == RECORD_LAUNCH) {
+            ssq_status st = vulkan_compile_wait(r->device, c->of.launch.code);
+            if (st != SSQ_OK)
+                return st;
+        }
+        emit(r, c);
+    }
+    r->listed = 0;
+    return SSQ_OK;
+}
+
+bool vulkan_record_touch(struct vulkan_hazards *h, const struct binding *b,
+                         uint32_t n)
+{
+    bool barrier = vulkan_hazard(h, b, n);
+    if (barrier) /* of all memory: nothing earlier must be remembered */
+        vulkan_hazard_clear(h);
     vulkan_hazard_add(h, b, n);
+    return barrier;
 }
 
 void vulkan_record_name(struct vulkan_recording *r, const char *name)
@@ -193,8 +277,9 @@ void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
 {
     VkDescriptorBufferInfo info[LAUNCH_BINDINGS];
     VkWriteDescriptorSet write[LAUNCH_BINDINGS];
-    uint32_t slot = r->used++, offset = slot * VULKAN_PARAM_BYTES;
-    uint32_t *param = (uint32_t *)((char *)r->params->map + offset);
+    uint32_t slot = r->used++;
+    uint32_t *param =
+        (uint32_t *)((char *)r->params->map + slot * VULKAN_PARAM_BYTES);
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings; i++) {
         /* The first words of the parameters are the operands' places: the core
@@ -210,12 +295,10 @@ void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
     }
     uint32_t n = unbind(r, slot, l->nbindings, write);
     VK(UpdateDescriptorSets)(r->device->vk, n, write, 0, NULL);
-    vulkan_record_barrier(r, h, l->binding, l->nbindings);
-    VK(CmdBindPipeline)
-    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, l->code->pipeline);
-    VK(CmdBindDescriptorSets)
-    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, r->device->layout, 0, 1,
-     &r->sets[slot], 1, &offset);
-    VK(CmdDispatch)(r->commands, l->groups, 1, 1);
+    const struct record_command c = {
+        .kind = RECORD_LAUNCH,
+        .barrier = vulkan_record_touch(h, l->binding, l->nbindings),
+        .of.launch = {l->code, slot, l->groups}};
+    vulkan_record(r, &c);
     vulkan_record_name(r, l->code->entry.kernel->name);
 }

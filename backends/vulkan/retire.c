@@ -109,6 +109,7 @@ static void drop_marks(struct vulkan_submission *s, ssq_status status,
 static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
 {
     s->rec.used = 0;
+    s->rec.listed = 0;
     s->rec.named = 0;
     s->launches = 0;
     s->ntimes = 0;

@@ -68,7 +68,8 @@ ssq_status vulkan_submission_create(struct backend_queue *q,
     struct vulkan_submission *s = q->device->core->mem_alloc(sizeof(*s));
     if (s == NULL)
         return vulkan_no_memory(q->device->core, sizeof(*s));
-    ssq_status st = vulkan_recording_open(d, SUBMISSION_LAUNCHES, &s->rec);
+    ssq_status st = vulkan_recording_open(d, SUBMISSION_LAUNCHES,
+                                          SUBMISSION_COMMANDS, &s->rec);
     if (st == SSQ_OK)
         st = make_commands(d, s);
     if (st == SSQ_OK)
@@ -148,9 +149,10 @@ static ssq_status submission_take(struct backend_queue *q,
 uint32_t vulkan_submission_time(struct vulkan_submission *s)
 {
     uint32_t i = s->ntimes++;
+    const struct record_command c = {.kind = RECORD_TIME,
+                                     .of.time = {s->times, i}};
     if (s->times != VK_NULL_HANDLE)
-        VK(CmdWriteTimestamp)
-    (s->rec.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, s->times, i);
+        vulkan_record(&s->rec, &c);
     return i;
 }
 
@@ -267,6 +269,9 @@ ssq_status vulkan_submission_send(struct backend_queue *q)
     struct vulkan_submission *s = q->recording;
     if (s == NULL)
         return SSQ_OK;
+    ssq_status st = vulkan_record_finish(&s->rec);
+    if (st != SSQ_OK)
+        return vulkan_queue_broken(q, st);
     VkResult e = end_commands(s);
     if (e != VK_SUCCESS)
         return vulkan_queue_fail(q, "vkEndCommandBuffer", e);

@@ -12,12 +12,13 @@
  *
  * Order of locks: a queue's lock, then the device's. The device's guards its
  * VkQueue and all that threads other than a queue's own may look at: the
- * submissions in progress and the marks. The table of kernels has a lock that
- * stands alone. */
+ * submissions in progress and the marks. The table of kernels and the threads
+ * that compile have a lock each. No other lock is taken under these two. */
 #ifndef BACKENDS_VULKAN_VULKAN_H
 #define BACKENDS_VULKAN_VULKAN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backends/common/kernel_map.h"
 #include "backends/vulkan/calls.h"
@@ -107,6 +108,29 @@ struct vulkan_queue_lock {
     void *user;
 };
 
+/** Threads that make pipelines, at most. */
+#define VULKAN_THREADS 8u
+
+/** The threads of a device that make pipelines (compile.c), which are started
+ * when there is work for them. */
+struct vulkan_compile {
+    /* threads at most; 0: kernels are compiled where they are requested. Set
+     * before the first kernel */
+    unsigned most;
+    pthread_mutex_t lock; /* guards all below, and the states of kernels */
+    pthread_cond_t wanted, built; /* a kernel waits; one was built or failed */
+    struct backend_kernel *first, *last; /* that wait for a thread */
+    pthread_t thread[VULKAN_THREADS];
+    unsigned nthreads, idle, waiting;
+    bool over; /* the device is closed */
+    /* kernels that were compiled; the time in which at least one thread
+     * compiled, up to `since`; how much of it the log has reported; and how
+     * many are compiled now */
+    unsigned compiled;
+    uint64_t ns, since, reported;
+    unsigned active;
+};
+
 struct backend_device {
     const struct services *core; /* of the copy that opened it */
     struct vulkan_caps caps;
@@ -122,6 +146,7 @@ struct backend_device {
     struct vulkan_share_calls share;
     ssq_subnormals subnormals; /* as certified */
     uint64_t submission_ns;    /* that one submission should take at most */
+    unsigned threads;          /* that compile: compile.most once certified */
     /* guards queue, status, text, and what other threads see of each queue */
     pthread_mutex_t lock;
     ssq_status status; /* SSQ_ERR_DEVICE when the device is lost; sticky */
@@ -130,19 +155,28 @@ struct backend_device {
     size_t cache_bytes;    /* of its data as loaded; stored if it has grown */
     bool kernels_open;     /* cache and kernels want closing */
     struct kernel_map kernels;
-    /* pipelines that were made, the time that it took, and how much of it the
-     * log has reported; under lock */
-    unsigned compiled;
-    uint64_t compile_ns, compile_reported;
+    struct vulkan_compile compile;
     /* kinds of cooperative matrices, tried at opening (coopmat.c); its kinds
      * say why they are refused */
     struct vulkan_coopmat *coopmat;
+};
+
+/** 0 is READY: a kernel whose pipeline was made elsewhere needs no state. */
+enum kernel_state {
+    KERNEL_READY,    /* pipeline is set */
+    KERNEL_WAITING,  /* for a thread */
+    KERNEL_BUILDING, /* by a thread */
+    KERNEL_FAILED    /* the next thread that needs it tries again */
 };
 
 /** A kernel of a device in one variant: a compute pipeline. */
 struct backend_kernel {
     struct kernel_map_entry entry; /* first */
     VkPipeline pipeline;
+    atomic_int state; /* an enum kernel_state; changed with compile.lock */
+    uint32_t *words;  /* SPIR-V of that many bytes, until it is READY */
+    size_t bytes;
+    struct backend_kernel *next; /* WAITING */
 };
 
 /** A VkBuffer with its own memory, unless it is borrowed. */
@@ -225,8 +259,8 @@ struct backend_device *vulkan_device_new(const struct services *core);
 /** Make what an own and a caller's device both have, once caps, vk and queue
  * are set. Where it fails, vulkan_device_close() takes back what was made. */
 ssq_status vulkan_device_begin(struct backend_device *device);
-/** Take the environment's choices: SSQ_VULKAN_TIMELINE, SSQ_VULKAN_SUBMIT_MS.
- */
+/** Take the environment's choices: SSQ_VULKAN_TIMELINE, SSQ_VULKAN_SUBMIT_MS,
+ * SSQ_VULKAN_THREADS. */
 ssq_status vulkan_read_environment(struct backend_device *device);
 /** Also closes a device that was not completed. It waits for nothing: the core
  * has closed the queues before. */
@@ -288,6 +322,28 @@ ssq_status vulkan_kernels_open(struct backend_device *device);
 /** Destroy all pipelines; the cache goes to the disk if it has grown. */
 void vulkan_kernels_close(struct backend_device *device);
 
+/* compile.c */
+/** How many threads compile by default: as many as processors that this thread
+ * may use, and at most VULKAN_THREADS; 0 for one processor. */
+unsigned vulkan_compile_processors(void);
+ssq_status vulkan_compile_open(struct backend_device *device);
+/** Ends the threads. Kernels that wait for one are not compiled any more. */
+void vulkan_compile_close(struct backend_device *device);
+/** Compile a kernel in this thread; it has its words. */
+ssq_status vulkan_compile_now(struct backend_device *device,
+                              struct backend_kernel *kernel);
+/** Let another thread compile a kernel, which has its words. False: there is no
+ * such thread, and nothing has changed. */
+bool vulkan_compile_later(struct backend_device *device,
+                          struct backend_kernel *kernel);
+bool vulkan_compile_ready(const struct backend_kernel *kernel);
+/** True if it was compiled and failed: vulkan_compile_wait() tries again. */
+bool vulkan_compile_failed(const struct backend_kernel *kernel);
+/** Wait until a kernel is READY. Returns the error of its compilation, with the
+ * text. Takes no lock but compile.lock. */
+ssq_status vulkan_compile_wait(struct backend_device *device,
+                               const struct backend_kernel *kernel);
+
 /* modules.c */
 /** The SPIR-V of a kernel in a variant, to be freed with mem_free. Errors call
  * the kernel name. */
@@ -342,6 +398,27 @@ void vulkan_hazard_free(struct vulkan_hazards *h);
 /** Names of kernels that are remembered, for the error text of a lost
  * device. */
 #define VULKAN_LAST 4u
+/** A command of a command buffer, before which there may be a barrier. */
+struct record_command {
+    enum { RECORD_LAUNCH, RECORD_COPY, RECORD_PART, RECORD_TIME } kind;
+    bool barrier;
+    union {
+        struct record_launch {
+            const struct backend_kernel *code;
+            uint32_t slot, groups;
+        } launch;
+        struct {
+            VkBuffer from, to;
+            VkBufferCopy part;
+        } copy;
+        VkCommandBuffer part; /* of a graph */
+        struct {
+            VkQueryPool pool;
+            uint32_t i;
+        } time;
+    } of;
+};
+
 /** Launches in a command buffer, with the descriptor sets and the parameters
  * that they use while it runs: it may be recorded again only after that. */
 struct vulkan_recording {
@@ -360,20 +437,31 @@ struct vulkan_recording {
     /* VULKAN_PARAM_BYTES for each launch, and behind all of them as many again,
      * which stand in for the launch's absent operands */
     struct vulkan_mem *params;
+    /* commands from the first launch on whose pipeline was not ready; the
+     * caller limits their number */
+    struct record_command *list;
+    uint32_t listed;
     uint32_t named; /* names so far */
     /* a ring: the newest is at (named - 1) % VULKAN_LAST */
     const char *last[VULKAN_LAST];
 };
-/** A recording with room for this many launches. When they have run, its used
- * may be set to 0 and the sets and slots are used again. */
+/** A recording with room for this many launches, and for `list` commands that
+ * wait for a pipeline. When the launches have run, its used may be set to 0 and
+ * the sets and slots are used again. */
 ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
-                                 struct vulkan_recording *r);
+                                 uint32_t list, struct vulkan_recording *r);
 /** Also closes one that failed to open, or is all zeros. */
 void vulkan_recording_close(struct vulkan_recording *r);
-/** Record a barrier if touching these operands needs one; then remember
- * them. */
-void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
-                           const struct binding *b, uint32_t n);
+/** Record a command, or put it into the list if a pipeline is not ready. */
+void vulkan_record(struct vulkan_recording *r, const struct record_command *c);
+/** True if vulkan_record_finish() need not wait. */
+bool vulkan_record_ready(const struct vulkan_recording *r);
+/** Wait for the pipelines of the list, and record its commands. After an error,
+ * which is a kernel's, the command buffer must not be sent. */
+ssq_status vulkan_record_finish(struct vulkan_recording *r);
+/** True if touching these operands needs a barrier first. Remembers them. */
+bool vulkan_record_touch(struct vulkan_hazards *h, const struct binding *b,
+                         uint32_t n);
 /** Remember the name of a kernel that was recorded. */
 void vulkan_record_name(struct vulkan_recording *r, const char *name);
 /** Record a launch with the barrier that it needs. The caller has seen that

@@ -106,4 +106,20 @@ static inline void count_begin(void)
     vk.updates = vk.dispatches = 0;
 }
 
+/* Compile the kernels of fills and copies on another queue: commands that come
+ * after a kernel that is still compiled are recorded later. */
+static inline void count_compiled(ssq_device *device)
+{
+    ssq_queue *q = core_queue(device);
+    ssq_tensor *x = core_vector(device, SSQ_F32, 4);
+    ssq_tensor *y = core_vector(device, SSQ_F32, 4);
+
+    driver_fill(q, x, 0);
+    driver_copy(q, x, y);
+    NEED(ssq_queue_sync(q));
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_queue_destroy(&q);
+}
+
 #endif

@@ -411,6 +411,8 @@ static inline void fake_between(void)
 
     /* a driver that is not the one of the cache: it has its own certificate */
     setenv("SSQ_CACHE", "0", 1);
+    /* calls are made in the same order each time */
+    setenv("SSQ_VULKAN_THREADS", "0", 1);
     vk.real = *table;
     *table = (struct vulkan_calls){
 #define X(NAME) .NAME = fake##NAME,

@@ -29,6 +29,7 @@ static void test_memory(void)
            "%s: by %ld copies and %ld submissions", mode, vk.copies,
            vk.submits);
 
+    count_compiled(dev);
     count_begin(); /* behind something that may still run */
     driver_fill(q, x, 1);
     memset(out, 0, sizeof(out));

@@ -133,6 +133,7 @@ static void test_barriers(void)
 
     for (int i = 0; i < 4; i++)
         x[i] = core_vector(dev, SSQ_F32, N);
+    count_compiled(dev);
     count_begin();
     for (int i = 0; i < 4; i++)
         driver_fill(q, x[i], i);
