@@ -7,6 +7,7 @@ if BUILD_VULKAN
 vulkan_tests += \
 	tests/vulkan/big \
 	tests/vulkan/cache \
+	tests/vulkan/compile \
 	tests/vulkan/coopmat_graph \
 	tests/vulkan/coopmat_refused \
 	tests/vulkan/devices \
@@ -29,6 +30,8 @@ tests_vulkan_big_SOURCES = tests/vulkan/big.c
 tests_vulkan_big_LDADD = libsesqui.la
 tests_vulkan_cache_SOURCES = tests/vulkan/cache.c
 tests_vulkan_cache_LDADD = libsesqui.la
+tests_vulkan_compile_SOURCES = tests/vulkan/compile.c
+tests_vulkan_compile_LDADD = libsesqui.la
 tests_vulkan_coopmat_graph_SOURCES = tests/vulkan/coopmat_graph.c
 tests_vulkan_coopmat_graph_LDADD = libsesqui.la -lm
 tests_vulkan_coopmat_refused_SOURCES = tests/vulkan/coopmat_refused.c
