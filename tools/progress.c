@@ -2,6 +2,7 @@
 /* progress.c - shows the progress of a long command on standard error. */
 #include "tools/tool.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,9 @@
 #define BAR      20   /* columns of the bar */
 #define REDRAW   0.1  /* seconds between two states of the bar */
 #define INTERVAL 10.0 /* seconds between two lines */
+
+/* A bar of progress_draw() is on the terminal. */
+static atomic_bool bar_shown;
 
 /* Columns of the terminal. */
 static int progress_columns(void)
@@ -20,12 +24,36 @@ static int progress_columns(void)
                : 80;
 }
 
+/* True if a person sees standard error, and the terminal can move its cursor.
+ */
+static bool progress_seen(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+/* The library logs this line when kernels take more than two seconds to
+ * compile, and again every two seconds. If there is a bar, the line is in its
+ * place until the next progress_at(). Any thread may call this. */
+static void show_compiling(void *user, ssq_log_level level, const char *text)
+{
+    (void)user;
+    if (level == SSQ_LOG_INFO && strstr(text, "kernels are compiled") != NULL)
+        fprintf(stderr, "\r\033[Ksesqui: %.*s%s", progress_columns() - 9, text,
+                atomic_load(&bar_shown) ? "\r" : "\n");
+}
+
+void progress_library(void)
+{
+    const char *verbose = getenv("SSQ_VERBOSE");
+    if (progress_seen() && (verbose == NULL || *verbose == '\0'))
+        ssq_log_set(show_compiling, NULL);
+}
+
 void progress_begin(struct tool_progress *p, const char *command, size_t total,
                     bool quiet)
 {
-    const char *term = getenv("TERM");
-    const bool terminal =
-        isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    const bool terminal = progress_seen();
     *p = (struct tool_progress){.command = command,
                                 .total = total,
                                 .began = now(),
@@ -50,6 +78,7 @@ static void progress_draw(struct tool_progress *p, size_t done, double part,
     fprintf(stderr, "\r\033[K%.*s\r", progress_columns() - 1, line);
     fflush(stderr);
     p->shown = true;
+    atomic_store(&bar_shown, true);
 }
 
 void progress_at(struct tool_progress *p, size_t done, double part,
@@ -72,4 +101,5 @@ void progress_clear(struct tool_progress *p)
     if (p->shown)
         fprintf(stderr, "\r\033[K");
     p->shown = false;
+    atomic_store(&bar_shown, false);
 }

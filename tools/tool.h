@@ -175,6 +175,9 @@ struct tool_progress {
     double began, said;
     bool terminal, shown;
 };
+/** If standard error is a terminal, show there that kernels are compiled, when
+ *  this takes more than two seconds. SSQ_VERBOSE shows it otherwise. */
+void progress_library(void);
 /** quiet: show no bar on a terminal, because other lines show the progress. */
 void progress_begin(struct tool_progress *p, const char *command, size_t total,
                     bool quiet);

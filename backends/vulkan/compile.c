@@ -43,6 +43,12 @@ unsigned vulkan_compile_processors(void)
     return n < 2 ? 0u : n < (int)VULKAN_THREADS ? (unsigned)n : VULKAN_THREADS;
 }
 
+/** What the log reports of a device. */
+struct compile_report {
+    uint64_t ns; /* in which at least one thread compiled */
+    unsigned compiled, left;
+};
+
 static uint64_t compile_clock(void)
 {
     struct timespec t = {0, 0};
@@ -89,20 +95,36 @@ static ssq_status compile_pipeline(struct backend_device *d,
                : named_error(d->core, name, "vkCreateComputePipelines", r);
 }
 
-/* Count one that took ns; *all is the time in which at least one thread
- * compiled. True if the log must report it. With the lock. */
-static bool compile_count(struct vulkan_compile *c, uint64_t *all)
+/* Count a pipeline that was made. *report: the counts, if the log must report
+ * them; else its ns is 0. With the lock. */
+static void compile_count(struct vulkan_compile *c,
+                          struct compile_report *report)
 {
     uint64_t now = compile_clock();
     c->compiled++;
     c->ns += now - c->since;
     c->since = now;
     c->active--;
-    *all = c->ns;
+    *report = (struct compile_report){0};
     if (c->ns - c->reported < REPORT_NS)
-        return false;
+        return;
     c->reported = c->ns;
-    return true;
+    *report =
+        (struct compile_report){c->ns, c->compiled, c->active + c->waiting};
+}
+
+/* Called without a lock. */
+static void compile_log(const struct services *core, const char *name,
+                        uint64_t ns, const struct compile_report *report)
+{
+    core->log_line(SSQ_LOG_DEBUG, "vulkan", "kernel %s: compiled in %.1f ms",
+                   name, (double)ns / 1e6);
+    if (report->ns != 0)
+        core->log_line(SSQ_LOG_INFO, "vulkan",
+                       "%u kernels are compiled, in %.1f s so far, and %u are "
+                       "left",
+                       report->compiled, (double)report->ns / 1e9,
+                       report->left);
 }
 
 /* Make the pipeline of a kernel whose state is BUILDING, if there is memory
@@ -115,7 +137,8 @@ static ssq_status compile_build(struct backend_device *d,
     char name[96];
     struct why why;
     ssq_status st;
-    uint64_t all, begin = compile_clock();
+    struct compile_report report;
+    uint64_t begin = compile_clock();
     kernel_map_name(k->entry.kernel, k->entry.key, name, sizeof(name));
     pthread_mutex_lock(&c->lock);
     if (c->active++ == 0)
@@ -133,21 +156,14 @@ static ssq_status compile_build(struct backend_device *d,
     }
     uint64_t ns = compile_clock() - begin;
     pthread_mutex_lock(&c->lock);
-    bool report = compile_count(c, &all);
-    unsigned compiled = c->compiled;
+    compile_count(c, &report);
     atomic_store_explicit(&k->state,
                           st == SSQ_OK ? KERNEL_READY : KERNEL_FAILED,
                           memory_order_release);
     pthread_cond_broadcast(&c->built);
     pthread_mutex_unlock(&c->lock);
-    if (!logs)
-        return st;
-    d->core->log_line(SSQ_LOG_DEBUG, "vulkan", "kernel %s: compiled in %.1f ms",
-                      name, (double)ns / 1e6);
-    if (report)
-        d->core->log_line(SSQ_LOG_INFO, "vulkan",
-                          "%u kernels are compiled, in %.1f s so far", compiled,
-                          (double)all / 1e9);
+    if (logs)
+        compile_log(d->core, name, ns, &report);
     return st;
 }
 

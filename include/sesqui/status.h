@@ -64,7 +64,8 @@
  *    there, too. Rely on it only if the comment says so, for example of
  *    ssq_gemm_tuning_get. Destroying frees what it can and calls no driver.
  *  - from (b): on vulkan the queue has failed if the driver had no memory for a
- *    submission: later calls return SSQ_ERR_NOMEM, too.
+ *    submission, or for a kernel that it compiled on another thread: later
+ *    calls return SSQ_ERR_NOMEM, too.
  *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
  *    ssq_event_query, ssq_event_sync, ssq_event_elapsed and ssq_queue_wait also
  *    report the error of the queue on which the event was recorded.

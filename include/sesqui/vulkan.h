@@ -11,6 +11,16 @@
  * sesqui.h does not include this header, and this header needs no header of
  * Vulkan. A VkBuffer is passed as 64 bits: (uint64_t)buffer.
  *
+ * Kernels: a kernel is compiled at its first use, by threads of the library.
+ * There are as many as processors that the process may use, at most 8. A call
+ * that needs the kernel returns before it is compiled. Its work and the later
+ * work of the queue begin when it is ready. Calls that wait for the queue or
+ * record an event wait for the compiler, too; ssq_queue_status does not. If the
+ * compiler fails, the queue has failed, with the compiler's error: rule (d) of
+ * status.h. With one processor, or with SSQ_VULKAN_THREADS=0 in the
+ * environment, the call compiles the kernel itself and returns that error. The
+ * threads end in ssq_device_close.
+ *
  * Ownership: the caller owns all Vulkan handles, and the library never destroys
  * them. The caller must keep a handle until every object over it is destroyed.
  * For example, destroy tensors, buffers, events, queues and the device before

@@ -112,7 +112,7 @@ static ssq_device *open_with(const char *threads, long ms)
 
 /* ---- many kernels ---- */
 
-struct worker {
+struct compile_worker {
     pthread_t thread;
     ssq_device *dev;
     size_t first; /* op that it begins with */
@@ -122,7 +122,7 @@ struct worker {
 /* All ops on one input, without a wait between them. */
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct compile_worker *w = arg;
     ssq_queue *q = core_queue(w->dev);
     ssq_tensor *x = core_vector(w->dev, SSQ_F32, N), *y[OPS];
     float in[N];
@@ -149,7 +149,7 @@ static void *work(void *arg)
 
 static void test_many(void)
 {
-    static struct worker one, w[THREADS];
+    static struct compile_worker one, w[THREADS];
     int wrong = 0;
 
     one.dev = open_with("0", 0);
@@ -369,6 +369,34 @@ static void test_closed(void)
            driver.live);
 }
 
+/* ---- the log ---- */
+
+static void take_line(void *lines, ssq_log_level level, const char *text)
+{
+    if (level == SSQ_LOG_INFO && core_has(text, "kernels are compiled"))
+        __atomic_add_fetch((int *)lines, 1, __ATOMIC_RELAXED);
+}
+
+/* sesqui shows this line (tools/progress.c). */
+static void test_reported(void)
+{
+    ssq_device *dev = open_with("1", 800);
+    ssq_queue *q = core_queue(dev);
+    ssq_tensor *x = core_vector(dev, SSQ_F32, N);
+    int lines = 0;
+
+    ssq_log_set(take_line, &lines);
+    for (size_t i = 0; i < 4; i++)
+        NEED(ops[i](q, SSQ_UNARY(.x = x, .y = x)));
+    NEED(ssq_queue_sync(q));
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev); /* ends the thread that logs */
+    ssq_log_set(NULL, NULL);
+    tap_ok(lines == 1, "3.2 seconds of compiling are reported by %d line",
+           lines);
+}
+
 int main(void)
 {
     if (driver_missing("vulkan"))
@@ -386,5 +414,6 @@ int main(void)
     test_refused();
     test_graph_fails();
     test_closed();
-    return tap_done(35);
+    test_reported();
+    return tap_done(36);
 }

@@ -270,7 +270,9 @@ struct backend {
                       const struct findings *findings);
     /* get a variant of a kernel, which the first call compiles. It lives as
      * long as the device. Any thread may call this. Returns SSQ_ERR_DEVICE with
-     * the compiler's text, or SSQ_ERR_NOMEM */
+     * the compiler's text, or SSQ_ERR_NOMEM. After certified() it may return
+     * before the kernel is compiled; if that fails, the queues that launch it
+     * have failed */
     ssq_status (*kernel_get)(struct backend_device *device,
                              const struct kernel *kernel,
                              const uint8_t key[LAUNCH_KEYS],
