@@ -37,6 +37,7 @@ check-torch: all api.json
 EXTRA_DIST += tests/torch/check.sh tests/torch/conftest.py \
 	tests/torch/opinfo.py tests/torch/ops.txt \
 	tests/torch/test_autocast.py tests/torch/test_device.py \
+	tests/torch/test_package.py \
 	tests/torch/test_guide.py
 .PHONY: check-torch
 

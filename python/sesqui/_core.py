@@ -104,6 +104,9 @@ class Device:
         self._queue = None
         set_options(o := initial("ssq_device_options"), options, "Device")
         call("ssq_device_open", name.encode(), ctypes.byref(o), ctypes.byref(self._handle))
+        self._describe()
+
+    def _describe(self):
         self.props = as_dict(self._fill("ssq_device_props", "ssq_device_props_get"))
         self.name = self.props["name"]
         self.backend = self.props["backend"]
@@ -174,11 +177,14 @@ class Queue:
     """A queue of a device. Work on it runs in order, and may run after the call."""
 
     def __init__(self, device):
+        self._begin(device, None)
+        call("ssq_queue_create", device._handle, None, ctypes.byref(self._handle))
+
+    def _begin(self, device, handle):
         self.device = device
         self._lock = threading.Lock()  # of _keep
         self._keep = collections.deque()  # (event, memory that work before it reads)
-        self._handle = ctypes.c_void_p()
-        call("ssq_queue_create", device._handle, None, ctypes.byref(self._handle))
+        self._handle = ctypes.c_void_p(handle)
 
     def sync(self):
         """Wait until all work has run."""

@@ -5,13 +5,13 @@
 
     model = model.to("sesqui")                  # sesqui.torch.device_count(), synchronize(), ...
 
-The device is in the package sesqui-torch. If that is not installed, the rest of this module works
+The device is in the package sesqui-torch. The rest of this module works with it, and without it
 with PyTorch's own devices:
 
     from sesqui.torch import AdamW, GradScaler
 
     optimizer = AdamW(model.parameters(), lr=1e-3)
-    scaler = GradScaler("pytorch")              # or "megatron", "deepspeed", "apex", ...
+    scaler = GradScaler("pytorch", device="sesqui")   # or "megatron", "deepspeed", "apex", ...
     ...
     scaler.scale(loss).backward()
     scaler.step(optimizer)

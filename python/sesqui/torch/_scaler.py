@@ -6,7 +6,7 @@ import ctypes
 
 import torch
 
-from .. import amp
+from .. import amp, ops
 from .._core import Tensor
 from .._errors import InvalidError
 from .._library import call
@@ -35,13 +35,26 @@ class GradScaler:
         self._scaler = amp.Scaler(own, preset, **options)
         self._queue = own.queue
         handle = call("ssq_scaler_scale_tensor", self._scaler._handle)
-        self._scale = torch.from_dlpack(Tensor(own, handle, owner=self._scaler)).reshape(())
+        self._own_scale = Tensor(own, handle, owner=self._scaler)
+        if self._device.type == "sesqui":  # has no from_dlpack: a copy follows each change
+            self._scale = probe.reshape(())
+            self._shared_scale = share(probe)
+            self._publish()
+        else:
+            self._shared_scale = None
+            self._scale = torch.from_dlpack(self._own_scale).reshape(())
         # what check() sees of optimizers that are not this module's: 0, or Inf
         self._flag = torch.zeros(1, dtype=torch.float32, device=self._device)
         self._shared_flag = share(self._flag)
         self._shared_spare = own.empty((1,))
         self._used = False
         self._stages = {}
+
+    def _publish(self):
+        """Let PyTorch see a scale that has changed."""
+        if self._shared_scale is not None:
+            ops.copy(x=self._own_scale, y=self._shared_scale)
+        after(self._queue.device)
 
     def __reduce__(self):
         """For pickle and copy: the options and the whole state."""
@@ -165,7 +178,7 @@ class GradScaler:
                 one = (ctypes.c_void_p * 1)(self._shared_flag._handle.value)
                 call("ssq_scaler_check", self._queue._handle, self._scaler._handle, 1, one)
             self._scaler.update()
-        after(self._scaler.queue.device)
+        self._publish()
         self._stages.clear()
         self._used = False
 
@@ -218,7 +231,7 @@ class GradScaler:
             raise RuntimeError("The source state dict is empty, possibly because it was saved"
                                " from a disabled instance of GradScaler.")
         self._scaler.load_torch_state_dict(dict(state))
-        after(self._scaler.queue.device)
+        self._publish()
 
 
 def _restore(preset, device, enabled, options, blob):
@@ -226,5 +239,5 @@ def _restore(preset, device, enabled, options, blob):
     made = GradScaler(preset, device=device, enabled=enabled, **options)
     if blob is not None:
         made._scaler.load(blob)
-        after(made._scaler.queue.device)
+        made._publish()
     return made

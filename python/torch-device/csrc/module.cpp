@@ -80,6 +80,12 @@ static int64_t device_handle(int64_t i)
         device_at(static_cast<c10::DeviceIndex>(i)).handle());
 }
 
+/* An address in the library: another copy of it has other ones. */
+static int64_t library()
+{
+    return reinterpret_cast<int64_t>(&ssq_version);
+}
+
 static int64_t queue_handle(int64_t i)
 {
     return reinterpret_cast<int64_t>(
@@ -163,5 +169,6 @@ TORCH_LIBRARY_FRAGMENT(sesqui, m)
     m.def("native_ops() -> str[]", TORCH_FN(ops));
     m.def("device_handle(int device) -> int", TORCH_FN(device_handle));
     m.def("queue_handle(int device) -> int", TORCH_FN(queue_handle));
+    m.def("library() -> int", TORCH_FN(library));
     m.def("tensor_handle(Tensor x) -> int", TORCH_FN(tensor_handle));
 }
