@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # embed.sh - C tables from kernel sources: names, keys, variants and contents.
 #
-# usage: embed.sh table.h|table.c|source.h|source.c|list|files SRCDIR KERNEL...
+# usage: embed.sh table.h|table.c|source.h|source.c|list|modules|files \
+#            SRCDIR KERNEL...
 #
 # list prints every variant as one line: the source's path, then KEY=VALUE...
-# files prints what a source includes, and itself.
+# modules prints the same lines as Vulkan has them, where a key may be a constant
+# of a pipeline. files prints what a source includes, and itself.
 #
 # A source's first comment names its keys and lists its variants, each line a
 # product of one list per key: numbers, ranges (0-9), names of dtypes, and what
 # a header beside the source lists by lines of NAME(NUMBER, ... What is not made
-# is named before them, by numbers.
+# is named before them, by numbers. So are keys that are constants of a pipeline
+# on Vulkan: either all values of one, or those after the =. In the one module of
+# these, key number I is CONSTANT_I.
 #
 # native: -O2 is for native.sh of the cpu backend, which says when.
 #
@@ -18,7 +22,8 @@
 #     keys: KIND X
 #     kinds: unary_kinds.h
 #     without: 7 3
-#     variants: BOTH,FORWARD,99 f16,bf16
+#     constants: X=f16,bf16
+#     variants: BOTH,FORWARD,99 f16,bf16,u8
 set -eu
 what=$1 top=$2
 shift 2
@@ -48,9 +53,10 @@ extern const struct kernel kernels[KERNEL_COUNT];
 END
 }
 
-# The variants of one source as initialisers, one per line.
+# The variants of one source as initialisers, one per line. With modules=1, as
+# their modules have them.
 variants() {
-    awk '
+    awk -v modules="${2:-0}" '
     # The numbers of the lines NAME(NUMBER, of a list, by NAME.
     function read_kinds(file,    line, of) {
         while ((getline line <file) > 0)
@@ -71,10 +77,22 @@ variants() {
         }
         return s
     }
-    function expand(at, row,    n, list, i, r, m, v, of) {
+    # One value of key `at`, then the keys after it.
+    function put(at, row, made, value) {
+        if (at > 1) {
+            row = row ", "
+            made = made ", "
+        }
+        if ((key[at], value) in constant || (key[at], "all") in constant)
+            made = made "CONSTANT_" at - 1
+        else
+            made = made value
+        expand(at + 1, row value, made)
+    }
+    function expand(at, row, made,    n, list, i, r, m, v, of) {
         if (at > keys) {
             if (!(row in without))
-                print "    {" row "},"
+                print "    {" (modules ? made : row) "},"
             return
         }
         n = split(field[at], list, ",")
@@ -82,13 +100,13 @@ variants() {
             if (list[i] ~ /^[0-9]+-[0-9]+$/) {
                 split(list[i], r, "-")
                 for (v = r[1] + 0; v <= r[2]; v++)
-                    expand(at + 1, row (at > 1 ? ", " : "") v)
+                    put(at, row, made, v)
             } else if (list[i] in kinds) {
                 m = split(kinds[list[i]], of, " ")
                 for (v = 1; v <= m; v++)
-                    expand(at + 1, row (at > 1 ? ", " : "") number(of[v]))
+                    put(at, row, made, number(of[v]))
             } else {
-                expand(at + 1, row (at > 1 ? ", " : "") number(list[i]))
+                put(at, row, made, number(list[i]))
             }
     }
     BEGIN {
@@ -97,7 +115,19 @@ variants() {
             dtype[names[i]] = i
     }
     { gsub(/\*\/|^ \*/, "") }
-    $1 == "keys:" { keys = NF - 1 }
+    $1 == "keys:" {
+        keys = NF - 1
+        for (f = 1; f <= keys; f++)
+            key[f] = $(f + 1)
+    }
+    $1 == "constants:" {
+        for (f = 2; f <= NF; f++) {
+            split($f, of, "=")
+            n = split(of[2] == "" ? "all" : of[2], list, ",")
+            for (i = 1; i <= n; i++)
+                constant[of[1], list[i] in dtype ? dtype[list[i]] : list[i]] = 1
+        }
+    }
     $1 == "kinds:" {
         dir = FILENAME
         sub(/[^\/]*$/, "", dir)
@@ -116,7 +146,7 @@ variants() {
         }
         for (f = 2; f <= NF; f++)
             field[f - 1] = $f
-        expand(1, "")
+        expand(1, "", "")
         found = 1
     }
     /^#/ { exit }
@@ -251,9 +281,12 @@ source_c() {
     echo '};'
 }
 
+# list MODULES KERNEL...
 list() {
+    modules=$1
+    shift
     for k; do
-        variants "$top/$k" | tr -d '{},' |
+        variants "$top/$k" "$modules" | tr -d '{},' |
             awk -v source="$k" -v keys="$(keys "$top/$k")" '{
                 n = split(keys, key, " ")
                 line = source
@@ -270,6 +303,7 @@ table.c) table_c "$@" ;;
 source.h) source_h ;;
 source.c) source_c "$@" ;;
 files) for k; do files "$k"; done ;;
-list) list "$@" ;;
+list) list 0 "$@" ;;
+modules) list 1 "$@" ;;
 *) echo "embed.sh: what is $what?" >&2; exit 2 ;;
 esac

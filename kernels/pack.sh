@@ -11,13 +11,15 @@
 #        pack.sh sass devices SRCDIR PACK...           the table of such PACKs
 #
 # LANGUAGE is spirv, for Vulkan, or ptx, for CUDA. A pack is gzip members, one
-# per variant in the order of embed.sh's list; beside x.pack, x.table has a line
-# for each, and x.d what make must know. Each appears whole, by mv, and the pack
-# last, whose age make goes by:
+# per module; beside x.pack, x.table has a line for each variant in the order of
+# embed.sh's list, and x.d what make must know. Each appears whole, by mv, and
+# the pack last, whose age make goes by:
 #
 #     OFFSET BYTES SIZE kernels/elementwise/unary.k KIND=0 X=1
 #
-# BYTES are the member's, SIZE the module's. SUMMED are sources and headers, by
+# BYTES are the member's, SIZE the module's. Variants that differ in keys which
+# are constants have one SPIR-V module. The last line of x.table is the number of
+# lines before it and the bytes of the pack. SUMMED are sources and headers, by
 # their names below SRCDIR: the table keeps a sum of them. GLSLC, PTXCC, NVCC and
 # AWK are the tools.
 set -eu
@@ -78,16 +80,20 @@ name() {
     echo "$pack.parts/$(echo "${*:-only}" | tr ' ' ,)"
 }
 
-# Compile each variant of $pack.list to a module, $(name KEY=VALUE...).out. glslc
-# starts more slowly than it compiles a variant, so one call gets all variants of
-# a source: each is a file that defines its keys and includes the source.
+# Compile the modules of source $1, $(name KEY=VALUE...).out, and write to
+# $pack.list a line for each variant, and to $pack.modules one for its module.
+# glslc starts more slowly than it compiles a variant, so one call gets all
+# modules of a source: each is a file that defines its keys and includes the
+# source.
 modules_spirv() {
+    embed list "$1" >"$pack.list"
+    embed modules "$1" >"$pack.modules"
     while read -r file keys; do
         for pair in $keys; do
             echo "#define ${pair%%=*} ${pair#*=}"
         done >"$(name $keys).comp"
         echo "#include \"$file\"" >>"$(name $keys).comp"
-    done <"$pack.list"
+    done <"$pack.modules"
     said=0
     case $top in /*) ;; *) top=$PWD/$top ;; esac
     (cd "$pack.parts" && spirv -c ./*.comp) >"$pack.said" 2>&1 || said=$?
@@ -98,6 +104,8 @@ modules_spirv() {
 }
 
 modules_ptx() {
+    embed list "$1" >"$pack.list"
+    cp "$pack.list" "$pack.modules"
     while read -r file keys; do
         set --
         for pair in $keys; do set -- "$@" "-D$pair"; done
@@ -108,25 +116,39 @@ modules_ptx() {
     done <"$pack.list"
 }
 
-text() {
-    pack=$1 base=${1%.pack} at=0
-    rm -rf "$pack.parts"
-    mkdir "$pack.parts"
-    trap 'rm -rf "$pack".said "$pack".list "$pack".new "$pack".parts \
-        "$base".table.new "$base".d.new' EXIT
-    trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
-    embed list "$2" >"$pack.list"
-    "modules_$language"
-    gzip -9 -n "$pack.parts"/*.out
-    while read -r file keys; do
+# The pack's modules in a row, and the table's lines to 3: a module of several
+# variants appears once.
+members() {
+    while read -r file keys <&4; do
         module=$(name $keys).out.gz
+        read -r variant <&5
+        if [ -f "$module.at" ]; then
+            read -r from <"$module.at"
+        else
+            from=$at
+            echo "$from" >"$module.at"
+            cat "$module"
+        fi
         bytes=$(size "$module")
+        [ "$from" != "$at" ] || at=$((at + bytes))
         # the last four bytes of a member are the module's size
         full=$(tail -c 4 "$module" | od -An -t u4 | tr -d " ")
-        echo "$at $bytes $full $file${keys:+ $keys}" >&3
-        at=$((at + bytes))
-        cat "$module"
-    done <"$pack.list" >"$pack.new" 3>"$base.table.new"
+        echo "$from $bytes $full $variant" >&3
+        lines=$((lines + 1))
+    done 4<"$pack.modules" 5<"$pack.list"
+    echo "$lines $at" >&3
+}
+
+text() {
+    pack=$1 base=${1%.pack} at=0 lines=0
+    rm -rf "$pack.parts"
+    mkdir "$pack.parts"
+    trap 'rm -rf "$pack".said "$pack".list "$pack".modules "$pack".new \
+        "$pack".parts "$base".table.new "$base".d.new' EXIT
+    trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
+    "modules_$language" "$2"
+    gzip -9 -n "$pack.parts"/*.out
+    members >"$pack.new" 3>"$base.table.new"
     # a header that is gone later is no error
     embed files "$2" | sed "s|.*|$pack: $top/&\n$top/&:|" >"$base.d.new"
     mv "$base.table.new" "$base.table"
@@ -140,7 +162,7 @@ listed() {
 }
 
 device() {
-    ptx=$1 arch=$2 pack=$3 base=${3%.pack} at=0
+    ptx=$1 arch=$2 pack=$3 base=${3%.pack} at=0 lines=0
     trap 'rm -f "$pack".ptx "$pack".out "$pack".said "$pack".gz "$pack".list \
         "$pack".new "$base".table.new' EXIT
     trap 'exit 1' HUP INT TERM
@@ -158,10 +180,11 @@ device() {
         }
         gzip -9 -n -c "$pack.out" >"$pack.gz"
         bytes=$(size "$pack.gz")
-        echo "$at $bytes $(size "$pack.out") $variant" >&3
-        at=$((at + bytes))
-        cat "$pack.gz"
-    done <"$pack.list" >"$pack.new" 3>"$base.table.new"
+        echo "$at $bytes $(size "$pack.out") $variant"
+        at=$((at + bytes)) lines=$((lines + 1))
+        cat "$pack.gz" >&3
+    done <"$pack.list" >"$base.table.new" 3>"$pack.new"
+    echo "$lines $at" >>"$base.table.new"
     mv "$base.table.new" "$base.table"
     mv "$pack.new" "$pack"
 }
@@ -177,10 +200,12 @@ devices() {
     for pack; do echo "    $(basename "$pack" .pack),"; done
     echo '    0};'
     echo 'static const struct packed_module sass_modules[] = {'
-    for pack; do cat "${pack%.pack}.table"; done | ${AWK:-awk} '{
-        print "    {" at + 0 ", " $2 ", " $3 "},"
+    for pack; do cat "${pack%.pack}.table"; done | ${AWK:-awk} '
+    NF == 2 {
         at += $2
-    }'
+        next
+    }
+    { print "    {" at + $1 ", " $2 ", " $3 "}," }'
     echo '    {0, 0, 0}};'
 }
 
@@ -188,9 +213,11 @@ sum() {
     (cd "$top" && cat $summed | cksum)
 }
 
-# matches PACK: is its table one of as many bytes? If not make shall do it again.
+# matches PACK: is its table complete, and one of as many bytes? If not make shall
+# do it again.
 matches() {
-    said=$(${AWK:-awk} '{ n += $2 } END { print n + 0 }' "${1%.pack}.table")
+    said=$(${AWK:-awk} 'NF == 2 && $1 == NR - 1 { n = $2 } END { print n + 0 }' \
+        "${1%.pack}.table")
     [ "$said" = "$(size "$1")" ] && return
     echo "${1%.pack}.table: of $said bytes, $1 has $(size "$1"): it is" \
         'removed, make it again' >&2
@@ -206,17 +233,21 @@ table() {
     echo "/* sum: $(sum) */"
     echo "#define MODULES_SUM \"$(cat "$@" | cksum)\""
     for pack; do echo "${pack%.pack}.table"; done | xargs ${AWK:-awk} '
+        NF == 2 {
+            at += $2
+            next
+        }
         FNR == 1 {
             name = $4
             gsub(/.*\/|\.[a-z]+$/, "", name)
-            first = first "    [KERNEL_" name "] = " NR ",\n"
+            first = first "    [KERNEL_" name "] = " n + 1 ",\n"
         }
         {
             what = $4
             for (i = 5; i <= NF; i++)
                 what = what " " $i
-            lines = lines "    {" at + 0 ", " $2 ", " $3 "}, /* " what " */\n"
-            at += $2
+            lines = lines "    {" at + $1 ", " $2 ", " $3 "}, /* " what " */\n"
+            n++
         }
         END {
             print "static const uint32_t first_module[] = {\n" first "};\n"

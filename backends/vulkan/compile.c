@@ -67,6 +67,27 @@ static ssq_status named_error(const struct services *core, const char *name,
                            vulkan_result_name(e), (int)e);
 }
 
+/** A variant's keys, as the specialization constants of the pipeline: key i is
+ * constant i. A module only has those that kernels/embed.sh calls constants.
+ * The driver ignores the rest. */
+struct compile_constants {
+    uint32_t value[LAUNCH_KEYS];
+    VkSpecializationMapEntry entry[LAUNCH_KEYS];
+    VkSpecializationInfo info;
+};
+
+static void compile_specialize(struct compile_constants *c,
+                               const struct kernel_map_entry *e)
+{
+    for (uint32_t i = 0; i < LAUNCH_KEYS; i++) {
+        c->value[i] = e->key[i];
+        c->entry[i] = (VkSpecializationMapEntry){
+            i, i * (uint32_t)sizeof(c->value[0]), sizeof(c->value[0])};
+    }
+    c->info = (VkSpecializationInfo){LAUNCH_KEYS, c->entry, sizeof(c->value),
+                                     c->value};
+}
+
 /* Create the pipeline. The driver copies the words into the shader module. */
 static ssq_status compile_pipeline(struct backend_device *d,
                                    struct backend_kernel *k, const char *name)
@@ -79,12 +100,15 @@ static ssq_status compile_pipeline(struct backend_device *d,
     VkResult r = VK(CreateShaderModule)(d->vk, &words, NULL, &shader);
     if (r != VK_SUCCESS)
         return named_error(d->core, name, "vkCreateShaderModule", r);
+    struct compile_constants constants;
+    compile_specialize(&constants, &k->entry);
     const VkComputePipelineCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
         .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = shader,
-                  .pName = "main"},
+                  .pName = "main",
+                  .pSpecializationInfo = &constants.info},
         .layout = d->layout,
         .basePipelineIndex = -1};
     r = VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL,

@@ -252,17 +252,33 @@ layout(local_size_x = WG) in;
 #define u8    uint8_t
 #define EXACT precise
 #define FN    precise
+#ifndef GROUP_IS_CONSTANT
+/* Key number I where it is a constant of a pipeline: embed.sh. */
+layout(constant_id = 0) const u32 CONSTANT_0 = 0u;
+layout(constant_id = 1) const u32 CONSTANT_1 = 0u;
+layout(constant_id = 2) const u32 CONSTANT_2 = 0u;
+layout(constant_id = 3) const u32 CONSTANT_3 = 0u;
+layout(constant_id = 4) const u32 CONSTANT_4 = 0u;
+layout(constant_id = 5) const u32 CONSTANT_5 = 0u;
+#endif
 #define KERNEL(N)
-#define BUF_RO(B, T, N)                                                        \
-    layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
+#define BUF_RO(B, T, N) BUF_OF(T, B, N, readonly)
+#define BUF_RW(B, T, N) BUF_OF(T, B, N, )
+#define BUF_OF(T, B, N, ACCESS) BUF_##T(B, N, ACCESS)
+#define BUF_ONE(T, B, BLOCK, N, ACCESS)                                        \
+    layout(std430, set = 0, binding = B) ACCESS buffer BLOCK##B                \
     {                                                                          \
         T N[];                                                                 \
     };
-#define BUF_RW(B, T, N)                                                        \
-    layout(std430, set = 0, binding = B) buffer Buf##B                         \
-    {                                                                          \
-        T N[];                                                                 \
-    };
+#define BUF_float(B, N, ACCESS)    BUF_ONE(float, B, Buf, N, ACCESS)
+#define BUF_uint(B, N, ACCESS)     BUF_ONE(uint, B, Buf, N, ACCESS)
+#define BUF_uint16_t(B, N, ACCESS) BUF_ONE(uint16_t, B, Buf, N, ACCESS)
+#define BUF_uint8_t(B, N, ACCESS)  BUF_ONE(uint8_t, B, Buf, N, ACCESS)
+#define BUF_uvec4(B, N, ACCESS)    BUF_ONE(uvec4, B, Buf, N, ACCESS)
+/* Of 2 or 4 bytes, as a constant of the pipeline says: tensor.h. */
+#define BUF_CELLS(B, N, ACCESS)                                                \
+    BUF_ONE(uint16_t, B, Halves, N##_2, ACCESS)                                \
+    BUF_ONE(uint, B, Words, N##_4, ACCESS)
 #define SEP
 #define STRUCT(T) T
 #define PARAMS(T)                                                              \

@@ -45,4 +45,34 @@
         }                                                                      \
     } while (false)
 
+#ifdef VULKAN
+/* D is a constant of the pipeline: constants.h. With D 0 an operand is bound as
+ * N_2, and as two halves of a word if it is float32. */
+#define FLOATS_CONSTANT_0              CELLS
+#define FLOATS_CONSTANT_1              CELLS
+#define GET_CONSTANT_0(N, I, DTYPE)    FLOATS_GET(N, I, CONSTANT_0, DTYPE)
+#define GET_CONSTANT_1(N, I, DTYPE)    FLOATS_GET(N, I, CONSTANT_1, DTYPE)
+#define PUT_CONSTANT_0(N, I, DTYPE, V) FLOATS_PUT(N, I, CONSTANT_0, DTYPE, V)
+#define PUT_CONSTANT_1(N, I, DTYPE, V) FLOATS_PUT(N, I, CONSTANT_1, DTYPE, V)
+#define FLOATS_DTYPE(D, DTYPE)         ((D) == 0u ? (DTYPE) : (D))
+#define FLOATS_GET(N, I, D, DTYPE)                                             \
+    ((D) == DT_F32 ? AS_F32(CELLS_4(N, I))                                     \
+     : (D) == 0u && (DTYPE) == DT_F32                                          \
+         ? AS_F32(U32(CELLS_2(N, 2u * (I))) |                                  \
+                  (U32(CELLS_2(N, 2u * (I) + 1u)) << 16))                      \
+         : cell_2(U32(CELLS_2(N, I)), FLOATS_DTYPE(D, DTYPE)))
+#define FLOATS_PUT(N, I, D, DTYPE, V)                                          \
+    do {                                                                       \
+        EXACT float put_v = V;                                                 \
+        if ((D) == DT_F32) {                                                   \
+            CELLS_4(N, I) = AS_U32(put_v);                                     \
+        } else if ((D) == 0u && (DTYPE) == DT_F32) {                           \
+            CELLS_2(N, 2u * (I)) = U16(AS_U32(put_v) & 0xffffu);               \
+            CELLS_2(N, 2u * (I) + 1u) = U16(AS_U32(put_v) >> 16);              \
+        } else {                                                               \
+            CELLS_2(N, I) = U16(to_cell_2(put_v, FLOATS_DTYPE(D, DTYPE)));     \
+        }                                                                      \
+    } while (false)
+#endif
+
 #endif

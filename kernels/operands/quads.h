@@ -110,6 +110,15 @@ QUAD_OF(float)
 
 /* Element j by itself. */
 #define AT_J(N) AT(N, N##_from + j)
+/* The bits of an element of operand N, which has W bytes: get and put. W may be
+ * a constant of a Vulkan pipeline, and AS is always AT_J there. */
+#ifdef VULKAN
+#define GET_AS(AS, N, W)    GET_CELL(N, N##_from + j, W)
+#define PUT_AS(AS, N, W, B) PUT_CELL(N, N##_from + j, W, B);
+#else
+#define GET_AS(AS, N, W)    U32(AS(N))
+#define PUT_AS(AS, N, W, B) AS(N) = AS_CELL(W, B);
+#endif
 /* DO(AS) for LEN elements of Y, from Y_from on; of X and Y. */
 #define DENSE_ONES(BEGIN, LEN, DO)                                             \
     LANES_LOOP for (INDEX j = (BEGIN) + LOCAL_ID; j < (LEN); j += U32(WG))     \

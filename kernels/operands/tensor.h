@@ -29,19 +29,37 @@
 #define TYPE_4  u32
 #define TYPE_5  u8
 
-#define LOAD(N, I, D) TENSOR_NAME(LOAD_, D)(AT(N, I))
-#define LOAD_1(E)     (E)
-#define LOAD_2(E)     f16_load(U32(E))
-#define LOAD_3(E)     bf16_load(U32(E))
-#define LOAD_4(E)     i32_to_f32(E)
-#define LOAD_5(E)     F32(U32(E))
+#define LOAD(N, I, D)   TENSOR_NAME(LOAD_AT_, D)(N, I)
+#define LOAD_AT_1(N, I) AT(N, I)
+#define LOAD_AT_2(N, I) LOAD_2(AT(N, I))
+#define LOAD_AT_3(N, I) LOAD_3(AT(N, I))
+#define LOAD_AT_4(N, I) LOAD_4(AT(N, I))
+#define LOAD_AT_5(N, I) LOAD_5(AT(N, I))
+#define LOAD_1(E)       (E)
+#define LOAD_2(E)       f16_load(U32(E))
+#define LOAD_3(E)       bf16_load(U32(E))
+#define LOAD_4(E)       i32_to_f32(E)
+#define LOAD_5(E)       F32(U32(E))
 
-#define STORE(N, I, D, V) AT(N, I) = TENSOR_NAME(STORE_, D)(V)
-#define STORE_1(V)        (V)
-#define STORE_2(V)        U16(f16_store(V))
-#define STORE_3(V)        U16(bf16_store(V))
-#define STORE_4(V)        f32_to_i32(V)
-#define STORE_5(V)        U8(i32_to_u8(f32_to_i32(V)))
+#define STORE(N, I, D, V)   TENSOR_NAME(STORE_AT_, D)(N, I, V)
+#define STORE_AT_1(N, I, V) AT(N, I) = V
+#define STORE_AT_2(N, I, V) AT(N, I) = STORE_2(V)
+#define STORE_AT_3(N, I, V) AT(N, I) = STORE_3(V)
+#define STORE_AT_4(N, I, V) AT(N, I) = STORE_4(V)
+#define STORE_AT_5(N, I, V) AT(N, I) = STORE_5(V)
+#define STORE_1(V)          (V)
+#define STORE_2(V)          U16(f16_store(V))
+#define STORE_3(V)          U16(bf16_store(V))
+#define STORE_4(V)          f32_to_i32(V)
+#define STORE_5(V)          U8(i32_to_u8(f32_to_i32(V)))
+
+/* The bytes of an element of dtype D. */
+#define BYTES(D) TENSOR_NAME(BYTES_, D)
+#define BYTES_1  4
+#define BYTES_2  2
+#define BYTES_3  2
+#define BYTES_4  4
+#define BYTES_5  1
 
 #define CELL(W) TENSOR_NAME(CELL_, W)
 #define CELL_1  u8
@@ -49,7 +67,14 @@
 #define CELL_4  u32
 
 /* Raw bits in and out. */
-#define PUT_CELL(N, I, W, B) AT(N, I) = AS_CELL(W, B)
+#define GET_CELL(N, I, W)    TENSOR_NAME(GET_CELL_, W)(N, I)
+#define GET_CELL_1(N, I)     U32(AT(N, I))
+#define GET_CELL_2(N, I)     U32(AT(N, I))
+#define GET_CELL_4(N, I)     AT(N, I)
+#define PUT_CELL(N, I, W, B) TENSOR_NAME(PUT_CELL_, W)(N, I, B)
+#define PUT_CELL_1(N, I, B)  AT(N, I) = U8(B)
+#define PUT_CELL_2(N, I, B)  AT(N, I) = U16(B)
+#define PUT_CELL_4(N, I, B)  AT(N, I) = B
 #define AS_CELL(W, B)        TENSOR_NAME(BITS_, W)(B)
 #define BITS_1(B)            U8(B)
 #define BITS_2(B)            U16(B)
@@ -79,9 +104,12 @@ FN u32 to_cell_4(float value, u32 dtype)
     return dtype == DT_F32 ? AS_U32(value) : f32_to_i32(value);
 }
 
-#define LOAD_CELL(N, I, W, DTYPE) TENSOR_NAME(cell_, W)(U32(AT(N, I)), DTYPE)
+#define LOAD_CELL(N, I, W, DTYPE)                                              \
+    TENSOR_NAME(cell_, W)(GET_CELL(N, I, W), DTYPE)
 #define STORE_CELL(N, I, W, DTYPE, V)                                          \
     PUT_CELL(N, I, W, TENSOR_NAME(to_cell_, W)(V, DTYPE))
+
+#include "kernels/operands/constants.h" /* of Vulkan alone */
 
 /* Strides. The parameters of a launch that walks strided views together have
  * `u32 rank; u32 size[WALK_RANK];`, and `u32 x_steps[WALK_RANK];` for each

@@ -171,8 +171,14 @@ static void wrapped_memory(VkPhysicalDevice physical,
         (VkMemoryType){host | VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0};
 }
 
-/* The name of a pipeline of matrices: its constants are numbered in
- * kernels/gemm/coopmat.comp. */
+/* True for a pipeline of matrices, which has more constants than a kernel has
+ * keys. */
+static bool coopmat_is(const VkSpecializationInfo *constants)
+{
+    return constants->mapEntryCount > LAUNCH_KEYS;
+}
+
+/* Its name: the constants are numbered in kernels/gemm/coopmat.comp. */
 static void coopmat_name(const VkSpecializationInfo *constants)
 {
     const uint32_t *c = constants->pData;
@@ -193,7 +199,7 @@ wrapped_create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t n,
     (void)cache;
     if (have_statistics)
         info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
-    if (info.stage.pSpecializationInfo != NULL)
+    if (coopmat_is(info.stage.pSpecializationInfo))
         coopmat_name(info.stage.pSpecializationInfo);
     VkResult e = vkCreateComputePipelines(device, VK_NULL_HANDLE, n, &info,
                                           callbacks, pipeline);
@@ -202,7 +208,7 @@ wrapped_create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t n,
         if (have_statistics)
             statistics_print(device, *pipeline);
         printf("\n");
-    } else if (info.stage.pSpecializationInfo != NULL) {
+    } else if (coopmat_is(info.stage.pSpecializationInfo)) {
         printf("error\t%s\t%s\n", variant, vulkan_result_name(e));
     }
     return e;
