@@ -46,7 +46,8 @@ struct reduce_args {
 #define VALUE      u32
 #define EMPTY      0u
 #define JOIN(A, B) ((A) > (B) ? (A) : (B))
-#define TERM(I)    extreme_rank(U32(AT(x, I)), pc.x_dtype, pc.minimum != 0u)
+#define TERM(I)                                                                \
+    extreme_rank(GET_CELL(x, I, X), pc.x_dtype, pc.minimum != 0u)
 #define RESULT(I, V)                                                           \
     PUT_CELL(y, I, Y, extreme_of_rank(V, pc.x_dtype, pc.minimum != 0u));
 #else
