@@ -23,42 +23,53 @@
 #define HAS_C (1u << STEP_C)
 
 #ifndef FORM /* the header by itself */
+#define MASTER 0
 #define FORM FORM_SELF
 #define GRAD 4
 #endif
 #define IS_FORM(form, N) IS_KEY(FORM, form, N)
 
-/* The bytes of a parameter, and of the operand that keeps its exact value. */
-#if FORM == FORM_SELF || FORM == FORM_COPY
-#define P_BYTES 4
-#else
-#define P_BYTES 2
-#endif
-#if FORM == FORM_SELF || FORM == FORM_NONE
-#define IF_MASTER(X) /* such an operand does not exist */
-#elif FORM == FORM_SPLIT
-#define MASTER_BYTES 2
+/* Operand master exists if MASTER is 1. */
+#if MASTER
 #define IF_MASTER(X) X
+#else
+#define IF_MASTER(X)
+#endif
+
+/* The bytes of a parameter, and of the operand that keeps its exact value. On
+ * Vulkan FORM is a constant of the pipeline: constants.h. */
+#define P_SHORT      (FORM != FORM_SELF && FORM != FORM_COPY)
+#define MASTER_SHORT (FORM == FORM_SPLIT)
+#ifdef VULKAN
+#define P_BYTES                    OF_P
+#define CELL_OF_P                  CELLS
+#define GET_CELL_OF_P(N, I)        CONST_GET(N, I, P_SHORT)
+#define PUT_CELL_OF_P(N, I, B)     CONST_PUT(N, I, P_SHORT, B)
+#define MASTER_BYTES               OF_MASTER
+#define CELL_OF_MASTER             CELLS
+#define GET_CELL_OF_MASTER(N, I)   CONST_GET(N, I, MASTER_SHORT)
+#define PUT_CELL_OF_MASTER(N, I, B) CONST_PUT(N, I, MASTER_SHORT, B)
+#else
+#if P_SHORT
+#define P_BYTES 2
+#else
+#define P_BYTES 4
+#endif
+#if MASTER_SHORT
+#define MASTER_BYTES 2
 #else
 #define MASTER_BYTES 4
-#define IF_MASTER(X) X
+#endif
 #endif
 
 /* The dtypes: of the form, or a parameter of the launch. */
-#if FORM == FORM_F16
-#define P_DTYPE DT_F16
-#elif FORM == FORM_BF16
-#define P_DTYPE DT_BF16
-#else
-#define P_DTYPE pc.step.p_dtype
-#endif
-#if GRAD == 4
-#define G_DTYPE DT_F32
-#elif FORM == FORM_F16 || FORM == FORM_BF16
-#define G_DTYPE P_DTYPE
-#else
-#define G_DTYPE pc.step.g_dtype
-#endif
+#define P_DTYPE                                                                \
+    (FORM == FORM_F16 ? DT_F16                                                 \
+                      : FORM == FORM_BF16 ? DT_BF16 : pc.step.p_dtype)
+#define G_DTYPE                                                                \
+    (GRAD == 4 ? DT_F32                                                        \
+               : FORM == FORM_F16 || FORM == FORM_BF16 ? P_DTYPE               \
+                                                       : pc.step.g_dtype)
 
 /* ---- a task ---- */
 
@@ -132,10 +143,10 @@ FN STRUCT(step_cells) cells_of_gradient(u32 g)
 
 /* Load X: its operand N is AS(N), as in quads.h. The caller loads slot c. */
 #define CELLS_LOAD(X, HAS, AS)                                                 \
-    STRUCT(step_cells) X = cells_of_gradient(U32(AS(g)));                      \
-    IF_MASTER(X.master = U32(AS(master));)                                     \
+    STRUCT(step_cells) X = cells_of_gradient(GET_AS(AS, g, GRAD));             \
+    IF_MASTER(X.master = GET_AS(AS, master, MASTER_BYTES);)                    \
     if (((HAS)&HAS_P) != 0u)                                                   \
-        X.p = U32(AS(p));                                                      \
+        X.p = GET_AS(AS, p, P_BYTES);                                          \
     if (((HAS)&HAS_A) != 0u)                                                   \
         X.a = AS(a);                                                           \
     if (((HAS)&HAS_B) != 0u)                                                   \

@@ -15,7 +15,8 @@
 #define STEP_C    4u
 #define STEP_MASTER 5u /* master or remainder */
 
-/* Key FORM: where the exact value is. */
+/* Key FORM: where the exact value is. Key MASTER is 1 for all but FORM_SELF and
+ * FORM_NONE. */
 #define FORM_SELF   0 /* a float32 parameter */
 #define FORM_MASTER 1 /* 16 bits and a float32 master */
 #define FORM_SPLIT  2 /* 16 bits, and 16 more */
@@ -39,7 +40,8 @@ struct step_words {
 };
 
 /* The exact value's is the last operand, which FORM_SELF and FORM_NONE do not
- * have. The host has no FORM: it leaves the word out when it launches. */
+ * have: key MASTER is 0. The host has no keys: it leaves the word out when it
+ * launches. */
 struct step_args {
     u32 table_at;
     u32 control_at;
@@ -51,7 +53,7 @@ struct step_args {
     u32 a_at;
     u32 b_at;
     u32 c_at;
-#if !defined(FORM) || (FORM != FORM_SELF && FORM != FORM_NONE)
+#if !defined(FORM) || MASTER
     u32 master_at;
 #endif
     STRUCT(row_table) list;
@@ -67,7 +69,7 @@ struct lamb_norm_args {
     u32 g_at;
     u32 a_at;
     u32 b_at;
-#if !defined(FORM) || (FORM != FORM_SELF && FORM != FORM_NONE)
+#if !defined(FORM) || MASTER
     u32 master_at;
 #endif
     STRUCT(row_table) list;

@@ -129,8 +129,9 @@ static void optimizer_pass(struct plan *p, const struct optimizer_op *op,
                                    .counted = op->stats.buffer != NULL}};
     uint8_t kind = (uint8_t)kind_program(op->kind);
     uint8_t form = variant(kind, b->key);
-    plan_kernel(p, KERNEL_param_step,
-                KEYS(kind, form, (uint8_t)b->at[STEP_G].unit));
+    plan_kernel(
+        p, KERNEL_param_step,
+        KEYS(kind, form_has_master(form), form, (uint8_t)b->at[STEP_G].unit));
     plan_bind(p, &b->table, ACCESS_READ);
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->table, ACCESS_READ);
@@ -197,7 +198,8 @@ static void norms(struct plan *p, const struct lamb_op *op,
                                         .p_dtype = KEY_P(b->key),
                                         .g_dtype = KEY_G(b->key)}};
     uint8_t form = KEY_FORM(b->key);
-    plan_kernel(p, KERNEL_lamb_norm, KEYS(form, (uint8_t)b->at[STEP_G].unit));
+    plan_kernel(p, KERNEL_lamb_norm,
+                KEYS(form_has_master(form), form, (uint8_t)b->at[STEP_G].unit));
     plan_bind(p, &b->table, ACCESS_READ);
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->table, ACCESS_READ);
