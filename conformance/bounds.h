@@ -153,11 +153,13 @@ static inline double bound_mean(double n, double m)
     return bound_chain(bound_fold_chain(n) + 2.0, m / n);
 }
 
-/** A product of n factors: relative, so m is its absolute value; nothing may
- *  underflow or overflow on the way. */
+/** A product of n < 2^23 factors, whose absolute value is m; nothing may
+ *  underflow or overflow on the way. Each of the n - 1 multiplications rounds,
+ *  and each rounding is a relative error of the result: their order does not
+ *  matter, unlike that of additions. */
 static inline double bound_product(double n, double m)
 {
-    return bound_chain(bound_fold_chain(n), m);
+    return bound_gamma(n, U_F32) * m;
 }
 
 /** The norm of n elements: each square is rounded, the sums of two classes are

@@ -224,31 +224,30 @@ static bool reduce_run_table(struct harness *b, size_t i)
     return harness_bound(b, &y, want, error) && harness_unchanged(b, &x);
 }
 
-/* Long sums: chunk edges, and more chunks than lanes. */
+/* Long sums and products: chunk edges, and more chunks than lanes. */
 static const int64_t lengths[] = {16383, 16384, 16385, 70001, 16384 * 257 + 3};
+#define LONG_KINDS 3 /* SUM, MEAN, PROD */
 
 static bool run_long(struct harness *b, size_t i)
 {
-    const int64_t n = lengths[i / 2];
-    const enum kind kind = i % 2 == 0 ? SUM : MEAN;
+    const int64_t n = lengths[i / LONG_KINDS];
+    const enum kind kind = (enum kind)(i % LONG_KINDS);
+    const struct geometry whole = {{1, {n}}, 1, false, true};
+    const struct reduce_choice c = {.g = &whole, .kind = kind, .x = SSQ_F32};
     struct operand x, y;
-    harness_input(b, &x, SSQ_F16, 1, &n, LAYOUT_DENSE, FILL_UNIFORM);
+    if (kind == PROD)
+        prod_input(b, &x, &c);
+    else
+        harness_input(b, &x, SSQ_F16, 1, &n, LAYOUT_DENSE, FILL_UNIFORM);
     harness_output(b, &y, SSQ_F32, 0, NULL, LAYOUT_DENSE);
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
     HARNESS_OP(b, reduce_call(b, kind, &args));
     harness_read(b, &y);
-    double want = 0.0, m = 0.0;
-    for (int64_t k = 0; k < n; k++) {
-        want += x.value[k];
-        m += fabs(x.value[k]);
-    }
-    if (kind == MEAN)
-        want /= (double)n;
-    return harness_bound1(b, &y, &want,
-                          kind == MEAN ? bound_mean((double)n, m)
-                                       : bound_sum((double)n, m));
+    double want, error;
+    reduce_oracle(&c, &x, &y, &want, &error);
+    return harness_bound1(b, &y, &want, error);
 }
 
 /* One NaN or infinity among many, and infinities of both signs. */
@@ -429,7 +428,7 @@ static bool reduce_run_refused(struct harness *b)
 }
 
 #define AT_LONG      TABLE
-#define AT_NONFINITE (AT_LONG + 2 * COUNT(lengths))
+#define AT_NONFINITE (AT_LONG + LONG_KINDS * COUNT(lengths))
 #define AT_EMPTY     (AT_NONFINITE + COUNT(nonfinites))
 #define AT_SUM_TO    (AT_EMPTY + KINDS)
 #define AT_ROUNDING  (AT_SUM_TO + COUNT(targets))
@@ -453,8 +452,10 @@ static void reduce_describe(size_t i, char *text, size_t bytes)
     if (i < AT_LONG)
         describe_table(i, text, bytes);
     else if (i < AT_NONFINITE)
-        snprintf(text, bytes, "%s f16 of %lld", kinds[(i - AT_LONG) % 2],
-                 (long long)lengths[(i - AT_LONG) / 2]);
+        snprintf(text, bytes, "%s %s of %lld",
+                 kinds[(i - AT_LONG) % LONG_KINDS],
+                 (i - AT_LONG) % LONG_KINDS == PROD ? "f32" : "f16",
+                 (long long)lengths[(i - AT_LONG) / LONG_KINDS]);
     else if (i < AT_EMPTY)
         snprintf(text, bytes, "%s f32 4x600 with NaN and infinities",
                  kinds[nonfinites[i - AT_NONFINITE]]);

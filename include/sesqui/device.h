@@ -443,7 +443,7 @@ SSQ_API void ssq_event_destroy(ssq_event **event);
 
 /** Record an event on a queue. It is reached when all work enqueued so far has
  *  run. A second record replaces the first; queues that wait for the first are
- *  not affected.
+ *  not affected. The queue may be destroyed before the event.
  *  @return SSQ_ERR_INVALID  a graph is being captured on the queue; the last
  *                           record was on another queue, and a collective is
  *                           pending before it or before a queue's wait for it

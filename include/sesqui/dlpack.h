@@ -380,7 +380,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_dlpack(
     ssq_queue *queue, struct DLManagedTensorVersioned *dl,
     const ssq_from_dlpack_args *args, ssq_tensor **tensor);
 
-/** The same with the struct of DLPack before 1.0.
+/** The same with the struct of DLPack before 1.0. It has no flags: its memory
+ *  counts as writable, and args.read_only has no effect.
  *  @return as ssq_tensor_from_dlpack
  *  @sync waits for the queue as ssq_tensor_from_dlpack
  *  @note Since 0.1. */

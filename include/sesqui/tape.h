@@ -36,10 +36,10 @@
  * casts that passes share belong to the set. In a pass with the ops and shapes
  * of an earlier pass, the tape allocates no device memory (ssq_tape_stats_get).
  *
- * Writes between forward and backward. If an input or a parameter is written
- * after an op has read it, and the backward pass needs it, the backward fails.
- * The message has the line of the op that has read it, the input's line or the
- * parameter's name, and the op that wrote it.
+ * Writes between forward and backward. If an input, a parameter or a tensor in
+ * options is written after an op has read it, and the backward pass needs it,
+ * the backward fails. The message has the line of the op that has read it, the
+ * input's line or the parameter's name, and the op that wrote it.
  *
  * If the pass has used a cast of a parameter, the backward fails only if the
  * cast was made again. The message then names neither the parameter nor the op

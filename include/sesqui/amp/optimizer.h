@@ -28,11 +28,12 @@
  * ssq_optimizer_schedule, and scratch for the work. So a later step may return
  * SSQ_ERR_NOMEM, too.
  *
- * The first use cannot be in a capture (SSQ_ERR_INVALID): call
- * ssq_optimizer_model_to_master before it. If it fails, nothing has changed.
- * Exception: with SSQ_MASTER_SPLIT and a parameter that ssq_params_write or
- * ssq_params_load has set, the first use waits for the queue. If it fails, the
- * parameter may have been rounded again.
+ * A call is in a capture if a graph is being captured on its queue, or if the
+ * caller captures the queue's stream (cuda.h). The first use cannot be in a
+ * capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it. If
+ * the first use fails, nothing has changed. Exception: with SSQ_MASTER_SPLIT and
+ * a parameter that ssq_params_write or ssq_params_load has set, the first use
+ * waits for the queue. If it fails, the parameter may have been rounded again.
  *
  * Stages. As in torch, an optimizer is READY, CHECKED (after check or unscale)
  * or STEPPED. The update of the scaler makes it READY again. Without a scaler
@@ -535,8 +536,8 @@ typedef enum ssq_hyper {
  *  @param value  in the range of the options; -1 is not a default here
  *  @return
  *   - SSQ_ERR_INVALID  out of range; the optimizer has no such hyper-parameter;
- *                      group is of another optimizer, or given for clip_norm; a
- *                      capture
+ *                      group is of another optimizer, or given for clip_norm;
+ *                      the call is in a capture
  *   - SSQ_ERR_INVALID  clip_norm above 0 between a check and its step, if the
  *                      check measured no norm; momentum 0 with nesterov;
  *                      momentum for a group that had none at the first use, and
@@ -585,7 +586,7 @@ ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
  *                           the largest float32; a beta1 that is 1 as a
  *                           float32; another hyper; the kind has no momentum,
  *                           or the group no buffer for it; group is of another
- *                           optimizer; a capture
+ *                           optimizer; the call is in a capture
  *          After an error the old schedule is in use. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_group *group,
@@ -650,9 +651,9 @@ typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
  *  file use ssq_optimizer_save and ssq_optimizer_load, which have a checksum.
  *  @param queue  fn must read and write on it
  *  @return
- *   - SSQ_ERR_INVALID  a capture; no parameters; fn has made t negative. t and
- *                      the random counter then get their old values back; other
- *                      tensors keep what fn wrote
+ *   - SSQ_ERR_INVALID  the call is in a capture; no parameters; fn has made t
+ *                      negative. t and the random counter then get their old
+ *                      values back; other tensors keep what fn wrote
  *   - the status of fn
  *  @sync waits for the queue, before and after the visit */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
@@ -676,8 +677,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
  *                 is too small
  *  @return SSQ_ERR_INVALID  bytes is less than needed; a step has begun, by a
  *                           check or an accumulation, or was not followed by
- *                           the scaler's update; no parameters; a capture; a
- *                           distributed optimizer
+ *                           the scaler's update; no parameters; the call is
+ *                           in a capture; a distributed optimizer
  *  @sync waits for the queue, unless blob is NULL
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_save(ssq_queue *queue,
@@ -725,7 +726,7 @@ typedef struct ssq_overflow_report {
 /** Report the last overflow. If there was none, check is 0. A check without a
  *  scaler counts, too, although its gradients are applied.
  *  @param report  in: struct_size; out: the rest
- *  @return SSQ_ERR_INVALID  before the first use; a capture
+ *  @return SSQ_ERR_INVALID  before the first use; in a capture
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_overflow_report *report);
@@ -755,7 +756,7 @@ typedef struct ssq_statistics {
  *  @param name        a parameter; NULL: all together
  *  @param statistics  in: struct_size; out: the rest
  *  @return
- *   - SSQ_ERR_INVALID    statistics are off; before the first use; a capture
+ *   - SSQ_ERR_INVALID    statistics are off; before the first use; in a capture
  *   - SSQ_ERR_NOT_FOUND  no such parameter
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -768,7 +769,7 @@ ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
  *               that check found such gradients
  *  @param t     out, optional
  *  @return SSQ_ERR_INVALID  norm is given, clip_norm is 0 now, and the kind is
- *                           not lamb; before the first use; a capture
+ *                           not lamb; before the first use; in a capture
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_norm(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,

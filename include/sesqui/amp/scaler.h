@@ -29,7 +29,8 @@
  *
  * Nothing waits for the device: the verdict, the counters and the scale stay
  * there. A captured step may therefore be replayed. ssq_scaler_poll reports the
- * state without waiting.
+ * state without waiting. A call is in a capture if a graph is being captured on
+ * its queue, or if the caller captures the queue's stream (cuda.h).
  *
  * The machine. ssq_scaler_update runs it once, on the OR of all verdicts since
  * the last update ("inf"):
@@ -217,7 +218,7 @@ SSQ_API const char *ssq_scaler_preset_name(size_t i);
  *                  ssq_scaler_destroy(). It holds the device
  *  @return
  *   - SSQ_ERR_INVALID    an option is out of range (the message has its value);
- *                        a capture
+ *                        this thread captures a graph on the device (graph.h)
  *   - SSQ_ERR_INVALID    binary64 with factors that are not powers of two, or
  *                        with an init_scale, or a limit to which the scale is
  *                        set, that is not a float32
@@ -439,7 +440,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *           - counters that contradict each other or the options, for example
  *             hyst > hysteresis, grown > 1 or skipped > updates; an unknown
  *             action or event
- *           - something was checked since the last update; a capture
+ *           - something was checked since the last update; in a capture
  *          After an error nothing has changed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_scaler_state *state);
@@ -453,7 +454,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
  *  @param needed  out, optional: size of the saved bytes; written also if bytes
  *                 is too small
  *  @return SSQ_ERR_INVALID  bytes is less than needed; something was checked
- *                           since the last update; a capture
+ *                           since the last update; in a capture
  *  @sync waits for the queue, unless blob is NULL
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_save(ssq_queue *queue,
@@ -471,7 +472,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_save(ssq_queue *queue,
  *  @return SSQ_ERR_INVALID  not a scaler's blob; another version or byte order;
  *                           damaged; options or a state that ssq_scaler_create
  *                           or ssq_scaler_state_set refuses; something was
- *                           checked since the last update; a capture
+ *                           checked since the last update; in a capture
  *          After an error nothing has changed.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_load(ssq_queue *queue,
