@@ -182,7 +182,8 @@ static int sesqui_run(const struct tool_command *c, int argc, char **argv)
     progress_library();
     /* Cases wait for one kernel at a time. If a kernel does not compile, only
      * its own case must fail, and not the queue of the others. */
-    if (c->run != command_bench && c->run != command_tune)
+    if (c->run == command_verify || c->run == command_certify ||
+        c->run == command_report)
         (void)setenv("SSQ_VULKAN_THREADS", "0", 0);
     return set_threads(&o) ? c->run(&o) : EXIT_FAILED;
 }

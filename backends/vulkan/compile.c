@@ -229,21 +229,20 @@ static void *compile_run(void *device)
     return NULL;
 }
 
-/* Start one more thread if it would have work. Signals must reach the program's
- * own threads only. With the lock. */
-static void compile_start(struct backend_device *d)
+/* Start the nth thread, if there is memory for so many. Signals must reach the
+ * program's own threads only. */
+static bool compile_start(unsigned n, pthread_t *thread, void *(*fn)(void *),
+                          void *arg)
 {
-    struct vulkan_compile *c = &d->compile;
     sigset_t all, before;
     struct why why;
-    if (c->idle > c->waiting || c->nthreads == c->most ||
-        !room_for_bytes((c->nthreads + 1) * THREAD_BYTES, "a thread", &why))
-        return;
+    if (!room_for_bytes(n * THREAD_BYTES, "a thread", &why))
+        return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&c->thread[c->nthreads], NULL, compile_run, d) == 0)
-        c->nthreads++;
+    bool started = pthread_create(thread, NULL, fn, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
 }
 
 bool vulkan_compile_later(struct backend_device *d, struct backend_kernel *k)
@@ -252,7 +251,10 @@ bool vulkan_compile_later(struct backend_device *d, struct backend_kernel *k)
     if (c->most == 0)
         return false;
     pthread_mutex_lock(&c->lock);
-    compile_start(d);
+    /* one more thread, if it would have work */
+    if (c->idle <= c->waiting && c->nthreads < c->most &&
+        compile_start(c->nthreads + 1, &c->thread[c->nthreads], compile_run, d))
+        c->nthreads++;
     bool later = c->nthreads > 0;
     if (later) {
         atomic_store_explicit(&k->state, KERNEL_WAITING, memory_order_relaxed);
@@ -297,6 +299,36 @@ ssq_status vulkan_compile_wait(struct backend_device *d,
         atomic_store_explicit(&k->state, KERNEL_BUILDING, memory_order_relaxed);
     pthread_mutex_unlock(&c->lock);
     return failed ? compile_build(d, k, false) : SSQ_OK;
+}
+
+/* ---- two at a time ---- */
+
+struct compile_call {
+    void (*fn)(void *);
+    void *arg;
+};
+
+static void *compile_call_run(void *call)
+{
+    const struct compile_call *c = call;
+    struct fpenv env = fpenv_enter();
+    c->fn(c->arg);
+    fpenv_leave(env);
+    return NULL;
+}
+
+void vulkan_compile_both(const struct backend_device *d, void (*fn)(void *),
+                         void *one, void *two)
+{
+    struct compile_call call = {fn, one};
+    pthread_t thread;
+    bool started =
+        d->threads > 0 && compile_start(2, &thread, compile_call_run, &call);
+    if (!started)
+        fn(one);
+    fn(two);
+    if (started)
+        pthread_join(thread, NULL);
 }
 
 /* ---- of a device ---- */

@@ -257,17 +257,49 @@ static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
 
 /* ---- trying ---- */
 
-/* Make the large tile, unless its sums take more registers than an item has:
- * on Intel's GPUs they do with every shape. */
-static ssq_status make_large_tile(struct backend_device *d,
-                                  VkShaderModule module,
-                                  struct coopmat_kind *kind)
+/* A call of make_tile(), which another thread may make. */
+struct tile_job {
+    struct backend_device *device;
+    VkShaderModule module;
+    const struct coopmat_kind *kind;
+    uint32_t matrices;
+    struct coopmat_tile *tile;
+    ssq_status status;
+    struct why why; /* of a failure */
+};
+
+static void tile_job_run(void *job)
+{
+    struct tile_job *j = job;
+    j->status = make_tile(j->device, j->module, j->kind, j->matrices, j->tile);
+    if (j->status != SSQ_OK)
+        coopmat_no(&j->why, j->device->core->error_text());
+}
+
+static ssq_status tile_job_end(const struct tile_job *j)
+{
+    return j->status == SSQ_OK
+               ? SSQ_OK
+               : j->device->core->error_set(j->status, "%s", j->why.text);
+}
+
+/* Make both tiles. There is no large one if its sums take more registers than
+ * an item has: on Intel's GPUs they do with every shape. */
+static ssq_status make_tiles(struct backend_device *d, VkShaderModule module,
+                             struct coopmat_kind *kind)
 {
     struct coopmat_tile *large = &kind->tile[1];
+    struct tile_job one = {d, module, kind, 2, &kind->tile[0], SSQ_OK, {""}};
+    struct tile_job two = {d, module, kind, 4, large, SSQ_OK, {""}};
     if (d->caps.vendor == INTEL)
-        return SSQ_OK;
-    ssq_status st = make_tile(d, module, kind, 4, large);
-    if (st == SSQ_OK && coopmat_spills(d, large->code.pipeline) > 0)
+        tile_job_run(&one);
+    else
+        vulkan_compile_both(d, tile_job_run, &one, &two);
+    ssq_status st = tile_job_end(&one);
+    if (st == SSQ_OK)
+        st = tile_job_end(&two);
+    if (st == SSQ_OK && d->caps.vendor != INTEL &&
+        coopmat_spills(d, large->code.pipeline) > 0)
         drop_tile(d, large);
     return st;
 }
@@ -278,9 +310,7 @@ static ssq_status make_large_tile(struct backend_device *d,
 static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
                             struct coopmat_kind *kind)
 {
-    ssq_status st = make_tile(d, module, kind, 2, &kind->tile[0]);
-    if (st == SSQ_OK)
-        st = make_large_tile(d, module, kind);
+    ssq_status st = make_tiles(d, module, kind);
     if (st == SSQ_OK && kind->tile[0].code.pipeline == VK_NULL_HANDLE) {
         snprintf(kind->why.text, sizeof(kind->why.text),
                  "its matrices of %ux%ux%u do not fit into %u bytes of shared "
@@ -461,19 +491,39 @@ static void log_kind(const struct services *core,
                        kind->why.text);
 }
 
+/* A call of open_kind(), which another thread may make. */
+struct kind_job {
+    struct backend_device *device;
+    struct coopmat_kind *kind;
+    ssq_status status;
+    struct why why; /* of a failure */
+};
+
+static void kind_job_run(void *job)
+{
+    struct kind_job *j = job;
+    j->status = open_kind(j->device, j->kind);
+    if (j->status != SSQ_OK)
+        coopmat_no(&j->why, j->device->core->error_text());
+    log_kind(j->device->core, j->kind);
+}
+
 ssq_status vulkan_coopmat_open(struct backend_device *d)
 {
-    ssq_status st = SSQ_OK;
+    struct kind_job job[2];
     d->coopmat = d->core->mem_alloc(sizeof(*d->coopmat));
     if (d->coopmat == NULL)
         return vulkan_no_memory(d->core, sizeof(*d->coopmat));
     memset(d->coopmat, 0, sizeof(*d->coopmat));
     d->coopmat->kind[0].dtype = SSQ_F16;
     d->coopmat->kind[1].dtype = SSQ_BF16;
-    for (int i = 0; i < 2 && st == SSQ_OK; i++) {
-        st = open_kind(d, &d->coopmat->kind[i]);
-        log_kind(d->core, &d->coopmat->kind[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        job[i] = (struct kind_job){d, &d->coopmat->kind[i], SSQ_OK, {""}};
+    vulkan_compile_both(d, kind_job_run, &job[0], &job[1]);
+    ssq_status st = vulkan_device_check(d);
+    for (int i = 0; i < 2 && st == SSQ_OK; i++)
+        if (job[i].status != SSQ_OK)
+            st = d->core->error_set(job[i].status, "%s", job[i].why.text);
     return st;
 }
 

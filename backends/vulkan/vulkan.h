@@ -336,6 +336,10 @@ ssq_status vulkan_compile_now(struct backend_device *device,
  * such thread, and nothing has changed. */
 bool vulkan_compile_later(struct backend_device *device,
                           struct backend_kernel *kernel);
+/** Call fn(one) and fn(two), at the same time if the device has threads. fn
+ * keeps status and error text in its argument: the text belongs to a thread. */
+void vulkan_compile_both(const struct backend_device *device,
+                         void (*fn)(void *), void *one, void *two);
 bool vulkan_compile_ready(const struct backend_kernel *kernel);
 /** True if it was compiled and failed: vulkan_compile_wait() tries again. */
 bool vulkan_compile_failed(const struct backend_kernel *kernel);

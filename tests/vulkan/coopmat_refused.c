@@ -324,6 +324,8 @@ static void stand_between(void)
 {
     struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");
 
+    /* calls are made in the same order each time */
+    setenv("SSQ_VULKAN_THREADS", "0", 1);
     vk.real = *table;
     table->CreateShaderModule = create_module;
     table->CreateComputePipelines = create_pipelines;
