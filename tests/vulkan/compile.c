@@ -38,8 +38,8 @@ static ssq_status (*const ops[])(ssq_queue *, const ssq_unary_args *) = {
 
 /* ---- the driver ---- */
 
-/* True if this call fails. */
-static bool compiler_begin(void)
+/* The result with which this call fails, or VK_SUCCESS. */
+static VkResult compiler_begin(void)
 {
     pthread_mutex_lock(&driver.lock);
     driver.begun++;
@@ -48,12 +48,12 @@ static bool compiler_begin(void)
     const struct timespec pause = {0, driver.ms * 1000000};
     while (driver.held)
         pthread_cond_wait(&driver.changed, &driver.lock);
-    bool fails = driver.failures > 0;
-    driver.failures -= fails;
+    VkResult e = driver.failures > 0 ? driver.result : VK_SUCCESS;
+    driver.failures -= e != VK_SUCCESS;
     pthread_mutex_unlock(&driver.lock);
     if (pause.tv_nsec > 0)
         nanosleep(&pause, NULL);
-    return fails;
+    return e;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL
@@ -61,9 +61,9 @@ make_pipelines(VkDevice d, VkPipelineCache c, uint32_t n,
                const VkComputePipelineCreateInfo *info,
                const VkAllocationCallbacks *a, VkPipeline *made)
 {
-    VkResult e = driver.result;
+    VkResult e = compiler_begin();
 
-    if (compiler_begin())
+    if (e != VK_SUCCESS)
         *made = VK_NULL_HANDLE;
     else
         e = driver.real.CreateComputePipelines(d, c, n, info, a, made);
@@ -259,8 +259,10 @@ static void test_graph(void)
 
 static void fail(long failures, VkResult result)
 {
+    pthread_mutex_lock(&driver.lock);
     driver.failures = failures;
     driver.result = result;
+    pthread_mutex_unlock(&driver.lock);
 }
 
 /* The compiler fails for good, on a device with threads. */
