@@ -175,7 +175,7 @@ void ssq_tape_autocast_pop_at(const char *where, ssq_tape *tape)
 ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape, ssq_var made)
 {
     ssq_tape_autocast_pop_at(where, tape);
-    return tape != NULL && tape->status != SSQ_OK ? var_inert(tape) : made;
+    return tape == NULL || tape->status != SSQ_OK ? var_inert(tape) : made;
 }
 
 /* ---- decisions ---- */

@@ -289,6 +289,10 @@ static void misuse(const struct tape_rig *r)
     tap_ok(ssq_var_tensor(y) == NULL, "%s: which is not forgotten", r->name);
     ssq_tape_autocast_push(NULL, "float32");
     ssq_tape_autocast_pop(NULL);
+    ssq_tape_begin(t, true);
+    y = P("half", false, 4, 4);
+    tap_ok(ssq_var_tensor(ssq_var_autocast_at("x", NULL, y)) == NULL,
+           "%s: without a tape a var becomes inert", r->name);
     tap_ok(ssq_var_autocast_at("x", NULL, SSQ_VAR_NONE).tape == NULL,
            "%s: no tape has no regions", r->name);
     ssq_params *params = NULL;
