@@ -220,8 +220,9 @@ typedef struct ssq_params_rule {
 typedef struct ssq_params_file_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_params_file_args));
     ssq_optimizer *optimizer; /**< the one that has the parameters, for their
-                                   masters; NULL: none, as in ssq_params_read
-                                   and ssq_params_write */
+                                   masters; it does not count as used. NULL:
+                                   none, as in ssq_params_read and
+                                   ssq_params_write */
     const ssq_params_rule *rules; /**< [count]; the first that matches counts. A
                                        parameter without a rule has its own name
                                        in the file. NULL if count is 0 */

@@ -60,9 +60,10 @@ SSQ_API unsigned ssq_dtype_bits(ssq_dtype dtype);
  *  reserved one; "invalid" for any other number. The library owns the name. */
 SSQ_API const char *ssq_dtype_name(ssq_dtype dtype);
 
-/** Return the dtype of a name: a short one ("f16") or a long one, for example
- *  "float16", "half", "bfloat16", "float32", "float", "int32" or "uint8". Names
- *  of host and reserved types are known, too. Capital letters are not.
+/** Return the dtype of a name: one of ssq_dtype_name ("f16"), or a long one.
+ *  Long names are "float16" or "half", "bfloat16", "float32" or "float",
+ *  "float64" or "double", "int8" to "int64", "uint8" to "uint32",
+ *  "float8_e4m3" and "float8_e5m2". Capital letters are not known.
  *  @param dtype  out
  *  @return SSQ_ERR_NOT_FOUND  no such name, for example "F16"
  *  @note Since 0.1. */

@@ -42,6 +42,8 @@
  *  - Ownership: ssq_x_create(.., &x) makes an object that the caller owns. The
  *    caller must release it with ssq_x_destroy(&x), which sets x to NULL and
  *    cannot fail.
+ *  - Lifetimes: structs, texts and lists are read during the call. The caller
+ *    may then change or free them, unless the comment says otherwise.
  *  - struct_size: initialize every struct with its SSQ_..._INIT, which sets the
  *    field. For example, a struct of zeros is refused. The two structs of
  *    allocators have no such macro: set the field.

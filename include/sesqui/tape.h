@@ -442,8 +442,9 @@ SSQ_API void ssq_tape_autocast_pop_at(const char *where, ssq_tape *tape);
 
 /** Evaluate an expression in an autocast region, for one op or one layer:
  *  ssq_var_autocast(t, "float32", ssq_nn_linear(t, "fc3", x, 10, NULL)). TAPE
- *  is evaluated twice. The _at function ends the region and returns made; inert
- *  after an error, for example one of ssq_tape_autocast_push. */
+ *  is evaluated twice. The _at function ends the region, as
+ *  ssq_tape_autocast_pop, and returns made. The result is inert after an error,
+ *  for example one of ssq_tape_autocast_push, and if TAPE is NULL. */
 #define ssq_var_autocast(TAPE, POLICY, VAR)                                    \
     (ssq_tape_autocast_push(TAPE, POLICY),                                     \
      ssq_var_autocast_at(SSQ_AT, TAPE, VAR))

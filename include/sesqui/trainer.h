@@ -224,9 +224,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer,
                                                          ssq_scaler *scaler);
 
 /** Return a part of the trainer: owned by the trainer, valid until it is
- *  destroyed; NULL for NULL. The optimizer has no parameters before the first
- *  step or a load. The scaler is valid until ssq_trainer_set_scaler replaces
- *  it, and NULL if there is none.
+ *  destroyed; NULL for NULL. The queue is the one that ssq_trainer_create was
+ *  given. The optimizer has no parameters before the first step or a load. The
+ *  scaler is valid until ssq_trainer_set_scaler replaces it, and NULL if there
+ *  is none.
  *  @sync host */
 SSQ_API ssq_queue *ssq_trainer_queue(const ssq_trainer *trainer);
 SSQ_API ssq_params *ssq_trainer_params(const ssq_trainer *trainer);

@@ -18,10 +18,11 @@
  *
  * First use. An optimizer takes its device memory (masters, moments, words) at
  * its first check, unscale, accumulate, step, visit, model_to_master,
- * master_to_model, save or load, also by checkpoint.h. Masters are then made
- * from the model. If ssq_params_write or ssq_params_load was the last to write
- * a parameter, its master begins with the exact float32 values. Moments are 0,
- * or initial_accumulator.
+ * master_to_model, save or load, also by ssq_checkpoint_save or _load, but not
+ * by a call of ssq_params. Masters are then made from the model. If
+ * ssq_params_write or ssq_params_load was the last to write a parameter, its
+ * master begins with the exact float32 values. Moments are 0, or
+ * initial_accumulator.
  *
  * Groups and parameters can be added before the first use only. Later calls
  * allocate the sums of the first ssq_optimizer_accumulate, a table for each
@@ -62,7 +63,8 @@ typedef struct ssq_group ssq_group;
 
 /** Where the exact value of a 16-bit parameter is. */
 typedef enum ssq_master_kind {
-    SSQ_MASTER_F32 = 0,   /**< a float32 copy; the model is rounded from it */
+    SSQ_MASTER_F32 = 0,   /**< a float32 copy; the model is rounded from it
+                               to nearest even */
     SSQ_MASTER_SPLIT = 1, /**< bf16 model + 16-bit remainder, exact; the model
                                is the master rounded half away from zero */
     SSQ_MASTER_NONE = 2   /**< none; the update is rounded stochastically */

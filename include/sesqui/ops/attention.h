@@ -190,7 +190,9 @@ typedef struct ssq_attention_backward_args {
  *  it by at most 2^-23 |lse|.
  *
  *  Outputs must not overlap any operand. The last dimensions of all operands
- *  but mask and lse must have stride 1, unless their size is 0 or 1.
+ *  but mask and lse must have stride 1, unless their size is 0 or 1. The scores
+ *  are not stored, as in ssq_attention. Uses scratch: at most 12 bytes for each
+ *  query of each head.
  *  @return SSQ_ERR_INVALID  as ssq_attention; and if dq, dk and dv are all NULL
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention_backward(

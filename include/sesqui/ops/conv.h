@@ -50,6 +50,11 @@
  * the terms' magnitudes overflows, an element can be infinite or NaN although
  * the exact result is finite.
  *
+ * Scratch: devices other than cpu, reference and guard may compute a call by
+ * GEMMs. They then copy the filter and the windows of some images to scratch,
+ * at most 64 MiB of windows at a time. Partial sums of dw can need as much. A
+ * GEMM may use scratch, too.
+ *
  * A call returns SSQ_ERR_INVALID if a shape differs, and the message says which
  * one is expected; if groups does not divide c and o; if an output overlaps
  * another operand; or if layout, activation or a number is not valid. The same
