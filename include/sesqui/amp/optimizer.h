@@ -31,10 +31,12 @@
  *
  * A call is in a capture if a graph is being captured on its queue, or if the
  * caller captures the queue's stream (cuda.h). The first use cannot be in a
- * capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it. If
- * the first use fails, nothing has changed. Exception: with SSQ_MASTER_SPLIT and
- * a parameter that ssq_params_write or ssq_params_load has set, the first use
- * waits for the queue. If it fails, the parameter may have been rounded again.
+ * capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it.
+ *
+ * If the first use fails, nothing has changed. Exception: with SSQ_MASTER_SPLIT
+ * and a parameter that ssq_params_write or ssq_params_load has set, the first
+ * use waits for the queue. If it fails, the parameter may have been rounded
+ * again.
  *
  * Stages. As in torch, an optimizer is READY, CHECKED (after check or unscale)
  * or STEPPED. The update of the scaler makes it READY again. Without a scaler

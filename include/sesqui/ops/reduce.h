@@ -90,9 +90,9 @@ typedef ssq_reduce_args ssq_prod_args;
 
 /** Multiply elements, in float32 and in the order of a sum. x and y are float.
  *  Over nothing the result is 1. Intermediate values can overflow or underflow
- *  even if the final one does not. If they do not, the relative error of n < 2^23
- *  factors is at most e / (1 - e) with e = n 2^-24, before the one rounding of
- *  the result. It grows with n, since each multiplication rounds.
+ *  even if the final one does not. If they do not, the relative error of
+ *  n < 2^23 factors is at most e / (1 - e) with e = n 2^-24, before the one
+ *  rounding of the result. It grows with n, since each multiplication rounds.
  *
  *  On a tape the gradient of an element is dy times all other elements of x, so
  *  it is correct even if elements are 0. It is rounded once for each factor.

@@ -423,8 +423,8 @@ typedef struct ssq_gru_backward_args {
     SSQ_ARGS(ssq_gru_backward_args, SSQ_GRU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Compute the gradient of ssq_gru, through all steps. Rounding, strides and
- *  overlaps are as in ssq_lstm_backward. If t, batch or h is 0, dh0 is a copy of
- *  dhn, or 0, and the other outputs are 0.
+ *  overlaps are as in ssq_lstm_backward. If t, batch or h is 0, dh0 is a copy
+ *  of dhn, or 0, and the other outputs are 0.
  *  @return
  *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
  *   - SSQ_ERR_NOMEM    also for scratch: 6 t batch h elements of y's
