@@ -20,13 +20,19 @@
 #define CELLS_4(N, I) N##_4[pc.N##_at + (I)]
 #define CONST_GET(N, I, SHORT)                                                 \
     ((SHORT) ? U32(CELLS_2(N, I)) : CELLS_4(N, I))
-#define CONST_PUT(N, I, SHORT, B)                                              \
+#define CONST_PUT(N, I, SHORT, B) CONST_PUT_OR(N, I, SHORT, false, B)
+/* If HALVES, what is not SHORT is written as two halves of a word. */
+#define CONST_PUT_OR(N, I, SHORT, HALVES, B)                                   \
     do {                                                                       \
         u32 cells_bits = B;                                                    \
-        if (SHORT)                                                             \
+        if (SHORT) {                                                           \
             CELLS_2(N, I) = U16(cells_bits);                                   \
-        else                                                                   \
+        } else if (HALVES) {                                                   \
+            CELLS_2(N, 2u * (I)) = U16(cells_bits & 0xffffu);                  \
+            CELLS_2(N, 2u * (I) + 1u) = U16(cells_bits >> 16);                 \
+        } else {                                                               \
             CELLS_4(N, I) = cells_bits;                                        \
+        }                                                                      \
     } while (false)
 
 /* The key is a number of bytes. */

@@ -62,17 +62,8 @@
                   (U32(CELLS_2(N, 2u * (I) + 1u)) << 16))                      \
          : cell_2(U32(CELLS_2(N, I)), FLOATS_DTYPE(D, DTYPE)))
 #define FLOATS_PUT(N, I, D, DTYPE, V)                                          \
-    do {                                                                       \
-        EXACT float put_v = V;                                                 \
-        if ((D) == DT_F32) {                                                   \
-            CELLS_4(N, I) = AS_U32(put_v);                                     \
-        } else if ((D) == 0u && (DTYPE) == DT_F32) {                           \
-            CELLS_2(N, 2u * (I)) = U16(AS_U32(put_v) & 0xffffu);               \
-            CELLS_2(N, 2u * (I) + 1u) = U16(AS_U32(put_v) >> 16);              \
-        } else {                                                               \
-            CELLS_2(N, I) = U16(to_cell_2(put_v, FLOATS_DTYPE(D, DTYPE)));     \
-        }                                                                      \
-    } while (false)
+    CONST_PUT_OR(N, I, FLOATS_DTYPE(D, DTYPE) != DT_F32, (D) == 0u,            \
+                 cells_float_bits(V, FLOATS_DTYPE(D, DTYPE)))
 #endif
 
 #endif
