@@ -307,8 +307,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batches_next(ssq_batches *batches,
 typedef struct ssq_batches_position {
     size_t struct_size;
     uint64_t epoch; /**< of the next batch or end of an epoch, from 0 */
-    int64_t row;    /**< rows of that epoch that are done; the number of rows
-                         of an epoch: its end is returned next */
+    int64_t row;    /**< rows of that epoch that are done. If these are all
+                         rows of its batches (with drop_last fewer than the
+                         arrays have), its end is returned next */
 } ssq_batches_position;
 #define SSQ_BATCHES_POSITION_INIT                                              \
     {                                                                          \

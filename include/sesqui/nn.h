@@ -241,7 +241,8 @@ typedef struct ssq_nn_pool1d_args {
     SSQ_ARGS(ssq_nn_pool1d_args, SSQ_NN_POOL1D_DEFAULTS, __VA_ARGS__)
 
 /** Take maxima over windows of a sequence, as ssq_max_pool2d.
- *  @param x       of rank 3, in the layout of the options
+ *  @param x       of rank 3, in the layout of the options. If it is not
+ *                 contiguous, the tape copies it first
  *  @param length  elements of a window, 1 to 2^31 - 1 */
 SSQ_API ssq_var ssq_nn_max_pool1d_at(const char *where, ssq_tape *tape,
                                      ssq_var x, int64_t length,
@@ -257,7 +258,7 @@ SSQ_API ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape,
 
 /** Resize images to height by width by averaging, as torch's
  *  adaptive_avg_pool2d. Element i of a dimension is the average of elements
- *  floor(i size / new) .. ceil((i + 1) size / new) - 1.
+ *  floor(i size / new) .. ceil((i + 1) size / new) - 1. x may have any strides.
  *
  *  It is one op if the new sizes divide the old ones, as ssq_avg_pool2d_var. In
  *  a region of "float32" its result is float32. Otherwise it averages rows,

@@ -369,7 +369,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_create(ssq_queue *queue,
                                                   ssq_tape **tape);
 
 /** Destroy a tape. Its vars and their tensors become invalid. Enqueued work is
- *  finished normally.
+ *  finished normally. Graphs that were captured with it can still be launched.
  *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_tape_destroy(ssq_tape **tape);
 

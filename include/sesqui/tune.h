@@ -124,18 +124,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_get(const ssq_device *device,
                                                       size_t i,
                                                       ssq_gemm_tuning *out);
 
-/** Return the path of the file that ssq_gemm_tune writes for this device. The
- *  file need not exist.
+/** Return the path of the file that ssq_gemm_tune writes for this device. All
+ *  devices of the same model and driver have one file. It need not exist.
  *  @return owned by the device, valid until it is closed; "" if the cache
  *          was off when it was opened, if it is reference or guard, or for NULL
  *  @note Since 0.1. */
 SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
 /** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
- *  The environment at this call names the cache's folder. Devices that are open
- *  keep the tunings that they have read. If the file does not exist,
- *  ssq_gemm_tuning_path is "" or the cache is off now, the call succeeds and
- *  removes nothing. Also usable in a child of fork.
+ *  It is searched in the cache's folder that the environment names now. Devices
+ *  that are open keep the tunings that they have read. If the file does not
+ *  exist, ssq_gemm_tuning_path is "" or the cache is off now, the call succeeds
+ *  and removes nothing. Also usable in a child of fork.
  *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not
  *                      written by the library; the cache's folder is not safe
  *                      to use (a warning has been logged); another process

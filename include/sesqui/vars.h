@@ -33,7 +33,8 @@
  *
  * An activation in options is run as a separate op: the result is rounded
  * before it, too. (The activation of a gated unit is part of the op.) The
- * gradients of ssq_gemm_var have its flags but SSQ_GEMM_REQUIRE_MATRIX_UNITS.
+ * gradients of gemm and gemm_batched have its flags but
+ * SSQ_GEMM_REQUIRE_MATRIX_UNITS.
  * hn and cn receive further results. They may be NULL, and are inert after an
  * error.
  *

@@ -197,11 +197,11 @@ ssq_optimizer_group(ssq_optimizer *optimizer,
  *                held. It contains the (scaled) gradient at each step
  *  @param group  NULL: the default group
  *  @return
- *   - SSQ_ERR_INVALID      the name is taken; the group is of another
- *                          optimizer; after the first use; a dtype, gap or
- *                          shape; the tensors overlap each other or those of
- *                          another parameter; an f16 parameter with
- *                          SSQ_MASTER_SPLIT
+ *   - SSQ_ERR_INVALID      the name is taken or empty; the group is of another
+ *                          optimizer; after the first use; a tensor is not
+ *                          float or not contiguous; the shapes differ; the
+ *                          tensors overlap each other or those of another
+ *                          parameter; an f16 parameter with SSQ_MASTER_SPLIT
  *   - SSQ_ERR_UNSUPPORTED  more than 44,739,242 parameters
  *  @sync host
  *  @note Since 0.1. */
@@ -229,8 +229,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
 
 /** Divide the optimizer between the ranks of a communicator (ZeRO stage 1).
  *  Each rank's optimizer has all parameters, and masters and moments for its
- *  shard only. Names, order and options must be equal on all ranks. Only sizes
- *  are compared here; a trainer compares all of them, or use ssq_comm_compare.
+ *  shard only. Parameters may be added before and after this call.
+ *
+ *  Names, order and options must be equal on all ranks. This call compares
+ *  nothing, and a step compares only sizes: if they differ, the group ends with
+ *  SSQ_ERR_COMM. A trainer compares all of them, or use ssq_comm_compare.
  *
  *      st = ssq_optimizer_accumulate(queue, optimizer, 1.0 / ranks);
  *      st = ssq_optimizer_step(queue, optimizer, scaler);

@@ -329,7 +329,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
  *  check and no use of the scale before. Without a bad check consecutive
  *  becomes 0. The action is HOLD if the step was skipped, POISON if floor APPLY
  *  has applied it, and otherwise CLEAN.
- *  @param scale  rounded to float32; min_scale and max_scale do not limit it
+ *  @param scale  rounded to float32; min_scale and max_scale do not limit it.
+ *                If the call is captured, every launch sets this number
  *  @return
  *   - SSQ_ERR_INVALID  scale is not positive and finite as a float32
  *   - SSQ_ERR_SCALE    as ssq_scaler_update */
