@@ -7,6 +7,8 @@
 #include "lib/op/conv/slide.h"
 #include "lib/tape/tape.h"
 
+#include <string.h>
+
 static const ssq_nn_pool1d_args defaults = SSQ_NN_POOL1D_INIT;
 
 ssq_var ssq_nn_max_pool1d_at(const char *where, ssq_tape *tape, ssq_var x,
@@ -89,6 +91,18 @@ static ssq_status pool_check_sizes(ssq_var x, int64_t height, int64_t width,
     return SSQ_OK;
 }
 
+/* Return x, or a copy if its last dimension does not have stride 1, which
+ * ssq_avg_pool2d() needs: to reshape such a var is to copy it. */
+static ssq_var pool_unit_stride(const char *where, ssq_var x)
+{
+    const struct view *v = &value_of(x.tape, x.id)->is.tensor.view;
+    int64_t shape[4];
+    if (v->shape[3] <= 1 || v->stride[3] == 1)
+        return x;
+    memcpy(shape, v->shape, sizeof(shape));
+    return ssq_var_reshape_at(where, x, 4, shape);
+}
+
 ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
                                       ssq_var x, int64_t height, int64_t width,
                                       ssq_layout layout)
@@ -105,7 +119,7 @@ ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
     const int64_t h = ssq_var_size(x, at), w = ssq_var_size(x, at + 1);
     if (h % height == 0 && w % width == 0)
         return ssq_avg_pool2d_var_at(
-            where, x,
+            where, pool_unit_stride(where, x),
             SSQ_AVG_POOL2D(.kernel = {h / height, w / width},
                            .layout = layout));
     ssq_var y = means(where, means(where, x, at, height), at + 1, width);
