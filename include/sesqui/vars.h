@@ -34,9 +34,8 @@
  * An activation in options is run as a separate op: the result is rounded
  * before it, too. (The activation of a gated unit is part of the op.) The
  * gradients of gemm and gemm_batched have its flags but
- * SSQ_GEMM_REQUIRE_MATRIX_UNITS.
- * hn and cn receive further results. They may be NULL, and are inert after an
- * error.
+ * SSQ_GEMM_REQUIRE_MATRIX_UNITS. hn and cn receive further results. They may be
+ * NULL, and are inert after an error.
  *
  * Errors are latched in the tape (tape.h), and the result is inert. They are
  * the errors of ssq_<op>, and SSQ_ERR_INVALID if an operand is of an earlier
