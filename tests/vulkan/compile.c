@@ -31,7 +31,7 @@ static struct {
 static ssq_status (*const ops[])(ssq_queue *, const ssq_unary_args *) = {
     ssq_relu,   ssq_gelu, ssq_gelu_tanh, ssq_silu,       ssq_sigmoid,
     ssq_tanh,   ssq_exp,  ssq_log1p,     ssq_reciprocal, ssq_abs,
-    ssq_neg,    ssq_erf,  ssq_sin,       ssq_cos,        ssq_square,
+    ssq_neg,    ssq_erf,  ssq_sin,       ssq_cos,        ssq_sqrt,
     ssq_square, ssq_sign, ssq_floor,     ssq_ceil,       ssq_round,
 };
 #define OPS (sizeof(ops) / sizeof(ops[0]))
