@@ -69,7 +69,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
 
 /** End a capture and return its graph. No op of it has run. Scalers and
  *  optimizers are at the stage that they had at the begin, also if the capture
- *  is dropped. Gradients of parameters are clean or written as at the begin.
+ *  is dropped. Gradients of parameters are clean or written as at the begin
+ *  (but see ssq_params_clean).
  *
  *  If the queue is destroyed during a capture, the capture is dropped in the
  *  same way.

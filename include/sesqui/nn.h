@@ -150,7 +150,8 @@ typedef struct ssq_nn_conv2d_args {
 
 /** Convolve images, as ssq_conv2d. Parameters: name.weight in the layout that
  *  conv.h describes, name.bias [out].
- *  @param x              of rank 4, in the layout of the options
+ *  @param x              of rank 4, in the layout of the options, with a last
+ *                        stride of 1 (conv.h)
  *  @param out            channels of the result, at least 0; groups must divide
  *                        it and the channels of x
  *  @param height, width  of a filter, at least 1 */
@@ -379,7 +380,8 @@ typedef struct ssq_nn_rnn_args {
  *  with the input weights are one. Parameters, initially uniform in
  *  +-1 / sqrt(hidden) as torch's: name.weight_ih [4 hidden, in], name.weight_hh
  *  [4 hidden, hidden], name.bias_ih and name.bias_hh [4 hidden].
- *  @param x       [t, batch, in]
+ *  @param x       [t, batch, in], with strides as ssq_lstm: a batch-first x
+ *                 that is only transposed is refused
  *  @param hidden  1 to 2^61 - 1
  *  @param h0, c0  [batch, hidden]: the initial state; SSQ_VAR_NONE: 0. c0 is
  *                 cast to float32. In a region of NULL c0 must be float32, and

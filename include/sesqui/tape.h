@@ -191,8 +191,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
 /** Allow all passes to create parameters whose names match a pattern.
  *
  *  A pass for training creates a parameter when a layer first asks for its
- *  name. It stops doing so after the set was loaded from a file or a trainer
- *  has made its first step. A pass for evaluation creates none. A mistyped name
+ *  name. It stops doing so after the set was loaded from a file or a trainer's
+ *  first ssq_trainer_step. A pass for evaluation creates none. A mistyped name
  *  is therefore an error at the layer's line, not a new layer with random
  *  values. The message suggests a similar name, if there is one.
  *
@@ -223,8 +223,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
  *  @return
  *   - SSQ_ERR_INVALID    a matching parameter was given to an optimizer by
  *                        ssq_params_optimize; the optimizer may be destroyed
- *                        since. A trainer's first step or load gives all
- *                        parameters, also states
+ *                        since. A trainer's first ssq_trainer_step or load
+ *                        gives all parameters, also states
  *   - SSQ_ERR_NOT_FOUND  no name matches
  *   After an error nothing is removed.
  *  @sync host, except that memory may be freed (ssq_buffer_destroy)
@@ -261,7 +261,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
  *  optimizer keeps the old tensor, so its steps no longer change the parameter.
  *  A parameter that was float32 already keeps its tensor and its gradient, and
  *  a step still changes it. A pass in progress keeps the old tensors that it
- *  has used: begin a new pass. (ssq_trainer_end makes this call, and a trainer
+ *  has used: begin a new pass. So do graphs that were captured before: capture
+ *  again. (ssq_trainer_end makes this call, and a trainer
  *  can train again.)
  *
  *  If the optimizer is distributed, all ranks must make this call.
@@ -605,6 +606,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss);
 /** Mark all gradients as clean: the next backward overwrites them instead of
  *  adding to them, and zeroes the others. This is torch's zero_grad, without
  *  writing zeros. NULL does nothing.
+ *
+ *  In a capture, before its first backward, it takes effect at once and stays:
+ *  that backward then overwrites in each launch. After a captured backward
+ *  ssq_graph_end undoes it, and each launch does it.
  *  @sync host */
 SSQ_API void ssq_params_clean(ssq_params *params);
 
@@ -642,7 +647,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
  *  of the tensor may count (ops.h): to the even ones, if it has the odd ones.
  *
  *  Latches SSQ_ERR_INVALID: tensor is NULL or of another device.
- *  @param tensor  on the tape's device; not NULL
+ *  @param tensor  on the tape's device, of any dtype and strides; not NULL
  *  @sync host */
 SSQ_API ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
                                  const ssq_tensor *tensor);
@@ -738,7 +743,8 @@ SSQ_API ssq_var ssq_var_watch_at(const char *where, ssq_var x);
 #define ssq_var_watch(...) ssq_var_watch_at(SSQ_AT, __VA_ARGS__)
 
 /** Cast to another dtype, as ssq_cast, to nearest even. If x has the dtype, the
- *  result is x itself.
+ *  result is x itself. If the pass has cast x to it before, outside of a pause,
+ *  and x was not written since, the result is that var.
  *  @param x      of any dtype
  *  @param dtype  SSQ_F32, SSQ_F16 or SSQ_BF16; another one latches
  *                SSQ_ERR_INVALID */

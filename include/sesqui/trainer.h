@@ -202,10 +202,12 @@ typedef struct ssq_trainer_args {
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 
-/** Destroy a trainer with its parameters, tape, optimizer and scaler. Vars and
- *  tensors of the tape become invalid. Enqueued work is finished normally, also
- *  ops that .replay holds back. Errors of class labels that were not returned
- *  yet are lost: call ssq_queue_sync first.
+/** Destroy a trainer with its parameters, tape, optimizer and scaler. A scaler
+ *  of ssq_trainer_set_scaler is only released. Vars and tensors of the tape
+ *  become invalid. Graphs that were captured with it can still be launched.
+ *  Enqueued work is finished normally, also ops that .replay holds back. Errors
+ *  of class labels that were not returned yet are lost: call ssq_queue_sync
+ *  first.
  *  @sync waits if ssq_trainer_announce was used with comm, for the announced
  *        rows of this rank; and for all work, if the trainer is the last that
  *        holds the queue (ssq_queue_destroy) */
@@ -225,9 +227,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer,
 
 /** Return a part of the trainer: owned by the trainer, valid until it is
  *  destroyed; NULL for NULL. The queue is the one that ssq_trainer_create was
- *  given. The optimizer has no parameters before the first step or a load. The
- *  scaler is valid until ssq_trainer_set_scaler replaces it, and NULL if there
- *  is none.
+ *  given. The optimizer has no parameters before the first ssq_trainer_step or
+ *  a load. The scaler is valid until ssq_trainer_set_scaler replaces it, and
+ *  NULL if there is none.
  *  @sync host */
 SSQ_API ssq_queue *ssq_trainer_queue(const ssq_trainer *trainer);
 SSQ_API ssq_params *ssq_trainer_params(const ssq_trainer *trainer);
@@ -235,14 +237,15 @@ SSQ_API ssq_optimizer *ssq_trainer_optimizer(const ssq_trainer *trainer);
 SSQ_API ssq_scaler *ssq_trainer_scaler(const ssq_trainer *trainer);
 
 /** Give the parameters whose names match a pattern other hyper-parameters. For
- *  example, "*.bias" without weight decay. Call it before the first step. A
- *  parameter that several patterns match is in the group of the first.
+ *  example, "*.bias" without weight decay. Call it before the first
+ *  ssq_trainer_step. A parameter that several patterns match is in the group of
+ *  the first.
  *  @param pattern  as in ssq_params_optimize; not NULL. If no parameter with a
- *                  gradient matches it, the first step returns
+ *                  gradient matches it, the first ssq_trainer_step returns
  *                  SSQ_ERR_NOT_FOUND, and ssq_trainer_load SSQ_ERR_INVALID
  *  @param options  as in ssq_optimizer_group; NULL: all defaults
  *  @param group    out, optional: owned by the optimizer
- *  @return SSQ_ERR_INVALID  the first step was made, or a load has given the
+ *  @return SSQ_ERR_INVALID  the first ssq_trainer_step or a load has given the
  *                           optimizer its parameters; the optimizer was used,
  *                           or an option is refused, as by ssq_optimizer_group
  *  @sync host */
@@ -450,6 +453,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
  *                      called it (ssq_trainer_hook): no pass begins then
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   - the queue's error
+ *   - an error of the return to the policy's dtypes, after ssq_trainer_end
  *   - the error of the repeated step, or the status of a hook. If a hook at
  *     SSQ_PLACE_TRAIN_BEGIN has failed, the training has not begun: the next
  *     call calls all hooks there again.
@@ -474,8 +478,9 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 
 /** Run the backward pass from loss. On the last pass of an accumulation, also
  *  step the optimizer: check, unscale, clip, update or skip; then update the
- *  loss scale. The first step gives the optimizer all parameters that exist.
- *  Parameters that are created later are refused.
+ *  loss scale. The first call gives the optimizer all parameters that exist,
+ *  also if its pass only begins an accumulation. Parameters that are created
+ *  later are refused.
  *
  *  With .replay each pass is compared, op by op, with earlier ones. Ops that
  *  are the same on the same memory are held back and launched as one graph. The
@@ -513,9 +518,10 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *                          SSQ_MASTER_SPLIT
  *   - SSQ_ERR_INVALID      class labels of this or an earlier pass are out of
  *                          range (see the top)
- *   - SSQ_ERR_INVALID      another trainer that shares the scaler has updated
- *                          it since this accumulation began. The step is due,
- *                          and only ssq_trainer_zero_grad ends it
+ *   - SSQ_ERR_INVALID      the scaler was updated or set since this
+ *                          accumulation began, for example by another trainer
+ *                          that shares it. The step is due, and only
+ *                          ssq_trainer_zero_grad ends it
  *   - SSQ_ERR_NOT_FOUND    at the first step: a pattern of ssq_trainer_group
  *                          matches no parameter with a gradient
  *   - SSQ_ERR_UNSUPPORTED  an op has no derivative, or the device refuses it
@@ -560,7 +566,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
  *  @return
  *   - SSQ_ERR_INVALID  a graph is being captured; a hook has called it
  *                      (ssq_trainer_hook); a load failed after it had written
- *                      something; class labels are out of range (see the top)
+ *                      something; class labels are out of range (see the top);
+ *                      the scaler was updated or set since the accumulation
+ *                      began (ssq_trainer_step)
  *   - SSQ_ERR_SCALE    as ssq_scaler_update
  *   - SSQ_ERR_COMM     the group of ranks has ended
  *   - the status of a hook

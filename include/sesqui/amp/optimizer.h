@@ -473,13 +473,15 @@ ssq_optimizer_apply(ssq_queue *queue, const ssq_optimizer_apply_args *args);
  *  The scale must not change within an accumulation: call ssq_scaler_update
  *  after the step only. If the scaler of a check, unscale or step was updated
  *  after the first micro-batch, that call returns SSQ_ERR_INVALID, unless its
- *  scale is fixed. From then on these calls return SSQ_ERR_INVALID with any
- *  scaler, and with none. Then drop the sums with ssq_optimizer_zero_grad; no
- *  other call of this header drops them. Updates by graphs that also accumulate
- *  are not noticed.
+ *  scale is fixed. ssq_scaler_update_to, _state_set, _load and _torch_load
+ *  count as such updates, also of a fixed scale. From then on these calls
+ *  return SSQ_ERR_INVALID with any scaler, and with none. Then drop the sums
+ *  with ssq_optimizer_zero_grad; no other call of this header drops them.
+ *  Updates by graphs that also accumulate are not noticed.
  *  @param factor  applied to the sum at the step, for example 1/k for the mean
  *                 of k; finite as a float32. The last call's factor is used
- *  @return SSQ_ERR_INVALID  checked or stepped since the last update; no
+ *  @return SSQ_ERR_INVALID  checked or stepped since the scaler's last update;
+ *                           checked without a scaler since the last step; no
  *                           parameters; factor is out of range; a first use in
  *                           a capture; a check or step failed after it had
  *                           summed over ranks, or a step could not gather
@@ -556,8 +558,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
                                                     double value);
 
 /** Report a hyper-parameter: the double that was set or scheduled, before it is
- *  rounded to float32. If a schedule drives it, this is the value for the next
- *  step. Works in a child of fork.
+ *  rounded to float32. For a default of -1 it is the kind's number. If a
+ *  schedule drives it, this is the value for the next step. Works in a child of
+ *  fork.
  *
  *  The host learns of finished steps with a delay: to be exact, call
  *  ssq_queue_sync on the queue of the steps before. A skipped step does not

@@ -342,8 +342,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
  *  match_equal has a streak of at least this length already, its scale grows
  *  only after the next overflow, as in its system. With fastai2_non_native,
  *  whose streak an overflow does not end, it grows no more.
- *  @return SSQ_ERR_INVALID  interval is 0, or too large with the lags; a graph
- *                           is being captured */
+ *  @return SSQ_ERR_INVALID  interval is 0, or too large with the lags; in a
+ *                           capture */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_set_growth_interval(
     ssq_queue *queue, ssq_scaler *scaler, uint32_t interval);
 
@@ -418,7 +418,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
  *  @param state  in: struct_size; out: the rest
  *  @return
  *   - SSQ_ERR_SCALE    state.events is not 0; state is written
- *   - SSQ_ERR_INVALID  a graph is being captured
+ *   - SSQ_ERR_INVALID  in a capture
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
                                                        ssq_scaler *scaler,
@@ -427,6 +427,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
 /** Restore a saved state: the scaler continues as if never interrupted. No
  *  counter moves. Call it between steps, before the scale is used: gradients
  *  that were scaled before are divided by the new scale, without an error.
+ *  Sums of ssq_optimizer_accumulate are then refused, as after an update.
  *
  *  The state is trusted, since a program may fill it in: it has no checksum. A
  *  damaged state with possible values is loaded; for example, good 8 in place
@@ -483,7 +484,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_load(ssq_queue *queue,
 
 /** Clear the events: calls that return them return SSQ_OK again until the next
  *  event.
- *  @return SSQ_ERR_INVALID  a graph is being captured */
+ *  @return SSQ_ERR_INVALID  in a capture */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
                                                          ssq_scaler *scaler);
 
@@ -513,7 +514,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
 
 /** Report torch's five fields. Events are not an error here.
  *  @param state  in: struct_size; out: the rest
- *  @return SSQ_ERR_INVALID  a graph is being captured
+ *  @return SSQ_ERR_INVALID  in a capture
  *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
     ssq_queue *queue, ssq_scaler *scaler, ssq_torch_scaler_state *state);
