@@ -354,8 +354,7 @@ typedef struct ssq_metric ssq_metric;
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_create(ssq_device *device,
                                                     ssq_metric **metric);
 
-/** Release a metric. Enqueued work is finished normally.
- *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
+/** Release a metric. Enqueued work is finished normally. */
 SSQ_API void ssq_metric_destroy(ssq_metric **metric);
 
 /** Add a value, for example the loss of a batch with its number of rows.

@@ -158,8 +158,8 @@ typedef struct ssq_mse_args {
     }
 #define SSQ_MSE(...) SSQ_ARGS(ssq_mse_args, SSQ_MSE_DEFAULTS, __VA_ARGS__)
 
-/** Compute the squared error (x - target)^2 and its gradient 2 (x - target). The
- *  mean is over all elements. Without elements it is NaN, and the sum is 0.
+/** Compute the squared error (x - target)^2 and its gradient 2 (x - target).
+ *  The mean is over all elements. Without elements it is NaN, and the sum is 0.
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_mse(ssq_queue *queue,
                                           const ssq_mse_args *args);
@@ -260,14 +260,13 @@ typedef struct ssq_bce_with_logits_args {
  *
  *       w (p target softplus(-x) + (1 - target) softplus(x))
  *
- *  and with the sigmoid s the gradient
- *
- *       w ((1 - target) s(x) - p target s(-x))
- *
  *  This is torch's formula without its cancellation: for targets in 0..1 no
  *  term is negative, and no finite x overflows. The mean divides by the number
  *  of elements. If an infinite softplus is multiplied by 0, the loss is NaN, as
- *  in torch; the gradient is not.
+ *  in torch; the gradient is not. With the sigmoid s the gradient is
+ *
+ *       w ((1 - target) s(x) - p target s(-x))
+ *
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_bce_with_logits(ssq_queue *queue, const ssq_bce_with_logits_args *args);
