@@ -258,7 +258,8 @@ typedef struct ssq_batches_args {
  *   - SSQ_ERR_INVALID      n, batch, prefetch or a dtype is out of range; an
  *                          array has rank 0, no rows, or another number of rows
  *                          than the first; an element does not fit an integer
- *                          tensor (the message has its row and value); scale
+ *                          tensor, for example 0.5 or NaN (the message has its
+ *                          row and value); scale
  *                          and shift with an integer tensor; this thread
  *                          captures a graph on the device
  *   - SSQ_ERR_INVALID      scale or shift is not finite as float32, or scale is
@@ -389,7 +390,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_reset(ssq_queue *queue,
                                                    ssq_metric *metric);
 
 /** Return the mean as far as it has arrived. The result may lag by some
- *  additions.
+ *  additions. Launches of a graph that the program captured through CUDA send
+ *  nothing: use ssq_metric_read then.
  *  @param mean    out: NaN if no weight above 0 has arrived since a reset
  *  @param weight  out, optional: the sum of the weights in mean
  *  @return as every call

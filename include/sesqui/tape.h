@@ -21,8 +21,7 @@
  * SSQ_VAR_NONE, does nothing. Vars that it returns are inert.
  *
  * Only ops that depend on a parameter or a watched var are recorded. Ops, casts
- * and gradients are calls of sesqui/ops.h, enqueued in order on the tape's
- * queue.
+ * and gradients are calls of sesqui/ops.h, in order on the tape's queue.
  *
  * Errors are latched. The tape keeps the first error of a pass with its op, its
  * scope and the program's line; calls without an _at form have no line. Later
@@ -125,8 +124,7 @@ typedef struct ssq_params_options {
         sizeof(ssq_params_options), 0, false                                   \
     }
 
-/** Create an empty set of parameters. Layers add parameters when they are first
- *  called.
+/** Create an empty set of parameters, to which layers add theirs.
  *  @param policy   as in ssq_policy_from_name; NULL: "float32". Parameters have
  *                  its compute dtype, except full ones (norms) and those that
  *                  are created in a region of "float32" or NULL, which are
@@ -262,8 +260,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
  *  A parameter that was float32 already keeps its tensor and its gradient, and
  *  a step still changes it. A pass in progress keeps the old tensors that it
  *  has used: begin a new pass. So do graphs that were captured before: capture
- *  again. (ssq_trainer_end makes this call, and a trainer
- *  can train again.)
+ *  again. (ssq_trainer_end makes this call, and a trainer can train again.)
  *
  *  If the optimizer is distributed, all ranks must make this call.
  *  @param optimizer  its masters are used; NULL: none are
@@ -336,8 +333,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
  *
  *  If no optimizer has it, or `optimizer` has it and was not used yet, its
  *  master will start from these exact values. This holds until something else
- *  writes the parameter. If the optimizer is distributed, write the same values
- *  on all ranks.
+ *  writes the parameter. Ranks of a distributed optimizer write equal values.
  *  @param optimizer  the one that has the parameters; pass it if there is one.
  *                    NULL: none has them, or float32 masters must not change.
  *                    In the second case the next step overwrites parameters
@@ -403,8 +399,7 @@ SSQ_API void ssq_tape_push(ssq_tape *tape, const char *name);
 SSQ_API void ssq_tape_pop(ssq_tape *tape);
 
 /** Do not record ops between pause and resume: no gradient flows through them.
- *  Pauses nest. A resume without a pause latches SSQ_ERR_INVALID. NULL as the
- *  tape does nothing.
+ *  Pauses nest. A resume without a pause latches SSQ_ERR_INVALID.
  *  @sync host */
 SSQ_API void ssq_tape_pause(ssq_tape *tape);
 SSQ_API void ssq_tape_resume(ssq_tape *tape);
@@ -605,11 +600,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss);
 
 /** Mark all gradients as clean: the next backward overwrites them instead of
  *  adding to them, and zeroes the others. This is torch's zero_grad, without
- *  writing zeros. NULL does nothing.
- *
- *  In a capture, before its first backward, it takes effect at once and stays:
- *  that backward then overwrites in each launch. After a captured backward
- *  ssq_graph_end undoes it, and each launch does it.
+ *  writing zeros. NULL does nothing. In a capture it takes effect at once, and
+ *  stays. But after a captured backward ssq_graph_end undoes it, and each
+ *  launch does it.
  *  @sync host */
 SSQ_API void ssq_params_clean(ssq_params *params);
 

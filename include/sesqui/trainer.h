@@ -478,9 +478,9 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 
 /** Run the backward pass from loss. On the last pass of an accumulation, also
  *  step the optimizer: check, unscale, clip, update or skip; then update the
- *  loss scale. The first call gives the optimizer all parameters that exist,
- *  also if its pass only begins an accumulation. Parameters that are created
- *  later are refused.
+ *  loss scale. The first call whose backward succeeds gives the optimizer all
+ *  parameters that exist, also if it only begins an accumulation. Parameters
+ *  that are created later are refused.
  *
  *  With .replay each pass is compared, op by op, with earlier ones. Ops that
  *  are the same on the same memory are held back and launched as one graph. The
