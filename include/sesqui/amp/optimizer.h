@@ -34,9 +34,9 @@
  * capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it.
  *
  * If the first use fails, nothing has changed. Exception: with SSQ_MASTER_SPLIT
- * and a parameter that ssq_params_write or ssq_params_load has set, the first
- * use waits for the queue. If it fails, the parameter may have been rounded
- * again.
+ * the first use waits for the queue, and rounds each parameter again that
+ * ssq_params_write or ssq_params_load has set. It may have done so if it fails,
+ * or if the call fails later.
  *
  * Stages. As in torch, an optimizer is READY, CHECKED (after check or unscale)
  * or STEPPED. The update of the scaler makes it READY again. Without a scaler
@@ -705,7 +705,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_save(ssq_queue *queue,
  *                           (names, order, dtypes, shapes, masters, moments;
  *                           the message names the first difference); a negative
  *                           t; otherwise as ssq_optimizer_save
- *          After SSQ_ERR_INVALID no value has changed.
+ *          After SSQ_ERR_INVALID no value has changed, except by a first use.
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_load(ssq_queue *queue,

@@ -380,7 +380,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cos(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cos_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Compute y = log(1 + x), accurate near 0. Floats. Since 0.1. */
+/** Compute y = log(1 + x), accurate near 0. It is -Inf at -1 and NaN below.
+ *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_log1p(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
