@@ -49,6 +49,10 @@
  * A file must not be written to while it is open. A save to the same path is
  * allowed: the open file keeps the old contents.
  *
+ * Captures. No call that uses a queue or a trainer may be captured. Below, "a
+ * graph is being captured" includes a capture of the queue's stream by the
+ * program (cuda.h).
+ *
  * @sync waits for all work of the queue
  * @threads object */
 #ifndef SESQUI_CHECKPOINT_H
@@ -335,7 +339,8 @@ typedef struct ssq_checkpoint_args {
  *
  *  If rank 0 cannot write the file, it still collects the parts, and the group
  *  continues. If the call of a rank is refused, the other ranks wait for this
- *  rank until the timeout.
+ *  rank until the timeout. Each rank needs device memory for the largest
+ *  parameter in float32.
  *
  *  The metadata contain the choices that decide the bits of results:
  *  "sesqui.choice.library" (the version), ".device" (its name), ".driver" (or
@@ -426,7 +431,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_save(ssq_trainer *trainer,
  *  the file has none, or another number of ranks, all ranks count equally.
  *  @return
  *   - SSQ_ERR_INVALID  passes of an accumulation were taken, or a step is due;
- *                      the training has ended; only the file or only the
+ *                      the training has ended; a hook within a pass has called
+ *                      it (ssq_trainer_hook); only the file or only the
  *                      trainer has a scaler; the file was saved before the
  *                      first step, and the trainer has made or loaded one; the
  *                      file was saved by ssq_checkpoint_save; a pattern of

@@ -45,8 +45,8 @@ struct CUstream_st;
  *                          process for a pointer that is not a CUcontext
  *   - SSQ_ERR_NOT_FOUND    no CUDA backend, or it does not list the context's
  *                          GPU
- *   - SSQ_ERR_UNSUPPORTED  the GPU is too old, in compute mode "prohibited", or
- *                          failed its self-test
+ *   - SSQ_ERR_UNSUPPORTED  the GPU is too old, in compute mode "prohibited",
+ *                          failed its self-test, or cannot run it
  *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, as
  *     ssq_device_open
  *  @sync waits for the self-test, if it runs

@@ -226,7 +226,9 @@ typedef struct ssq_batches_args {
                                     five dtypes; 0: f32 for a float array, u8
                                     for u8 and bool, i32 for other integers */
     double scale[SSQ_BATCH_ARRAYS]; /**< tensors are scale x + shift, computed
-                                    in float32; 0 means 1. Both must be finite
+                                    in float32, and rounded to nearest even to
+                                    a 16-bit dtype; 0 means 1. Both must be
+                                    finite
                                     as float32. If the tensor is an integer,
                                     scale and shift must be 0 */
     double shift[SSQ_BATCH_ARRAYS];
@@ -291,7 +293,8 @@ SSQ_API int64_t ssq_batches_count(const ssq_batches *batches);
  *  @return
  *   - SSQ_ERR_NOT_FOUND  the epoch has ended. The next call returns the first
  *                        batch of the next epoch
- *   - SSQ_ERR_INVALID    a graph is being captured on the queue
+ *   - SSQ_ERR_INVALID    a graph is being captured on the queue, or the caller
+ *                        captures its stream (cuda.h)
  *   - SSQ_ERR_NOMEM      also: no thread can be started, after a failed
  *                        ssq_batches_position_set
  *   - SSQ_ERR_DEVICE     also in any child of fork
@@ -355,7 +358,7 @@ typedef struct ssq_metric ssq_metric;
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_create(ssq_device *device,
                                                     ssq_metric **metric);
 
-/** Release a metric. Enqueued work is finished normally. */
+/** Release a metric. Additions that have been enqueued still run. */
 SSQ_API void ssq_metric_destroy(ssq_metric **metric);
 
 /** Add a value, for example the loss of a batch with its number of rows.
@@ -390,8 +393,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_reset(ssq_queue *queue,
                                                    ssq_metric *metric);
 
 /** Return the mean as far as it has arrived. The result may lag by some
- *  additions. Launches of a graph that the program captured through CUDA send
- *  nothing: use ssq_metric_read then.
+ *  additions, and does not report the error of a queue. Additions in a graph
+ *  that the caller captured (cuda.h) are seen after the next ssq_metric_add
+ *  outside of it; a reset in the capture counts here at once.
  *  @param mean    out: NaN if no weight above 0 has arrived since a reset
  *  @param weight  out, optional: the sum of the weights in mean
  *  @return as every call
@@ -402,7 +406,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_poll(ssq_metric *metric,
 /** Return the mean of all values.
  *  @param mean    out: NaN if no weight above 0 was added since a reset
  *  @param weight  out, optional: the sum of the weights
- *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue, or the
+ *                           caller captures its stream (cuda.h)
  *  @sync waits for the queue
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_read(ssq_queue *queue,

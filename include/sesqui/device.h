@@ -243,9 +243,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_open(const char *name, const ssq_device_options *options,
                 ssq_device **device);
 
-/** Release the caller's reference to a device, and set *device to NULL. Queues,
- *  buffers, tensors and events hold their device and stay usable. The device
- *  is closed when the last of them is destroyed. Never waits for queues.
+/** Release the caller's reference to a device, and set *device to NULL. Objects
+ *  that were made on it, for example queues, tensors and graphs, hold it and
+ *  stay usable. The device is closed when the last of them is destroyed. Never
+ *  waits for queues.
  *  @param device  NULL, or a pointer to NULL: does nothing
  *  @threads object */
 SSQ_API void ssq_device_close(ssq_device **device);
@@ -348,7 +349,8 @@ ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
  *  dropped. Errors of the work are not reported: call ssq_queue_sync first.
  *
  *  Tapes, trainers, batches and works of collectives hold their queue. They can
- *  still use it, and it is freed with the last of them.
+ *  still use it, and it is freed with the last of them. Graphs that were
+ *  captured on it can be launched on other queues.
  *
  *  An event whose last record was on the queue can still be used. The memory of
  *  the queue is freed when all such events are destroyed, or recorded on other

@@ -89,7 +89,7 @@ typedef struct ssq_gradcheck_report {
  *  values, and so have running statistics and other states. A state that the
  *  first call creates has the value that this call left. Gradients are clean
  *  (ssq_params_clean), also after an error. The tape's current pass is the
- *  checker's.
+ *  checker's. Random layers later draw as if one pass had been made.
  *  @param tape    its parameters with a gradient must be float32. For example,
  *                 a policy with f16 parameters is refused.
  *  @param user    passed to fn
@@ -100,7 +100,8 @@ typedef struct ssq_gradcheck_report {
  *   - SSQ_ERR_INVALID  a gradient is wrong: the message has the parameter, the
  *                      element and both values. report->tried is above 0.
  *   - SSQ_ERR_INVALID  step or ulps is not above 0 and finite; a graph is being
- *                      captured. Nothing has changed then
+ *                      captured on the tape's queue, or the caller captures its
+ *                      stream (cuda.h). Nothing has changed then
  *   - SSQ_ERR_INVALID  step is too small or too large for the value of an
  *                      element; a parameter is not float32; no parameter has
  *                      a gradient; fn returns no var of its pass or one that

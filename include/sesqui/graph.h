@@ -25,7 +25,8 @@
  *    recorded on it, and calls of other headers that say so.
  *  - On this device, ssq_buffer_create and ssq_tensor_create return
  *    SSQ_ERR_INVALID in this thread. Make buffers and optimizer states before:
- *    for example, run one step uncaptured.
+ *    for example, run one step uncaptured. Queues, events, views, and buffers
+ *    that are imported or exported may be made.
  *  - An op that the device would run on the host (host_fallback in device.h)
  *    returns SSQ_ERR_UNSUPPORTED. In a dry capture it is accepted.
  *  - Other threads may use the device on other queues. On this queue their ops
@@ -121,7 +122,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
  *  @threads any */
 SSQ_API size_t ssq_graph_ops(const ssq_graph *graph);
 
-/** Release a graph. Launches that have been enqueued still run.
+/** Release a graph, and what it holds: buffers, scalers and optimizers.
+ *  Launches that have been enqueued still run.
  *  @param graph  set to NULL; NULL, or a pointer to NULL: does nothing
  *  @sync host, except that memory may be freed (ssq_buffer_destroy) */
 SSQ_API void ssq_graph_destroy(ssq_graph **graph);

@@ -34,8 +34,10 @@
  *
  * Graphs. Collectives except ssq_comm_compare and ssq_comm_weights can be
  * captured, by ssq_graph_begin or by a program that captures the stream
- * (cuda.h). All ranks must launch their graphs in the same order. A program's
- * own capture has no timeout. Destroy its graphs before the communicator.
+ * (cuda.h). All ranks must launch their graphs in the same order. If the
+ * communicator was destroyed, a launch by ssq_graph_launch fails the queue with
+ * SSQ_ERR_COMM. A program's own capture has no timeout. Destroy its graphs
+ * before the communicator.
  *
  * Bits
  *

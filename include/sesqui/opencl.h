@@ -42,7 +42,7 @@ struct _cl_mem;
  *  @return
  *   - SSQ_ERR_INVALID      the context does not contain id
  *   - SSQ_ERR_NOT_FOUND    no OpenCL backend, or it does not list id
- *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test
+ *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test, or cannot run it
  *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, and
  *     SSQ_ERR_NOMEM, as ssq_device_open
  *  @sync waits for the self-test, if it runs

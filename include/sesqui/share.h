@@ -95,8 +95,11 @@ typedef struct ssq_semaphore ssq_semaphore;
  *                    for queues of this device
  *  @param semaphore  out; owned by the caller; release it with
  *                    ssq_semaphore_destroy()
- *  @return SSQ_ERR_UNSUPPORTED  the device has no timeline semaphores, or it
- *                               cannot export them
+ *  @return
+ *   - SSQ_ERR_UNSUPPORTED  a device of another backend; the device has no
+ *                          timeline semaphores; fd is not NULL, and it cannot
+ *                          export them
+ *   - SSQ_ERR_NOMEM        also: the process has too many open files
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_create(
     ssq_device *device, int *fd, ssq_semaphore **semaphore);
@@ -137,9 +140,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_semaphore_signal(ssq_queue *queue,
                                                        uint64_t value);
 
 /** Let later work of a queue wait until a semaphore has at least this value.
- *  The signal may be enqueued later, but it must come: otherwise neither the
- *  queue nor ssq_queue_sync ends. On vulkan a signal of the same device must be
- *  enqueued before the wait, because its queues share one VkQueue.
+ *  The signal may be enqueued later, but it must come: otherwise ssq_queue_sync
+ *  and ssq_queue_destroy do not end. On vulkan the queues of a device share one
+ *  VkQueue: other queues can wait, too, and a signal of the same device must be
+ *  enqueued before the wait.
  *  @return as ssq_semaphore_signal
  *  @sync async, except that a collective that was enqueued before is waited for
  *  @threads object

@@ -24,7 +24,9 @@
  * Ownership: the caller owns all Vulkan handles, and the library never destroys
  * them. The caller must keep a handle until every object over it is destroyed.
  * For example, destroy tensors, buffers, events, queues and the device before
- * vkDestroyDevice.
+ * vkDestroyDevice. An imported VkBuffer must also exist until the library's
+ * work on it has run (ssq_queue_sync): a graph, or a tape until its pass ends,
+ * can still use it.
  *
  * @sync host
  * @threads any */
