@@ -33,11 +33,10 @@ ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
         return st;
     if (!c->elsewhere)
         st = disk_path_check(c->what, path);
+    if (st == SSQ_OK)
+        st = queue_check_runs(c->queue, c->what);
     if (st != SSQ_OK)
         return st;
-    if (queue_capturing(c->queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         c->what);
     if (c->params != NULL && c->params->device != c->queue->device)
         return error_set(SSQ_ERR_INVALID,
                          "%s: params and queue are of different devices",

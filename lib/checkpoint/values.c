@@ -249,9 +249,9 @@ ssq_status ssq_safetensors_read(ssq_queue *queue, ssq_safetensors *file,
         return error_set(SSQ_ERR_INVALID,
                          "%s: the tensor is of another device than the queue",
                          what);
-    if (queue_capturing(queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         what);
+    st = queue_check_runs(queue, what);
+    if (st != SSQ_OK)
+        return st;
     const struct safetensors_entry *e = entry_find(file, name);
     if (e == NULL)
         return error_set(SSQ_ERR_NOT_FOUND,

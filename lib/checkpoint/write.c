@@ -407,10 +407,7 @@ static ssq_status check_write(ssq_queue *queue, const char *what,
         return st;
     if (!lists)
         return error_set(SSQ_ERR_INVALID, "%s: names or tensors is NULL", what);
-    if (queue_capturing(queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         what);
-    return SSQ_OK;
+    return queue_check_runs(queue, what);
 }
 
 ssq_status ssq_safetensors_write(ssq_queue *queue, const char *path, size_t n,

@@ -3,6 +3,7 @@
  * work on a queue over the stream. The resulting graph must train as the same
  * calls do without a capture. The captures have the mode "global", in which no
  * thread may make calls that could wait or allocate. */
+#include <sesqui/checkpoint.h>
 #include <sesqui/cuda.h>
 #include <sesqui/dlpack.h>
 
@@ -11,6 +12,8 @@
 #include "tests/fakecuda/driver/fakecuda.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define REPLAYS 4
 
@@ -365,6 +368,53 @@ static void refused_tape(void)
     ssq_device_close(&dev);
 }
 
+/* A file that is read or written in a capture is refused before anything is
+ * enqueued: a launch of the graph changes nothing. */
+static void refused_files(void)
+{
+    static const char *const names[] = {"x"};
+    ssq_device *dev = NULL;
+    ssq_queue *q;
+    ssq_safetensors *file;
+    ssq_scaler *scaler = NULL;
+    float host[100];
+    char path[] = "/tmp/sesqui-capture-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        tap_bail("mkstemp: %s", path);
+    (void)close(fd);
+    NEED(ssq_device_open("cuda:0", NULL, &dev));
+    NEED(ssq_cuda_queue_create(dev, stream, &q));
+    ssq_tensor *x = core_vector(dev, SSQ_F32, 100);
+    const ssq_tensor *const tensors[] = {x};
+    NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 1.0)));
+    NEED(ssq_safetensors_write(q, path, 1, names, tensors));
+    NEED(ssq_safetensors_open(path, &file));
+    NEED(ssq_scaler_create(dev, "pytorch", NULL, &scaler));
+    NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 2.0)));
+    OWN(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    core_status(ssq_safetensors_read(q, file, "x", NULL, x), SSQ_ERR_INVALID,
+                "program captures", "a tensor of a file");
+    core_status(ssq_safetensors_write(q, path, 0, NULL, NULL), SSQ_ERR_INVALID,
+                "program captures", "a file without tensors");
+    core_status(ssq_checkpoint_save(q, path, SSQ_CHECKPOINT(.scaler = scaler)),
+                SSQ_ERR_INVALID, "program captures", "a checkpoint");
+    CUgraphExec exec = instantiate();
+    replay(exec, 1);
+    OWN(cuGraphExecDestroy(exec));
+    NEED(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    tap_ok(host[0] == 2.0f && host[99] == 2.0f,
+           "the tensor keeps its values: %g, %g", (double)host[0],
+           (double)host[99]);
+    ssq_scaler_destroy(&scaler);
+    ssq_safetensors_close(&file);
+    (void)unlink(path);
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 /* A read that is refused leaves nothing in the capture, also one that would
  * convert first. */
 static void refused_read(void)
@@ -478,6 +528,7 @@ int main(void)
     captured_graph(expected);
     table();
     default_stream();
+    refused_files();
     refused_read();
     refused_trainer();
     refused_tape();
@@ -489,5 +540,5 @@ int main(void)
            fakecuda_live());
     tap_ok(fakecuda_refused(text, sizeof(text)) == 0,
            "nothing was against the documentation: %s", text);
-    return tap_done(35);
+    return tap_done(39);
 }
