@@ -9,13 +9,14 @@
  *         ssq_graph_launch(queue, graph);
  *     ssq_graph_destroy(&graph);
  *
- * A capture belongs to one queue and to the thread that began it. Calls on this
- * queue check their arguments and record their ops. A call that fails records
- * nothing, and the capture continues without it: ssq_graph_end does not report
- * it. Exception: a call of several ops may have recorded some of them when it
- * fails, for example ssq_tape_backward. Destroy the graph then. If
- * ssq_optimizer_step or ssq_optimizer_unscale fails after its check, the check
- * is recorded and counts.
+ * A capture belongs to one queue and to the thread that began it, which can
+ * capture on other queues, too. Calls on this queue check their arguments and
+ * record their ops. A call that fails records nothing, and the capture
+ * continues without it: ssq_graph_end does not report it. Exception: a call of
+ * several ops may have recorded some of them when it fails, for example
+ * ssq_tape_backward. Destroy the graph then. If ssq_optimizer_step or
+ * ssq_optimizer_unscale fails after its check, the check is recorded and
+ * counts.
  *
  * Until ssq_graph_end:
  *
