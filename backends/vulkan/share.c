@@ -32,6 +32,9 @@ static ssq_status lacks(const struct backend_device *d, const char *extension)
                               d->caps.name, extension);
 }
 
+/* llvmpipe reports success without a file, if the process has too many open. */
+#define NO_FILE VK_ERROR_OUT_OF_HOST_MEMORY
+
 ssq_status vulkan_mem_export(struct backend_device *d, uint64_t bytes,
                              struct backend_mem **mem, int *fd, uint64_t *size)
 {
@@ -49,6 +52,8 @@ ssq_status vulkan_mem_export(struct backend_device *d, uint64_t bytes,
         .memory = m->memory,
         .handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     VkResult e = d->share.memory_fd(d->vk, &info, fd);
+    if (e == VK_SUCCESS && *fd < 0)
+        e = NO_FILE;
     if (e != VK_SUCCESS) {
         vulkan_mem_destroy(d, m);
         return vulkan_error(d->core, "vkGetMemoryFdKHR", e);
@@ -121,6 +126,8 @@ ssq_status vulkan_shared_open(struct backend_device *d, int *fd,
             .semaphore = s->semaphore,
             .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
         VkResult e = d->share.semaphore_fd(d->vk, &info, fd);
+        if (e == VK_SUCCESS && *fd < 0)
+            e = NO_FILE;
         if (e != VK_SUCCESS) {
             vulkan_shared_close(d, s);
             return vulkan_error(d->core, "vkGetSemaphoreFdKHR", e);

@@ -58,10 +58,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     ssq_buffer **buffer);
 
 /** Release the caller's reference to a buffer. If no tensor and no enqueued
- *  work holds it, its memory is free for later buffers of the device. It may
- *  return to the driver, and to other programs, only with ssq_device_trim or
- *  when device memory is short: on cuda with memory pools always, elsewhere if
- *  the buffer shares a slab.
+ *  work holds it, its memory is free for later buffers of the device. It
+ *  usually returns to the driver, and to other programs, only with
+ *  ssq_device_trim (see there) or when device memory is short.
  *  @param buffer  set to NULL; NULL, or a pointer to NULL: does nothing
  *  @sync host but a CUDA driver may wait to free a buffer of ssq_buffer_import
  *        (share.h) and, without memory pools, one of more than 32 MiB

@@ -581,8 +581,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_flush(ssq_trainer *trainer);
 /** Drop the passes that the open accumulation has, as torch's zero_grad drops
  *  gradients. A failed step that the next begin would repeat is dropped too.
  *  This ends the current pass; the next pass is the first of a step.
- *  Parameters, moments and the scaler do not change. With comm all ranks must
- *  call it after the same pass.
+ *  Parameters, moments and the scaler do not change. ssq_trainer_loss still
+ *  reports the losses of the dropped passes. With comm all ranks must call it
+ *  after the same pass.
  *  @return
  *   - SSQ_ERR_INVALID  a graph is being captured; a hook within a pass has
  *                      called it; a load failed after it had written something;
@@ -719,6 +720,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_next(ssq_trainer *trainer,
  *                      yet: the first pass of a rank must create them, if
  *                      necessary with an empty batch
  *   - otherwise as ssq_trainer_begin and ssq_trainer_step
+ *  @sync waits as ssq_trainer_begin, if masters are split; otherwise async
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
 

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/core/driver.h"
@@ -185,6 +186,33 @@ static void exported(ssq_device *vulkan)
 }
 
 /* The stand-in's semaphores: a file with a number. */
+/* With few files left to open, the call has one for the caller or fails. */
+static void few_files(ssq_device *vulkan)
+{
+    struct rlimit before, few;
+    int first = dup(0), wrong = 0, failed = 0;
+    NEED(first >= 0 && getrlimit(RLIMIT_NOFILE, &before) == 0 ? SSQ_OK
+                                                              : SSQ_ERR_IO);
+    close(first);
+    for (rlim_t more = 0; more < 4; more++) {
+        ssq_shared_memory m = SSQ_SHARED_MEMORY_INIT;
+        ssq_buffer *b = NULL;
+        few = before;
+        few.rlim_cur = (rlim_t)first + more;
+        setrlimit(RLIMIT_NOFILE, &few);
+        ssq_status st = ssq_buffer_export(vulkan, 4096, &m, &b);
+        setrlimit(RLIMIT_NOFILE, &before);
+        wrong += st == SSQ_OK ? m.fd < 0 : st != SSQ_ERR_NOMEM || b != NULL;
+        failed += st == SSQ_ERR_NOMEM;
+        if (st == SSQ_OK && m.fd >= 0)
+            close(m.fd);
+        ssq_buffer_destroy(&b);
+    }
+    tap_ok(wrong == 0 && failed > 0,
+           "with few files left to open: %d calls failed, %d were wrong",
+           failed, wrong);
+}
+
 static void cuda_semaphores(ssq_device *cuda)
 {
     const uint64_t zero = 0;
@@ -312,6 +340,7 @@ int main(void)
         refused(a, b);
         in_order(a);
         exported(a);
+        few_files(a);
         on_cuda(a);
         ssq_device_close(&b);
     }

@@ -462,9 +462,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_apply(ssq_queue *queue, const ssq_optimizer_apply_args *args);
 
 /** Accumulate a micro-batch: add every gradient to a float32 sum of its
- *  parameter. The next backward may then overwrite the gradients. Check,
- *  unscale and step then use the sums, times factor, with one verdict for all
- *  micro-batches. The first call makes the sums.
+ *  parameter. Then the next backward must overwrite the gradients, else earlier
+ *  micro-batches count twice. A backward of a tape adds to them: call
+ *  ssq_params_clean (tape.h) before it. Check, unscale and step then use the
+ *  sums, times factor, with one verdict for all micro-batches. The first call
+ *  makes the sums.
  *
  *  The step, skipped or not, ends the accumulation. So do
  *  ssq_optimizer_unscale, and an update of the scaler after a check of this
