@@ -29,8 +29,8 @@
 /** Nanoseconds of compiling after which the log reports it, and reports it
  * again: a first step that waits longer needs an explanation. */
 #define REPORT_NS UINT64_C(2000000000)
-/** Address space of one thread that compiles: its stack, what malloc reserves
- * for it (see room.c), and what the compiler needs. */
+/** Address space that each compile thread needs: its stack, what malloc
+ * reserves for it (see room.c), and the compiler's memory. */
 #define THREAD_BYTES ((UINT64_C(136) << 20) + ROOM_TO_COMPILE)
 
 unsigned vulkan_compile_processors(void)
@@ -43,7 +43,7 @@ unsigned vulkan_compile_processors(void)
     return n < 2 ? 0u : n < (int)VULKAN_THREADS ? (unsigned)n : VULKAN_THREADS;
 }
 
-/** What the log reports of a device. */
+/** Counts of a device, for the log. */
 struct compile_report {
     uint64_t ns; /* in which at least one thread compiled */
     unsigned compiled, left;
@@ -68,8 +68,8 @@ static ssq_status named_error(const struct services *core, const char *name,
 }
 
 /** A variant's keys, as the specialization constants of the pipeline: key i is
- * constant i. A module only has those that kernels/embed.sh calls constants.
- * The driver ignores the rest. */
+ * constant i. A module has only the keys that the line `constants:` of its
+ * source names. The driver ignores the others. */
 struct compile_constants {
     uint32_t value[LAUNCH_KEYS];
     VkSpecializationMapEntry entry[LAUNCH_KEYS];
@@ -229,8 +229,8 @@ static void *compile_run(void *device)
     return NULL;
 }
 
-/* Start the nth thread, if there is memory for so many. Signals must reach the
- * program's own threads only. */
+/* Start the nth thread, if there is memory for n of them. Signals must reach
+ * the program's own threads only. */
 static bool compile_start(unsigned n, pthread_t *thread, void *(*fn)(void *),
                           void *arg)
 {

@@ -283,8 +283,8 @@ static ssq_status tile_job_end(const struct tile_job *j)
                : j->device->core->error_set(j->status, "%s", j->why.text);
 }
 
-/* Make both tiles. There is no large one if its sums take more registers than
- * an item has: on Intel's GPUs they do with every shape. */
+/* Make both tiles. If the sums of the large one need more registers than an
+ * item has, it is not used: Intel's GPUs have too few for every shape. */
 static ssq_status make_tiles(struct backend_device *d, VkShaderModule module,
                              struct coopmat_kind *kind)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - kernels of a device, compiled at their first use (compile.c), and
- * what the driver compiled for them, kept on the disk from one run to the next.
- */
+/* kernel.c - the kernels of a device, which are compiled at their first use
+ * (compile.c), and the cache of compiled pipelines on disk. */
 #include "backends/vulkan/vulkan.h"
 
 #include <stdio.h>

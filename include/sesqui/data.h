@@ -395,7 +395,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_metric_reset(ssq_queue *queue,
 /** Return the mean as far as it has arrived. The result may lag by some
  *  additions, and does not report the error of a queue. Additions in a graph
  *  that the caller captured (cuda.h) are seen after the next ssq_metric_add
- *  outside of it; a reset in the capture counts here at once.
+ *  outside of it; a reset in the capture counts here immediately.
  *  @param mean    out: NaN if no weight above 0 has arrived since a reset
  *  @param weight  out, optional: the sum of the weights in mean
  *  @return as every call

@@ -52,7 +52,9 @@ typedef struct ssq_tensor ssq_tensor;
  *        device. It also waits if the device would need more memory while work
  *        that has not run may hold most of it: if since the last such wait more
  *        bytes were handed out than were then in use, and more than 256 MiB.
- *        But not after a call of ssq_semaphore_wait on the device */
+ *        But not after a call of ssq_semaphore_wait on the device. If the work
+ *        waits for this thread, for example for a user event of OpenCL that
+ *        the thread sets later, the call does not return */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     uint64_t bytes,
                                                     ssq_buffer **buffer);

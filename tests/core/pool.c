@@ -361,8 +361,8 @@ static void test_retire(void)
     ssq_device_close(&dev);
 }
 
-/* Tensors that are destroyed at once, while the work that writes them waits:
- * the host must not have memory for all of them. */
+/* Destroy each tensor before the work that writes it has run. The pool must not
+ * grow until all of them have memory. */
 static void test_ahead(const char *name)
 {
     const uint64_t mib = UINT64_C(1) << 20;

@@ -166,8 +166,8 @@ static void strided_inputs(const char *name)
     rig_close(&r);
 }
 
-/* An image whose last stride is not 1 is copied: whole windows that divide it
- * have the result of those that do not. */
+/* An image whose last stride is not 1 is copied, whether or not the new sizes
+ * divide the old ones. */
 static void strided_images(const char *name)
 {
     struct tape_rig r = rig_open(name, "float32");

@@ -98,7 +98,7 @@ static void hold(bool held)
     pthread_mutex_unlock(&driver.lock);
 }
 
-/* A device with so many threads. Opening it is not held up. */
+/* Open a device with this many threads. The compiler is not delayed yet. */
 static ssq_device *open_with(const char *threads, long ms)
 {
     setenv("SSQ_VULKAN_THREADS", threads, 1);

@@ -25,8 +25,8 @@
 #define MOST_SLICES     16
 /* Most words of the slices' sums. */
 #define MOST_SUMS (INT64_C(16) << 20)
-/* Words along k of a band, but for a longer row, and of a strip: most, and
- * least if the map is large. */
+/* Limits of the words along k of a band and of a strip. A band of one longer
+ * row has more; the lower limit is for large maps. */
 #define MOST_DEPTH  256
 #define LEAST_DEPTH 64
 /* Tasks for each thread, so that all end together. */

@@ -424,8 +424,8 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
         if (pool_try(p, b, bytes, false) == SSQ_OK)
             return SSQ_OK;
     }
-    /* From a new one: at once, then after returning idle slabs to the device,
-     * and finally after waiting for all work. */
+    /* From a new slab. If there is no memory for it, return idle slabs to the
+     * device and try again; then wait for all work and try a last time. */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt == 2)
             pool_settle(p);
